@@ -374,7 +374,7 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
         Value v, part[3] = {v_none(), v_none(), v_none()};
         bool ok = true;
         if (s->kind == N_ELLIPSIS) {
-            v = v_ellipsis();
+            v = (Value){.kind = V_ELLIPSIS};
         } else if (s->kind == N_SLICE) {
             for (uint32_t i = 0; i < 3 && ok; i++)
                 if (i < s->n_kids && s->kid[i]) ok = eval(in, s->kid[i], &part[i], e);

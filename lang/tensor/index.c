@@ -11,18 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- subscripts as values ---- */
-
-Value v_slice(Value start, Value stop, Value step) {
-    Slice *s = xmalloc(sizeof *s);
-    *s = (Slice){.h = {.refs = 1, .kind = V_SLICE}, .start = start, .stop = stop, .step = step};
-    return (Value){.kind = V_SLICE, .slice = s};
-}
-
-void slice_free(Slice *s) {
-    value_drop(s->start), value_drop(s->stop), value_drop(s->step);
-    free(s);
-}
+/* ---- subscripts ---- */
 
 /* The position of subscript i in the source. */
 static Span sub_span(const Interp *in, int i) {

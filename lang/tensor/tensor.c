@@ -34,7 +34,8 @@ Tensor *tensor_new(Interp *in, Handle *h) {
     return t;
 }
 
-void tensor_free(Tensor *t) {
+void tensor_free(Heap *h) {
+    Tensor *t = (Tensor *)h;
     Interp *in = t->in;
     if (t->grad) tensor_unref(t->grad);
     if (t->pair) pair_free(in, &t->pair);

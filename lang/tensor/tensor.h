@@ -38,7 +38,7 @@ static inline Tensor *tensor_ref(Tensor *t) {
     return t;
 }
 static inline void tensor_unref(Tensor *t) {
-    if (t && --t->h.refs == 0) tensor_free(t);
+    if (t && --t->h.refs == 0) tensor_free(&t->h);
 }
 void tensor_fini(
     Interp *in); /* at the interpreter's end, after all tensors and before the stream */
@@ -116,9 +116,6 @@ Tensor *tensor_value(Tensor *t);
 int64_t tensor_numel(const Tensor *t);
 
 /* ---- indexing (index.c) ---- */
-/* Slices as values: the evaluator makes them for a[i:j:k], and for a[...]. */
-Value v_slice(Value start, Value stop, Value step); /* takes ownership of all three */
-static inline Value v_ellipsis(void) { return (Value){.kind = V_ELLIPSIS}; }
 bool tensor_index(Interp *in, Tensor *t, const Value *sub, int n_subs, Value *out, LangError *e);
 /* t with v written at the subscripts. A parameter or buffer is updated in place, and *out is t
  * itself. from_zero: negative indices in tensors are errors. */

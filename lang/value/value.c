@@ -77,6 +77,12 @@ Value v_range(int64_t start, int64_t stop, int64_t step) {
     return (Value){.kind = V_RANGE, .range = r};
 }
 
+Value v_slice(Value start, Value stop, Value step) {
+    Slice *s = xmalloc(sizeof *s);
+    *s = (Slice){{1, V_SLICE}, start, stop, step};
+    return (Value){.kind = V_SLICE, .slice = s};
+}
+
 int64_t range_count(const Range *r) {
     /* Unsigned, because the difference of two int64 fits uint64. */
     uint64_t span, step;
@@ -167,7 +173,10 @@ void container_clear(Container *c) {
     }
 }
 
-static void container_free(Container *c) {
+/* ---- freeing ---- */
+
+static void container_free(Heap *h) {
+    Container *c = (Container *)h;
     Interp *in = c->in;
     container_unlink(c);
     c->next = in->dead;
@@ -189,19 +198,28 @@ void pieces_fini(Pieces *p) {
     *p = (Pieces){0};
 }
 
+static void plain_free(Heap *h) { free(h); }
+
+static void text_free(Heap *h) {
+    pieces_fini(&((Text *)h)->p);
+    free(h);
+}
+
+static void slice_free(Heap *h) {
+    Slice *s = (Slice *)h;
+    value_drop(s->start), value_drop(s->stop), value_drop(s->step);
+    free(s);
+}
+
 void heap_free(Heap *h) {
-    switch (h->kind) {
-    case V_STR:
-    case V_ERROR:
-    case V_RANGE: free(h); break;
-    case V_TEXT:
-        pieces_fini(&((Text *)h)->p);
-        free(h);
-        break;
-    case V_TENSOR: tensor_free((Tensor *)h); break;
-    case V_SLICE: slice_free((Slice *)h); break;
-    default: container_free((Container *)h);
-    }
+    static void (*const free_of[])(Heap * h) = {
+        [V_STR] = plain_free,       [V_TEXT] = text_free,        [V_LIST] = container_free,
+        [V_RANGE] = plain_free,     [V_MAP] = container_free,    [V_FN] = container_free,
+        [V_BOUND] = container_free, [V_MODULE] = container_free, [V_OBJECT] = container_free,
+        [V_TENSOR] = tensor_free,   [V_CELL] = container_free,   [V_SLICE] = slice_free,
+        [V_ERROR] = plain_free,     [V_SET] = container_free,
+    };
+    free_of[h->kind](h);
 }
 
 /* ---- names and equality ---- */

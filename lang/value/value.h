@@ -111,7 +111,7 @@ struct Range {
 struct Slice {
     Heap h;
     Value start, stop, step;
-}; /* V_NONE where absent; freed by slice_free */
+}; /* V_NONE where absent */
 struct Cell {
     Container c;
     Value v;
@@ -174,14 +174,14 @@ Value v_list(Interp *in, size_t cap);
 Value v_map(Interp *in);
 Value v_set(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
+Value v_slice(Value start, Value stop, Value step); /* takes ownership of all three */
 
 static inline bool value_is_number(Value v) {
     return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL;
 }
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
-void heap_free(Heap *h);     /* for refs == 0; does not recurse, at any nesting */
-void tensor_free(Tensor *t); /* for heap_free only (tensor.c) */
-void slice_free(Slice *s);   /* for heap_free only (index.c) */
+void heap_free(Heap *h);   /* for refs == 0; does not recurse, at any nesting */
+void tensor_free(Heap *h); /* tensor.c: the entry of V_TENSOR in its table */
 static inline Value value_ref(Value v) {
     if (value_is_heap(v)) v.heap->refs++;
     return v;
