@@ -1,7 +1,8 @@
-/* body_test.c: hot records. Random bodies with random arguments, with other instructions strewn in,
- * cut into frames anywhere, read as if each instruction stood there in full; so as a client writes
+/* body_test.c: hot records. Random bodies with random arguments, mixed with other instructions and
+ * cut into frames anywhere, must read as if each instruction were there in full: as a client writes
  * them, and as the dispatcher does, with inserted instructions and raw records. Damaged ones are
- * refused. SPDX-License-Identifier: MIT */
+ * refused.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/wire/body.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
@@ -15,16 +16,16 @@ static void drop(Msg *m) {
     m->n = 0;
 }
 
-/* How an instruction comes into the frame. */
+/* How an instruction is written to the frame. */
 typedef enum How { ADDED, RAW, INSERTED } How;
 
-/* A stream: its writer, its reader, and what was written since the last frame. */
+/* A stream: its writer, its reader, and the instructions written since the last frame. */
 typedef struct World {
     Rand r;
     Arena a, scratch;
     FrameWriter w;
-    Bodies writes, reads; /* as either side knows them */
-    bool is_placed;       /* as the dispatcher writes it */
+    Bodies writes, reads; /* the bodies that either side knows */
+    bool is_placed;       /* written as by the dispatcher */
     uint64_t next_id, next_added, seq, number;
     Inst sent[2 * HOT_INSTS];
     bool is_inserted[2 * HOT_INSTS];
@@ -46,7 +47,7 @@ static void read_all(World *t) {
     for (int i = 0; i < t->n_sent;) {
         Inst in;
         if (passes && rand_below(&t->r, 2) &&
-            frame_comes(&r) == FRAME_HOT) { /* the rest of this round */
+            frame_comes(&r) == FRAME_HOT) { /* the rest of this iteration */
             const Body *body = r.hot_body;
             const uint8_t *args = r.hot_args;
             uint32_t n = body->n - r.hot_at < r.hot_left ? body->n - r.hot_at : r.hot_left;
@@ -82,7 +83,7 @@ static void read_all(World *t) {
     bodies_sweep(&t->reads);
 }
 
-/* A raw record comes from a client, with its last edge and its next id. */
+/* A client writes a raw record with its last edge and its next id. */
 static void put(FrameWriter *w, const Inst *in, How how, uint64_t edge, uint64_t next_id) {
     Msg m;
     FrameWriter from = {.edge_id = edge, .next_id = next_id};
@@ -110,8 +111,8 @@ static void add(World *t, const Inst *in, How how, uint64_t edge) {
     if (in->n_out) *(how == INSERTED ? &t->next_added : &t->next_id) = in->out[0] + in->n_out;
 }
 
-/* `model` again with other arguments, its results at t->next_id; ids from `edge` on are the body's
- * own, and keep their distance. */
+/* Repeats `model` with other arguments, its results at t->next_id. Ids from `edge` on are the
+ * body's own and keep their distances. */
 static Inst vary(World *t, const Inst *model, How how, uint64_t model_edge, uint64_t edge) {
     Rand *r = &t->r;
     Inst in = *model;
@@ -143,7 +144,7 @@ static Inst vary(World *t, const Inst *model, How how, uint64_t model_edge, uint
     return in;
 }
 
-/* A body whose first results are at `edge`: its operands are its own or older. */
+/* A body whose first results are at `edge`. Its operands are its own results or older. */
 static Inst *make_body(World *t, int n, uint64_t edge, How *how) {
     Inst *body = arena_alloc(&t->a, (size_t)n * sizeof *body);
     uint64_t id = edge, added = t->next_added;
@@ -196,7 +197,7 @@ static void define(World *t, const Inst *body, const How *how, int n, uint64_t e
     bytes_fini(&forms);
 }
 
-/* Body b gets a younger number on both sides. */
+/* Gives body b a new, younger number on both sides. */
 static void rename_body(World *t, const Body *b) {
     Operand *o = arena_alloc(&t->a, 2 * sizeof *o);
     o[0] = (Operand){.kind = IN_IMM_INT, .i = (int64_t)(t->number | flag_of(t))};
@@ -229,7 +230,7 @@ static void test_streams(bool is_placed) {
             for (int i = 0; i < ends; i++) {
                 if (i == strays && rand_below(&t.r, 2)) rename_body(&t, b);
                 if (i == strays) add(&t, &(Inst){.op = OP_SYNC}, ADDED, 0);
-                if (i == strays && is_placed && rand_below(&t.r, 2)) /* ids that nobody writes */
+                if (i == strays && is_placed && rand_below(&t.r, 2)) /* ids that no writer uses */
                     t.next_id += 2, edge += 2;
                 Inst in = vary(&t, &body[i], how[i], model_edge, edge);
                 add(&t, &in, how[i], edge);
@@ -245,8 +246,8 @@ static void test_streams(bool is_placed) {
     arena_fini(&t.a), arena_fini(&t.scratch);
 }
 
-/* Every byte of a frame with hot records changed, and every truncation: an instruction or an
- * error, nothing outside the frame is read (ASan). */
+/* Changes every byte of a frame with hot records, and truncates it everywhere: the result is an
+ * instruction or an error, and nothing outside of the frame is read (ASan). */
 static void test_hostile(bool is_placed) {
     Rand r = {seed};
     Arena a = {0}, scratch = {0};
@@ -327,7 +328,7 @@ static void test_tables(void) {
     }
     bodies_sweep(&t);
     CHECK(t.n_bytes == small.n * BODIES_MAX);
-    /* The oldest with another number is the youngest, and the same. */
+    /* The oldest, defined again with another number, becomes the youngest and is unchanged. */
     uint64_t old = 1000 - BODIES_MAX;
     Body *kept = bodies_first_to_go(&t, small.n);
     CHECK(kept && kept == bodies_get(&t, old));
@@ -365,7 +366,7 @@ static void test_tables(void) {
     bytes_fini(&small), bytes_fini(&large), bytes_fini(&many), bytes_fini(&bad);
 }
 
-/* Who was not told of all reads definitions in any order; nothing is lost or kept twice. */
+/* A reader that missed definitions accepts others in any order; none is lost or kept twice. */
 static void test_late(void) {
     Bodies t = {.may_insert = true};
     Bytes small = {0};
@@ -392,7 +393,7 @@ static void test_late(void) {
     t = (Bodies){0};
     CHECK(bodies_define(&t, 3, small.data, small.n, NULL));
     CHECK(bodies_define(&t, 2, small.data, small.n, NULL) && !bodies_get(&t, 2));
-    ((uint8_t *)small.data)[9] = 4; /* inserted: in the dispatcher's alone */
+    ((uint8_t *)small.data)[9] = 4; /* inserted: in the dispatcher's stream only */
     CHECK_FAIL(bodies_define(&t, 4, small.data, small.n, &err), ERR_PARSE);
     t.may_insert = true;
     CHECK(bodies_define(&t, 4, small.data, small.n, NULL) && bodies_get(&t, 4)->n_inserted == 1);

@@ -1,11 +1,13 @@
-/* choice_test: which way a cluster goes: while nothing is known both are tried, then the faster one
- * is taken, sizes apart, one bad measurement does not decide, and what changes is noticed.
+/* choice_test: choosing whether a cluster is fused. At first both ways are tried, then the faster
+ * one is used, separately for each size. One bad measurement does not decide, and a change is
+ * noticed.
  * SPDX-License-Identifier: MIT */
 #include "worker/jit/choice.h"
 #include "tests/unit/check.h"
 #include <string.h>
 
-/* n runs of clusters of so many elements that take so long either way; how many were fused. */
+/* Runs n clusters of so many elements, which take the given times either way. Returns how many were
+ * fused. */
 static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fused_ns, int *timed) {
     int fused = 0;
     *timed = 0;
@@ -23,26 +25,26 @@ static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fus
 int main(void) {
     Choice c = {0};
     int timed;
-    /* Faster, then slower; few are measured. */
+    /* Faster, then slower, after few measurements. */
     CHECK_INT(run(&c, 1000, 4096, 9000, 3000, &timed), 1000 - 3 - 3);
     CHECK_INT(timed, 12);
     memset(&c, 0, sizeof c);
     CHECK_INT(run(&c, 400, 4096, 3000, 9000, &timed), 3);
     CHECK_INT(timed, 6);
-    /* Another size of the same kernel is another matter; a size nearby is not. */
+    /* Another size of the same kernel is decided separately; a similar size is not. */
     CHECK_INT(run(&c, 400, 1 << 20, 900000, 300000, &timed), 397);
     CHECK_INT(run(&c, 50, 4097, 3000, 9000, &timed), 0);
     /* With a product of some depth, or none. */
     CHECK(choice_trial(&c, 4096, 100) != choice_trial(&c, 4096, 0));
     CHECK(choice_trial(&c, 4096, 100) == choice_trial(&c, 4100, 127));
     CHECK(choice_trial(&c, 4096, 100) != choice_trial(&c, 4096, 200));
-    /* It turns: noticed when it is measured again, which is ever more seldom. */
+    /* The other way becomes faster: noticed when it is measured again, at growing intervals. */
     memset(&c, 0, sizeof c);
     run(&c, 400, 100, 1000, 2000, &timed);
     CHECK(run(&c, 1000, 100, 2000, 1000, &timed) > 800);
     run(&c, 1000000, 100, 2000, 1000, &timed);
     CHECK(timed < 100);
-    /* One long time, a taken core, is not what counts. */
+    /* One long time, from a busy core, does not decide. */
     memset(&c, 0, sizeof c);
     for (int i = 0; i < 6; i++) {
         bool is_timed;
@@ -52,11 +54,11 @@ int main(void) {
         choice_tell(t, way, 100, i % 3 == 0 ? 5000000 : way == WAY_FUSED ? 1000 : 2000);
     }
     CHECK_INT(run(&c, 100, 100, 2000, 1000, &timed), 100);
-    /* More sizes than there is room for, in turns: nothing breaks, something is always said. */
+    /* More sizes than there is room for, alternating: there is always an answer. */
     memset(&c, 0, sizeof c);
     for (int i = 0; i < 1000; i++) run(&c, 1, INT64_C(1) << i % 50, 100, 50, &timed);
     run(&c, 1, 0, 100, 50, &timed);
-    /* As many as there is room for are all known; what is in use stays, whatever else comes by. */
+    /* As many as there is room for are all kept; used ones stay while others come and go. */
     memset(&c, 0, sizeof c);
     for (int bit = 0; bit < CHOICE_SIZES; bit++)
         run(&c, 100, INT64_C(1) << bit, 3000, 9000, &timed);

@@ -1,5 +1,5 @@
-/* config_test: what signals ask for: YAML with the place of every mistake, merging, the way into
- * an instruction and back.
+/* config_test: configurations of signals: YAML, the position of every error, merging, and the round
+ * trip through an instruction.
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include "tests/unit/check.h"
@@ -196,7 +196,7 @@ static void test_merge(void) {
     const SignalConfig *a = find(&c, "a");
     CHECK(a->compile && a->n_workers == 0 && !strcmp(a->backward, "b") && c.n == 3);
     config_fini(&more);
-    /* A circle over both: nothing of the second is taken. */
+    /* A cycle over both: nothing of the second is accepted. */
     CHECK(parse(&more, "y: {}\nb: {backward: a}\n", &at, &err));
     CHECK(!config_merge(&c, &more, &at, &err) && at.line == 2 && c.n == 3);
     CHECK(!find(&c, "b")->backward);
@@ -204,7 +204,7 @@ static void test_merge(void) {
     CHECK(parse(&more, "a: {backward: a}\nb: {backward: a}\n", &at, &err)); /* its own: none */
     CHECK(config_merge(&c, &more, &at, &err));
     config_fini(&more);
-    /* replicated takes an earlier axis back, and an axis an earlier replicated */
+    /* replicated removes an earlier axis, and an axis an earlier replicated */
     CHECK(parse(&more, "a: {shard: {replicated: true}}\n", &at, &err));
     CHECK(config_merge(&c, &more, &at, &err) && find(&c, "a")->axis == 0);
     CHECK(signal_config_check(find(&c, "a"), &at, &err));

@@ -1,7 +1,7 @@
-/* conv_test: convolutions and poolings of the cpu engine at sizes where they are cut into tiles:
- * the bits must not depend on the number of threads, for float32 values whose sums do round; they
- * must be close to sums in double; memory is back at 0; and where there is too little of it, that
- * is an answer. (ops_test has all rows at small sizes against the reference engine.)
+/* conv_test: convolutions and poolings of the cpu engine at sizes that are split into tiles. The
+ * bits must not depend on the number of threads, for float32 values whose sums round; they must be
+ * close to sums in double; all memory must be freed; too little memory must give an error.
+ * (ops_test compares all rows at small sizes with the reference engine.)
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 #include "runtime/infer/window.h"
@@ -50,7 +50,8 @@ typedef struct Shape {
     int64_t N, C, H, W, O, K, stride, padding, dilation, groups;
 } Shape;
 
-/* The element of the result of kind 0 (y), 1 (dx), 2 (dw) at index i, in double; *terms of them. */
+/* Computes element i of the result of kind 0 (y), 1 (dx), 2 (dw) in double; *terms: its number of
+ * terms. */
 static double direct(const Shape *s, int kind, const View *x, const View *w, const View *y,
                      const int64_t *i, double *terms) {
     int64_t C = s->C / s->groups, O = s->O / s->groups, H = x->type.shape[2], W = x->type.shape[3];
@@ -169,7 +170,7 @@ static void try_pool(Op op, int64_t planes, int64_t H, int64_t kernel) {
     free(call.out[0].data), free(call.out[1].data), free(in.data), free(small.data);
 }
 
-/* An image for which no tile has room. */
+/* An image that is too large for tiles. */
 static void test_memory(void) {
     Err err = {0};
     Engine *e = engine_cpu.open(&(EngineConfig){.memory_bytes = 1 << 20, .threads = 1}, &err);

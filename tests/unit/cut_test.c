@@ -1,8 +1,8 @@
-/* cut_test.c: calls that a cancel, or their client's end, cuts off while they are carried out (A9):
- * each kind of kernel that may take long ends early, its result is poisoned, one error tells of all
- * that is lost, what comes behind is dropped without being begun, and the next instructions are
- * carried out as if nothing had been. The engine asks at the first part that it may leave out, for
- * it has never asked before; so nothing here depends on time.
+/* cut_test.c: calls that a cancel, or their client's end, cuts off while they run. Each kind of
+ * kernel that may take long must end early; its result is poisoned; one error reports all lost
+ * instructions; later ones before the cancel are dropped without being started; and the
+ * instructions after it run normally. The engine polls before the first part that it may skip,
+ * because it has never polled before: nothing here depends on time.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "worker/exec/cut.h"
@@ -14,9 +14,9 @@ enum { CLIENT = 3, OTHER = 4, THREADS = 3 };
 typedef struct Talk {
     Exec *x;
     uint64_t seq;
-    int n_polls;     /* times that the engine asked */
-    uint32_t names;  /* the client that is cut off then */
-    uint64_t before; /* its instructions below; 0: nobody is */
+    int n_polls;     /* how often the engine polled */
+    uint32_t names;  /* the client to cut off then */
+    uint64_t before; /* its instructions below this; 0: none */
     int replies, failures;
     uint8_t status; /* of the last reply */
     double value;
@@ -47,7 +47,7 @@ static void take(Talk *t) {
     arena_fini(&a);
 }
 
-/* Instruction text, a line each, as one frame. */
+/* Sends instruction text, one per line, as one frame. */
 static void say(Talk *t, uint32_t client, const char *text) {
     Arena a = {0};
     FrameWriter w = {0};
@@ -70,8 +70,8 @@ static void say(Talk *t, uint32_t client, const char *text) {
     arena_fini(&a);
 }
 
-/* On one thread it is certain that the engine asks before the first part; on several the others may
- * be done by then. */
+/* With one thread the engine is certain to poll before the first part; with several the other
+ * threads may have done their parts by then. */
 static void talk_open(Talk *t, const EngineOps *ops, int threads) {
     *t = (Talk){0};
     Err err = {0};
@@ -79,7 +79,7 @@ static void talk_open(Talk *t, const EngineOps *ops, int threads) {
     CHECK_MSG(t->x != NULL, "%s", err.text);
 }
 
-/* t1 is the long one's result, or one of them. */
+/* t1 is the result of the long instruction, or one of them. */
 typedef struct Case {
     const char *before, *text;
 } Case;
@@ -113,7 +113,7 @@ static const Case cases[] = {
     {LINE "t5 = full 0 [1100000] i64\n", "t1 = index_put t0 t0 t5 axis=0 accumulate=true\n"},
 };
 
-/* What each call leaves when it is cut off at the first question. */
+/* Each call is cut off at the first poll. */
 static void each(const EngineOps *ops) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Talk t;
@@ -132,7 +132,7 @@ static void each(const EngineOps *ops) {
                   text, t.failures, t.failure.err.text);
         CHECK_INT(t.failure.seq, first);
         CHECK_MSG(t.replies == 1 && t.status == ERR_CANCELLED, "%s: status %d", text, t.status);
-        exec_on_cancel(t.x, CLIENT, t.before); /* that which cut it off, at last */
+        exec_on_cancel(t.x, CLIENT, t.before); /* the cancel that cut it off arrives */
         CHECK_INT(t.failures, 1);
         t.seq = t.before;
         t.before = 0;
@@ -145,7 +145,7 @@ static void each(const EngineOps *ops) {
     }
 }
 
-/* Cut off at the end of its client: nobody is told, and all memory comes back. */
+/* Cut off at the end of its client: nothing is reported, and all memory is freed. */
 static void gone(void) {
     Talk t;
     uint64_t used, peak, total;
@@ -164,7 +164,7 @@ static void gone(void) {
     exec_free(&t.x);
 }
 
-/* A cancel of another client, or of what came before, cuts off nothing. */
+/* A cancel of another client, or of earlier instructions, cuts off nothing. */
 static void others(void) {
     static const struct {
         uint32_t client;
@@ -183,7 +183,7 @@ static void others(void) {
     }
 }
 
-/* The worker leaves. */
+/* The worker shuts down. */
 static void the_end(void) {
     Talk t;
     talk_open(&t, &engine_cpu, THREADS);

@@ -1,7 +1,7 @@
-/* detector_test.c: who writes a stream through a detector writes the same stream. Random loops, of
+/* detector_test.c: a stream written through a detector reads as it was written. Random loops, of
  * which one may be the beginning of another, with edges anywhere, as instructions or not, gaps in
- * the ids, breaks, and frames that end anywhere: what is read is what was written, most of what
- * comes again goes out as arguments, and a detector has no more than it may.
+ * the ids, interruptions, and frames that end anywhere. Most repetitions must be sent as arguments,
+ * and a detector must keep within its memory limit.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/detector.h"
 #include "runtime/wire/body.h"
@@ -92,8 +92,8 @@ static void end(void) {
     bodies_fini(&known);
 }
 
-/* Few kinds of instructions, so that bodies begin alike and go on where another begins. Edges that
- * come too early, too late or not at all. */
+/* Few kinds of instructions, so that bodies begin alike and continue where another begins. Edges
+ * are early, late or missing. */
 static void test_any(void) {
     static const Op ops[] = {OP_NEG, OP_RELU, OP_FREE};
     start((DetectorConfig){.threshold = 1 + (uint32_t)rand_below(&r, 3),
@@ -127,7 +127,7 @@ static void test_any(void) {
     end();
 }
 
-/* Edges where they are due, as nothing but calls: all but the first rounds is arguments. */
+/* Edges at the right places, as calls: all but the first iterations are arguments. */
 static void test_due(void) {
     start((DetectorConfig){.threshold = 2, .min = 2, .window = 1000, .expand_max = 100});
     cuts = false;
@@ -137,7 +137,7 @@ static void test_due(void) {
         if (detector_is_edge_due(detector, &in)) edge(true);
         put(in.op, next_id - 1, 1, in.pos.line);
         put(OP_FREE, next_id - 2, 0, in.pos.line);
-        if (k == 2500) put(OP_FREE, 0, 0, 77); /* one more, which belongs to no round */
+        if (k == 2500) put(OP_FREE, 0, 0, 77); /* one more, which belongs to no iteration */
     }
     DetectorCounts c = detector_counts(detector);
     end();
@@ -146,7 +146,7 @@ static void test_due(void) {
     CHECK(c.bodies < 6 && c.runs > 950);
 }
 
-/* What comes again, with edges or without, and what does not. */
+/* Repetitions with edges or without, and instructions that do not repeat. */
 static void test_repeats(void) {
     DetectorConfig config = {.threshold = 2, .min = 2, .window = 1000, .expand_max = 100};
     for (int how = 0; how < 4; how++) {
@@ -173,10 +173,10 @@ static void long_round(uint32_t body) {
     read_all();
 }
 
-/* Forms of its bodies take no more than was said: two of these have room, and stay. */
+/* The forms of its bodies stay within the limit: two of these fit and stay. */
 static void test_bytes(void) {
     DetectorConfig config = {.threshold = 1, .min = 1, .window = 16000, .expand_max = 1};
-    config.bytes_max = 1; /* less than there may be in one body: that much */
+    config.bytes_max = 1; /* less than one body may have */
     start(config);
     cuts = false;
     for (uint32_t body = 0; body < 12; body++) {

@@ -1,5 +1,5 @@
-/* dispatcher_test: the dispatcher as a step function: who may say what, ids, poison in stream
- * order, credit, leaving.
+/* dispatcher_test: the dispatcher's step function: which messages peers may send, ids, poison in
+ * stream order, credit, leaving.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/client.h"
 #include "tests/unit/dispatcher_talk.h"
@@ -16,7 +16,7 @@ static void test_two_clients(void) {
     CHECK_INT(ann.window_insts, WINDOW_INSTS);
     CHECK_STR(ann.engine, "test");
     forget();
-    /* The same ids, other shapes: nobody disturbs the other. */
+    /* The same ids with other shapes: two clients do not affect each other. */
     begin(0), full(0, shape_23), full(1, shape_23), end(d, ANN);
     begin(0), full(0, shape_45), end(d, BOB);
     begin(2), add(2, 0, 1), end(d, ANN);
@@ -32,14 +32,13 @@ static void test_two_clients(void) {
     CHECK_STR(frame_text(3, &client, &seq), "add =1 0 0; free 0");
     CHECK_INT(counter(d, "\ntensors"), 4);
     CHECK_INT(counter(d, "\nbytes"), 3 * 24 + 80);
-    /* Answers reach the one they are for; a worker's word for a client that is not there is
-     * nobody's. */
+    /* Answers reach the right client; a worker's message about an unknown client is ignored. */
     forget();
     ack(d, bob.id, 3);
     ack(d, 77, 3);
     CHECK(heard(BOB, MSG_ACK, 0) && !heard(ANN, MSG_ACK, 0));
     CHECK_INT(n_said, 1);
-    /* Who leaves takes everything along, and nobody else's. */
+    /* A client that leaves takes all its tensors along, and no others. */
     dispatcher_on_gone(d, ANN, 0);
     collect(d);
     uint32_t gone = 0;
@@ -55,15 +54,15 @@ static void test_poison(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
     begin(0), full(0, shape_23), full(1, shape_45);
-    add(2, 0, 1); /* shapes do not fit: the cause */
+    add(2, 0, 1); /* shapes do not match: the cause */
     add(3, 2, 0); /* follows */
     fetch(3);     /* the worker answers it */
-    add(4, 0, 0); /* is well */
+    add(4, 0, 0); /* is fine */
     drop(2, 3);
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL),
               "full =0; full =1; poison =2; poison =3; fetch 3; add =4 0 0; free 2 3");
-    CHECK(heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_ERROR, 1)); /* told once */
+    CHECK(heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_ERROR, 1)); /* reported once */
     Failure f = failure(ANN, 0);
     CHECK_INT(f.seq, 2);
     CHECK_INT(f.pos.line, 102);
@@ -82,7 +81,7 @@ static void test_ids(void) {
     add(4, 0, 1);  /* freed */
     add(5, 99, 1); /* never made */
     add(1, 2, 2);  /* used */
-    drop(0, 2);    /* freed twice, and one that is well */
+    drop(0, 2);    /* freed twice, and one that is fine */
     drop(0, 0);    /* nothing is left of it */
     fetch(77);
     end(d, ANN);
@@ -96,7 +95,7 @@ static void test_ids(void) {
         CHECK_STR(f.err.text, text[i]);
     }
     CHECK(!heard(ANN, MSG_ERROR, 6));
-    /* Attributes and payloads are looked at, too. */
+    /* Attributes and payloads are checked too. */
     forget();
     begin(11);
     Inst in = {.op = OP_FULL, .n_out = 1, .out = {6}};
@@ -112,7 +111,7 @@ static void test_ids(void) {
                  .payload_bytes = 4};
     frame_add(&writer, &data); /* 4 bytes for 6 elements */
     Inst poison = {.op = OP_POISON, .n_out = 1, .out = {8}};
-    frame_add(&writer, &poison); /* ours alone */
+    frame_add(&writer, &poison); /* the dispatcher's check only */
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "poison =6; poison =7; poison =8");
     CHECK(heard(ANN, MSG_ERROR, 2) != NULL);
@@ -120,7 +119,7 @@ static void test_ids(void) {
 }
 
 static void test_limit(void) {
-    /* Two tensors, and not a byte more than 100 in both. */
+    /* Two tensors, and not a byte more than 100 in total. */
     Dispatcher *d = start(&(DispatcherConfig){.client_bytes_max = 100 + 2 * TENSOR_HEAD});
     forget();
     begin(0), full(0, shape_45), full(1, shape_23), drop(0, 0), full(2, shape_23), end(d, ANN);
@@ -130,7 +129,7 @@ static void test_limit(void) {
     stop(d);
 }
 
-/* Tensors of no elements count as well (A11): each has a head. */
+/* Tensors without elements count too: each has a head. */
 static void test_limit_heads(void) {
     enum { MOST = 50 };
     static const int64_t empty[] = {0, 3};
@@ -147,7 +146,7 @@ static void test_limit_heads(void) {
     stop(d);
 }
 
-/* Payloads travel by reference, also behind an instruction that was taken out. */
+/* Payloads are passed by reference, even after an instruction that was removed. */
 static void test_payload(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
@@ -204,7 +203,7 @@ static void test_window(void) {
     CHECK(heard(WORKER, MSG_GONE, 0) != NULL);
     CHECK_INT(counter(d, "\ntensors"), 0);
     forget();
-    begin(0), full(0, shape_23), end(d, BOB); /* Bob lives on. */
+    begin(0), full(0, shape_23), end(d, BOB); /* Bob's connection stays. */
     CHECK_STR(frame_text(0, NULL, NULL), "full =0");
     stop(d);
 }
@@ -231,7 +230,8 @@ static void test_window_bytes(void) {
     stop(d);
 }
 
-/* A cancel goes on to the workers with the number of the client that sent it, whomever it names. */
+/* A cancel reaches the workers with the number of the client that sent it, whatever client it
+ * names. */
 static void test_cancel(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, BOB, ROLE_CLIENT);
@@ -247,7 +247,7 @@ static void test_cancel(void) {
     CHECK(w[0].id != w[1].id);
     forget();
     Msg m;
-    wire_cancel(&(Cancel){.client = w[1].id, .seq = 1}, &m); /* Ann says Bob */
+    wire_cancel(&(Cancel){.client = w[1].id, .seq = 1}, &m); /* Ann names Bob */
     say(d, ANN, &m);
     Cancel got = {0};
     Msg *told = heard(WORKER, MSG_CANCEL, 0);
@@ -258,8 +258,8 @@ static void test_cancel(void) {
     stop(d);
 }
 
-/* Groups of workers go with the last client that uses them (A10): many clients that come, make as
- * many as they may, and leave, take nothing from those who come later; and workers hear of it. */
+/* The last client of a group of workers takes it along: many clients that come, make as many groups
+ * as they may, and leave, use up nothing of later ones; and workers learn of it. */
 static void test_groups(void) {
     enum { WORKERS = 8, CLIENTS = 60, GROUPS = 200, A_FRAME = 80 };
     Dispatcher *d = start(&(DispatcherConfig){0});
@@ -271,7 +271,7 @@ static void test_groups(void) {
         PeerId peer = 2000 + k;
         hello(d, peer, ROLE_CLIENT);
         begin(0);
-        for (int g = 0; g < GROUPS; g++, number++) { /* an order of eight that nobody had */
+        for (int g = 0; g < GROUPS; g++, number++) { /* an order of eight that is new */
             int64_t worker[WORKERS];
             uint64_t rest = number * 2 + 2;
             for (int i = 0; i < WORKERS; i++) worker[i] = i;
@@ -309,7 +309,7 @@ static void test_garbage(void) {
     hello(d, BOB, ROLE_CLIENT);
     forget();
     Msg m = {0};
-    msg_push(&m, buf_copy("\xff\xfe garbage", 10)); /* from nobody */
+    msg_push(&m, buf_copy("\xff\xfe garbage", 10)); /* from an unknown client */
     say(d, EVE, &m);
     CHECK(was_dropped(EVE) && refusal(EVE) == ERR_PARSE);
     forget();
@@ -324,16 +324,16 @@ static void test_garbage(void) {
     CHECK_INT(counter(d, "clients"), 0);
     CHECK_INT(counter(d, "\nworkers"), 1);
     forget();
-    hello(d, LATE, ROLE_CLIENT); /* Newcomers are served as ever. */
+    hello(d, LATE, ROLE_CLIENT); /* New clients are served as before. */
     begin(0), full(0, shape_23), end(d, LATE);
     CHECK_STR(frame_text(0, NULL, NULL), "full =0");
     ack(d, 3, 1);
-    Ack a = {.client = 3, .seq = 1000}; /* a worker that acknowledges what was never sent */
+    Ack a = {.client = 3, .seq = 1000}; /* a worker acknowledges more than it was sent */
     forget();
     wire_ack(&a, &m);
     say(d, WORKER, &m);
     CHECK(!heard(LATE, MSG_ACK, 0));
-    wire_gone(3, &m); /* not for a client to say */
+    wire_gone(3, &m); /* clients may not send this */
     say(d, LATE, &m);
     CHECK(was_dropped(LATE));
     stop(d);
@@ -358,7 +358,7 @@ static void test_hello(void) {
     stop(d);
 }
 
-/* Clients wait for as many workers as are wanted, and go where least is to do. */
+/* Clients wait for the wanted number of workers, and get those with the least load. */
 static void test_schedule(void) {
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){.workers_wanted = 2});
     forget();
@@ -376,7 +376,7 @@ static void test_schedule(void) {
     CHECK_INT(w[1].rank, 1);
     CHECK_INT(w[2].rank, 0);
     CHECK_INT(w[2].n_workers, 2);
-    /* A worker goes: its clients are told, the others work on, its rank is free again. */
+    /* A worker goes: its clients get errors, the others continue, its rank becomes free. */
     forget();
     dispatcher_on_gone(d, WORKER, 0);
     collect(d);
@@ -391,7 +391,7 @@ static void test_schedule(void) {
     stop(d);
 }
 
-/* What a shell knows of a process that has ended, and when. */
+/* What the shell reports about a process that has ended, and when. */
 typedef struct Shell {
     int n_asked, known_at;
 } Shell;
@@ -403,8 +403,8 @@ static bool shell_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, s
     return true;
 }
 
-/* How a lost worker ended is known a moment later. Nobody waits for that but its own clients; who
- * comes meanwhile gets another worker. */
+/* The exit status of a lost worker becomes known a moment later. Only its own clients wait for
+ * that; new ones get another worker. */
 static void test_lost(void) {
     for (int known_at = 1; known_at <= 1000; known_at = known_at == 1 ? 3 : known_at + 997) {
         Shell shell = {.known_at = known_at};
@@ -467,7 +467,7 @@ static void test_stats(void) {
     stop(d);
 }
 
-/* Workers are told of one another, each with a token of its own that its welcome names too. */
+/* Workers are announced to one another, each with a token that only its own WELCOME has too. */
 static void test_members(void) {
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){0});
     forget();
@@ -509,7 +509,7 @@ static void test_members(void) {
     stop(d);
 }
 
-/* What passes through the dispatcher is counted, by what it is. */
+/* Messages are counted by kind. */
 static void test_bytes(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
@@ -558,8 +558,8 @@ static void test_beat(void) {
 }
 
 /* The table against a plain array: random ids come and go. */
-/* Messages that take no credit: so many a second of each kind, then the client is cut off; one that
- * keeps to it goes on for ever (A8). */
+/* Messages that take no credit: a client that sends more per second of one kind than the limit is
+ * disconnected; one that keeps to it is served for ever. */
 static void test_rate(void) {
     DispatcherConfig config = {0};
     for (int kind = 0; kind < 3; kind++) {
@@ -594,8 +594,8 @@ static void test_rate(void) {
     }
 }
 
-/* A worker that says nothing for 10 s is asked about; not one that beats, nor after the dispatcher
- * itself was away (A15). */
+/* A worker that sends nothing for 10 s is probed; not one that sends beats, nor right after the
+ * dispatcher itself was stopped. */
 static void test_silence(void) {
     DispatcherConfig config = {.beat_ms = 2000};
     Dispatcher *d = start(&config);
@@ -617,8 +617,8 @@ static void test_silence(void) {
     stop(d);
 }
 
-/* What a client has taken is told to the worker that sent it; more than it was given is a lie (A7).
- */
+/* The worker learns how many bytes of answers a client has read; a client that reports more than it
+ * was sent is refused. */
 static void test_heard(void) {
     DispatcherConfig config = {0};
     Dispatcher *d = start(&config);
@@ -646,8 +646,8 @@ static void test_heard(void) {
     stop(d);
 }
 
-/* A thousand answers of two workers in turn that a client takes at once are one message to each
- * worker: what a client has left lying costs the dispatcher no more than it cost to send it. */
+/* A thousand answers of two workers, alternating, that a client reads at once give one message to
+ * each worker: reading costs the dispatcher no more than sending did. */
 static void test_heard_of_many(void) {
     enum { OTHER = 1001, ANSWERS = 500, ROUNDS = 3 };
     DispatcherConfig config = {0};
@@ -670,7 +670,7 @@ static void test_heard_of_many(void) {
         }
         forget();
         Msg m;
-        uint64_t taken = bytes + left - bytes / 4; /* the last quarter stays */
+        uint64_t taken = bytes + left - bytes / 4; /* the last quarter is not reported yet */
         wire_heard(1, taken, &m);
         say(d, ANN, &m);
         for (int k = 0; k < 2; k++) {
@@ -688,8 +688,7 @@ static void test_heard_of_many(void) {
     stop(d);
 }
 
-/* A client may ask as often as it likes, one question after another, for as long as it takes the
- * answers. */
+/* A client may send any number of requests, one after another, as long as it reads the answers. */
 static void test_questions(void) {
     enum { QUESTIONS = 20000 };
     static const char question[] = "tensor 7";
@@ -720,7 +719,7 @@ static void test_questions(void) {
     }
 }
 
-/* More clients and workers than there is room for: the next one is told so (A5). */
+/* More clients and workers than the limits allow: the next one is refused with the reason. */
 static void test_crowd(void) {
     DispatcherConfig config = {.peers_max = 3};
     Dispatcher *d = start(&config);
@@ -765,7 +764,7 @@ static void test_handles(void) {
     handles_fini(&t);
 }
 
-/* A million instructions without a fetch: the table is no larger than what lives. */
+/* A million instructions without a fetch: the table is no larger than the live tensors need. */
 static void test_flat(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     uint64_t seq = 2, id = 2;

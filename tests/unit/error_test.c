@@ -1,5 +1,5 @@
-/* error_test.c: the drawing of errors against LANGUAGE 3.3, tabs and wide characters above carets,
- * hints that do not fit, positions outside of the text, colour; exit codes; near names.
+/* error_test.c: the drawing of errors: tabs and wide characters above carets, hints that do not
+ * fit, positions outside of the text, colour; exit codes; near names.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/error/error.h"
@@ -36,7 +36,8 @@ static void plain(void) {
           "    |     ^^^^^ hint: randn(4, 4)\n");
 }
 
-/* What comes from files cannot steer the terminal; line breaks are the program's own alone. */
+/* Text from files cannot send control sequences to the terminal; line breaks come from the program
+ * only. */
 static void controls(void) {
     Source a = source("a\x1b[2J.gti", "t0 = \x1b[1mx\n", 1);
     LangError e = {0};
@@ -74,7 +75,7 @@ static void labels(void) {
           "a.gt:10:10: error: shapes do not broadcast: (32, 10) - (32)\n"
           " 10 | e = yhat - y\n"
           "    |     ^^^^   ^ aligned right: 10 vs 32      hint: y.unsqueeze(1) makes (32, 1)\n");
-    /* A label on the position itself, and one on another line. */
+    /* A label at the position itself, and one on another line. */
     e = (LangError){0};
     error_at(&e, at(&a, 10, 5, 4), "'yhat' is a value");
     error_label(&e, e.at, "here");
@@ -86,7 +87,7 @@ static void labels(void) {
           "    |     ^^^^ here\n"
           "  9 | y = x @ w2\n"
           "    | ^ made here      hint: param(yhat)\n");
-    /* More labels than there is room for are dropped. */
+    /* Labels beyond the limit are dropped. */
     for (int k = 0; k < 5; k++) error_label(&e, e.at, "%d", k);
     CHECK_INT(e.n_labels, 3);
 }
@@ -116,8 +117,8 @@ static void no_column(void) {
           "   ^\n");
 }
 
-/* Tabs stay tabs, so that the caret stands below what it means however wide they are; wide
- * characters take two columns. */
+/* Tabs stay tabs, so that the caret is below its character at any tab width; wide characters take
+ * two columns. */
 static void columns(void) {
     Source a = source("a.gt",
                       "\tx = \tfoo\ns = \"h\xc3\xa9llo \xe6\x97\xa5\xe6\x9c\xac\" + 1\nx\x1b[31m = "
@@ -157,7 +158,7 @@ static void long_texts(void) {
           "    |     ^ a label that is as long as labels of workers that tell about their memory "
           "tend to be, all in all\n"
           "    | hint: a smaller batch, or another signal\n");
-    /* What does not fit is cut between characters. */
+    /* Text that does not fit is cut between characters. */
     char big[4096];
     for (int shift = 0; shift < 3; shift++) {
         memset(big, 'a', sizeof big);

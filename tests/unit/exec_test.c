@@ -10,7 +10,7 @@
 #include "worker/exec/watch.h"
 #include "worker/worker.h"
 
-/* ---- A client that writes frames and reads what comes back ---- */
+/* ---- A client that writes frames and reads replies ---- */
 
 enum { CLIENT = 7, REPLIES = 4096, FAILURES = 256 };
 
@@ -81,7 +81,7 @@ static void keep_reply(Talk *t, const Reply *r) {
     }
 }
 
-/* Takes all messages that are there. */
+/* Takes all messages that are available. */
 static void take(Talk *t) {
     Msg m = {0};
     Arena a = {0};
@@ -218,7 +218,7 @@ static void test_values(const EngineOps *ops) {
     CHECK_INT(t->n_got, 1);
     CHECK(last_got(t)->value[0] == 7 && last_got(t)->value[5] == 7);
     CHECK_INT(used_bytes(t), 0);
-    /* data: inline and as a part of its own */
+    /* data: inline and in a message part of its own */
     static double big[20000];
     for (int i = 0; i < 20000; i++) big[i] = i;
     for (int64_t n = 3; n <= 20000; n += 19997) {
@@ -265,7 +265,8 @@ static void test_poison(const EngineOps *ops) {
     CHECK_INT(t->got[1].status, 0);
     CHECK_INT(t->got[2].status, ERR_INDEX);
     CHECK_INT(t->got[3].status, ERR_ARG);
-    /* shapes that do not fit; an id that is not there; an id twice: each once, and life goes on */
+    /* Shapes that do not match; an unknown id; a duplicate id: each is reported once, and execution
+     * continues. */
     full(t, 20, 1, DT_F32, 2, 3);
     full(t, 21, 1, DT_F32, 3, 2);
     OPS(t, OP_ADD, 22, 20, 21);
@@ -322,7 +323,7 @@ static void test_views(const EngineOps *ops) {
     run(t);
     CHECK_INT(used_bytes(t), 0);
     CHECK_INT(t->x->store.n_storages, 0);
-    /* an operand that dies is written over only where nothing else sees it */
+    /* a dying operand is overwritten only if nothing else refers to it */
     arange(t, 10, DT_I64, 24);
     reshape(t, 11, 10, 4, 6);
     OPS(t, OP_NEG, 12, 10);
@@ -351,7 +352,7 @@ static void test_memory(const EngineOps *ops) {
     CHECK_STR(t->failure[0].err.hint,
               "the result is (512, 1024) f32; largest here: t1 (64, 1024) f32 256 KiB");
     CHECK_INT(last_got(t)->status, ERR_MEMORY);
-    /* far more than fits, one after the other: what is in flight is waited for */
+    /* far more than fits, one after another: calls in flight are waited for */
     uint64_t id = 100;
     for (int i = 0; i < 300; i++, id += 2) {
         OPS(t, OP_ADD, id, 1, 1);
@@ -407,7 +408,7 @@ static void test_effects(const EngineOps *ops) {
     talk_free(t);
 }
 
-/* A view of four bytes that shows 2^48: copying it out is refused, its edges are printed. */
+/* A view of four bytes with 2^48 elements: copying it out is refused, its edges are printed. */
 /* A tensor without axes has no edges, whatever the threshold. */
 static void test_edges_of_scalar(const EngineOps *ops) {
     Talk *t = talk_new(ops, 1 << 20);
@@ -449,7 +450,7 @@ static void expand(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t col
     op_n(t, OP_EXPAND, out, attr, 1, IDS(in));
 }
 
-/* What a kernel needs beside its result may be far more than there is: an error like any other. */
+/* A kernel may need far more memory than there is for temporaries: that is an ordinary error. */
 static void test_huge_operand(void) {
     Talk *t = talk_new(&engine_cpu, 64 << 20);
     const int64_t n = INT64_C(1) << 40;
@@ -507,7 +508,7 @@ static void test_cancel(const EngineOps *ops) {
     talk_free(t);
 }
 
-/* A cancel waits only for what the engine has, and that is not much. */
+/* A cancel waits only for calls in flight, and those are limited. */
 static void test_cancel_soon(void) {
     enum { N = 200 };
     Talk *t = talk_new(&engine_delayed, 64 << 20);
@@ -566,7 +567,7 @@ static void test_clients(const EngineOps *ops) {
     CHECK(strstr(text.data, "client.7.tensors=1\n") && strstr(text.data, "client.8.bytes=64\n"));
     CHECK(strstr(text.data, "\nkernels=2\n") && strstr(text.data, "clients=2\n"));
     bytes_fini(&text);
-    /* one leaves in the middle of a frame: nothing of it stays or is answered */
+    /* a client leaves in the middle of a frame: nothing of it is kept or answered */
     for (uint64_t i = 2; i < 100; i++) OPS(t, OP_ADD, i, i - 1, 1);
     OPS(t, OP_FETCH, 0, 99);
     flush(t);
@@ -588,14 +589,14 @@ static void test_clients(const EngineOps *ops) {
     talk_free(t);
 }
 
-/* Watched, it says what took time: each call and effect once, in order, by its own clock. */
+/* While watched, exec reports the time of each call and effect once, in order, by its own clock. */
 static void test_watch(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     Arena a = {0};
     Msg m = {0};
     Times got;
     full(t, 1, 1, DT_F32, 4, 4);
-    run(t); /* nobody watches: `take` would not know the message */
+    run(t); /* not watched: `take` would not know the message */
     exec_watch(t->x, true);
     int64_t before = exec_now_ns(t->x);
     OPS(t, OP_ADD, 2, 1, 1);
@@ -622,7 +623,7 @@ static void test_watch(const EngineOps *ops) {
     talk_free(t);
 }
 
-/* One client's thousands of products do not keep another's small question waiting to their end. */
+/* One client's thousands of products do not delay another's small request until their end. */
 static void test_turns(void) {
     Talk *t = talk_new(&engine_reference, 64 << 20);
     full(t, 1, 1, DT_F32, 32, 32);
@@ -662,7 +663,7 @@ static uint64_t pick(uint64_t n) {
     return (state >> 16) % n;
 }
 
-/* Whole numbers, 6x6 all of them, views and frees in between; now and then a failing index. */
+/* Integers, 6x6 all of them, with views and frees; some indices are out of range. */
 static void random_program(Talk *t, uint64_t seed, int length) {
     state = seed;
     uint64_t live[64], id = 1;
@@ -744,8 +745,7 @@ static void test_random(uint64_t seed) {
 
 /* ---- Hostile frames ---- */
 
-/* Random bytes in valid frames: errors, never a crash; the client can be forgotten without a
- * trace. */
+/* Random bytes in valid frames: errors, never a crash, and nothing is left of the client. */
 static void test_hostile(uint64_t seed) {
     Talk *t = talk_new(&engine_reference, 8 << 20);
     for (int round = 0; round < 400; round++) {

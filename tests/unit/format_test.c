@@ -1,5 +1,5 @@
-/* format_test.c: Python's format language against what Python 3.11's format() and repr() gave for
- * the same values, float32 against NumPy's shortest decimals; errors where Python raises.
+/* format_test.c: format specifications, against the output of Python 3.11's format() and repr() for
+ * the same values, and float32 against NumPy's shortest decimals; errors where Python raises.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/text/format.h"
@@ -546,7 +546,7 @@ static void shortest(void) {
     bytes_fini(&b);
 }
 
-/* Widths that would take all memory, and texts that are no format. */
+/* Widths that would take all memory, and invalid specifications. */
 static void limits(void) {
     FormatSpec f;
     CHECK_FAIL(format_parse("99999999999999999999d", 21, &f, &err), ERR_LIMIT);

@@ -146,7 +146,7 @@ static char *golden(const char *name) {
     return read_text(path);
 }
 
-/* Cases of a file; and it must expect as many, so that none is lost. */
+/* Runs the cases of a file. It must expect as many as there are, so that none is lost. */
 static int count_cases(const char *name) {
     char *text = golden(name), expected[64];
     if (!text) return 0;
@@ -158,7 +158,7 @@ static int count_cases(const char *name) {
     return n;
 }
 
-/* Does a case of the file call the name? */
+/* True if a case of the file calls the name. */
 static bool calls(const char *file, const char *name) {
     char *text = golden(file), call[128];
     snprintf(call, sizeof call, "%s(", name);
@@ -196,7 +196,7 @@ static void test_builtins(void) {
     }
 }
 
-/* ---- prelude: fn NAME( at the begin of a line, in files visible everywhere or in linalg ---- */
+/* ---- prelude: fn NAME( at the start of a line, in files visible everywhere or in linalg ---- */
 
 static void test_prelude(void) {
     int n = 0;
@@ -215,7 +215,7 @@ static void test_prelude(void) {
     CHECK_MSG(n > 30, "%d functions of the prelude are too few to be all", n);
 }
 
-/* ---- the exceptions are of functions that exist ---- */
+/* ---- every exception names an existing function ---- */
 
 static void test_reasons(void) {
     for (size_t i = 0; i < sizeof exceptions / sizeof *exceptions; i++) {

@@ -1,11 +1,11 @@
-/* fuse_test: law 2 (DESIGN 9): what a cluster's kernel computes is, bit for bit, what the cpu
- * engine computes op by op. Random clusters over all dtypes, broadcast and permuted inputs, odd
- * sizes, nan and infinities, reductions along rows and over them, of more than one block, single
- * elements of rows, totals, outputs written over inputs, 1 and 3 threads; each graph twice, with
- * other shapes and scalars, which is the same kernel where the inputs lie alike. Then what may
- * share a kernel, and the kernels' cache: from disk, damaged, by two at once, too large, not there,
- * no compiler.
- * Usage: fuse_test [CLUSTERS [SEED]] SPDX-License-Identifier: MIT */
+/* fuse_test: a cluster's kernel gives the same bits as the cpu engine op by op. Random clusters
+ * over all dtypes, broadcast and permuted inputs, odd sizes, nan and infinities, reductions along
+ * rows and over them, of more than one block, single elements of rows, totals, outputs written over
+ * inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which share a kernel if
+ * the inputs have the same kind of strides. Then: which clusters share a kernel, and the kernels'
+ * cache: from disk, damaged, used by two at once, too large, missing, no compiler. Usage: fuse_test
+ * [CLUSTERS [SEED]]
+ * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
@@ -21,7 +21,7 @@
 
 static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
-static int n_far[FUSED_LANES + 1]; /* kernels of a unit that were to go past the caches */
+static int n_far[FUSED_LANES + 1]; /* by kind of unit: runs with is_far */
 
 static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
 static const FusedKernel *ask(Jit *j, Fuse *f) {
@@ -31,11 +31,11 @@ static const FusedKernel *ask(Jit *j, Fuse *f) {
 /* ---- Values: each is a tensor of the eager run and a reference into the cluster ---- */
 
 typedef struct Value {
-    View view; /* of the eager run: the space, or rows with trailing axes of 1 */
+    View view; /* in the eager run: shape of the space, or rows with trailing axes of 1 */
     FuseRef ref;
     DType dtype;
     bool is_row;
-    bool is_column; /* folded over the rows: nobody's operand */
+    bool is_column; /* folded over the rows: cannot be an operand */
     void *owned;
 } Value;
 
@@ -102,7 +102,7 @@ static Value random_input(Trial *t, Rand *lie, Rand *r, DType d, bool is_row, bo
     v.owned = memory((uint64_t)step * 8);
     fill(r, v.owned, d, step, is_tame);
     w->data = v.owned;
-    /* Leading axes that repeat need not be there at all. */
+    /* Leading axes that repeat may be left out. */
     View shown = *w;
     while (shown.type.rank && shown.stride[0] == 0 && rand_below(lie, 2)) {
         shown.type.rank--;
@@ -120,7 +120,7 @@ static bool fails(Engine *e, Ticket k) {
     return e->ops->done(e, k, true, &err) != 1;
 }
 
-/* How the call is made: reductions fold the row, or, is_column, the rows. */
+/* How the call is made: reductions fold the row, or, if is_column, over the rows. */
 static Value apply_how(Trial *t, Op op, DType out, bool is_row, bool is_column,
                        const Value *const *operand, int n) {
     Value v = {.dtype = out, .is_row = is_row, .is_column = is_column};
@@ -177,7 +177,7 @@ static Value scalar(Trial *t, Rand *r, Op op, DType d) {
     return v;
 }
 
-/* A constant: `full` takes a wide immediate, the cluster what comes of it. */
+/* A constant: `full` takes a wide immediate, the cluster the converted value. */
 static Value full(Trial *t, Rand *r, DType d, bool is_row) {
     bool is_float = dtype_is_float(d);
     Operand dummy = {0};
@@ -226,8 +226,8 @@ static const Value *any_value(const Trial *t, Rand *g, DType d, bool is_row, boo
     }
     return n ? &t->value[fits[rand_below(g, n)]] : NULL;
 }
-/* Constants, one element of each row read or added to, what is computed from totals: not always
- * possible. Returns the new value's place, or -1. */
+/* Adds a constant, a gather or scatter of one element per row, or a node computed from totals; not
+ * always possible. Returns the new value's index, or -1. */
 static int rarer_op(Trial *t, Rand *g, Rand *r, const Value *idx) {
     static const DType full_of[] = {DT_F32, DT_F64, DT_I64, DT_F32};
     Value v;
@@ -270,7 +270,7 @@ static const Value *operand(Trial *t, Rand *g, DType d, bool rows_only) {
         any[n_any++] = i;
         if (t->value[i].dtype == d) fits[n++] = i;
     }
-    /* The last ones rather: deep graphs. */
+    /* Prefers the last ones: deep graphs. */
     if (n) return &t->value[fits[n - 1 - (rand_below(g, n) * rand_below(g, n) / n) % n]];
     if (!n_any || t->n_values == VALUES) return NULL;
     const Value *from = &t->value[any[rand_below(g, n_any)]];
@@ -285,8 +285,8 @@ static Op random_op(Rand *g, OpClass class_) {
     }
 }
 
-/* The way of a softmax or a layer norm: what is reduced goes into the elements that are reduced
- * next, a few times; what was computed before is needed later. Returns the last one's place. */
+/* The structure of a softmax or a layer norm: reductions combine with the elements that are reduced
+ * next, a few times; earlier values are used later. Returns the index of the last value. */
 static int passes(Trial *t, Rand *g) {
     static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM};
     static const Op joins[] = {OP_SUB, OP_MUL, OP_ADD};
@@ -308,7 +308,7 @@ static int passes(Trial *t, Rand *g) {
     return last;
 }
 
-/* g: the graph; lie: how inputs lie; r: shapes, values, scalars. */
+/* g: the graph; lie: the inputs' strides; r: shapes, values, scalars. */
 static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     memset(t, 0, sizeof *t);
     TensorType space = {.rank = (uint8_t)(1 + rand_below(g, 4))};
@@ -324,7 +324,7 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
         for (int a = 1; a < space.rank; a++) space.shape[a] = 2 + space.shape[a] % 11;
     }
     bool has_passes = trailing && rand_below(g, 2);
-    if (has_passes && rand_below(g, 2)) { /* short rows, more than are on their way together */
+    if (has_passes && rand_below(g, 2)) { /* more short rows than the staggered loop holds */
         space = (TensorType){.rank = 2, .shape = {1 + rand_below(r, 30), 1 + rand_below(r, 70)}};
         if (rand_below(r, 2)) space.shape[1] = 64 * (1 + rand_below(r, 3));
         trailing = 1;
@@ -405,7 +405,7 @@ static void trial_free(Trial *t) {
     free(t->index.owned);
 }
 
-/* nan is nan: its payload is not promised. */
+/* All nans are equal: the payload is not specified. */
 static bool same_bits(DType d, const void *a, const void *b, int64_t n, int64_t *at) {
     int size = dtype_info[d].size_bytes;
     for (int64_t i = 0; i < n; i++) {
@@ -470,7 +470,7 @@ static void test_random(int clusters, uint64_t seed) {
     Trial **trial = xcalloc((size_t)n, sizeof *trial);
     for (int i = 0; i < n; i++) {
         Trial *t = xmalloc(sizeof *t);
-        /* Trials 2 k and 2 k + 1: the same graph, the same places as a rule, other sizes. */
+        /* Trials 2 k and 2 k + 1: the same graph, mostly the same strides, other sizes. */
         Rand g = {seed + (uint64_t)(i / 2) * 1000003}, r = {seed * 7 + (uint64_t)i};
         Rand lie = {seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5)};
         build(t, &g, &lie, &r, i % 4 < 2);
@@ -527,7 +527,7 @@ static void test_random(int clusters, uint64_t seed) {
     jit_free(&jit);
 }
 
-/* An index out of range: the kernel says so, and nothing is read or written there. */
+/* An index out of range: the kernel reports it, and nothing is read or written there. */
 static void test_bad_index(void) {
     JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir};
     Jit *jit = jit_new(&config);
@@ -557,7 +557,7 @@ static void test_bad_index(void) {
     jit_free(&jit);
 }
 
-/* ---- What must not share a kernel ---- */
+/* ---- Clusters that must not share a kernel ---- */
 
 typedef struct Small {
     Op op;
@@ -681,7 +681,7 @@ static void test_cache(void) {
     make_small(&f, &base_row);
     JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
     Jit *j = jit_new(&config);
-    CHECK(ask(j, &f) == NULL && jit_wait(j, 60000)); /* never there at once */
+    CHECK(ask(j, &f) == NULL && jit_wait(j, 60000)); /* never ready at once */
     const FusedKernel *k = ask(j, &f);
     CHECK(k && computes_sum(&f, k) && ask(j, &f) == k);
     JitStats s = jit_stats(j);
@@ -703,7 +703,7 @@ static void test_cache(void) {
                   "damage %d: %d from disk, %d compiled", how, (int)s.cached, (int)s.compiled);
         jit_free(&j);
     }
-    /* Two at once, of one cache. */
+    /* Two processes at once, with one cache. */
     unlink(path);
     Jit *two[2] = {jit_new(&config), jit_new(&config)};
     for (int i = 0; i < 2; i++) ask(two[i], &f);
@@ -712,7 +712,7 @@ static void test_cache(void) {
         jit_free(&two[i]);
     }
     CHECK_INT(n_files(dir, "", NULL), 1);
-    /* Made at the third sight. */
+    /* Compiled at the third request. */
     config.min_requests = 3;
     j = jit_new(&config);
     for (int i = 0; i < 3; i++) CHECK(!ask(j, &f) && (i == 2 || !jit_pending(j)));
@@ -721,14 +721,14 @@ static void test_cache(void) {
     remove_all(dir);
 }
 
-/* A cache that is left, too small, or not to be had. */
+/* A jit freed while compiling, a cache that is too small, and one that is unavailable. */
 static void test_bounds(void) {
     char dir[96], path[512];
     snprintf(dir, sizeof dir, "%s/b/c", cache_dir);
     Fuse f;
     make_small(&f, &base_row);
     JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
-    /* Freed while its compiler runs: at once, and nothing is left of it. */
+    /* Freed while its compiler runs: the compiler is ended, and no file is left. */
     Jit *j = jit_new(&config);
     ask(j, &f);
     jit_free(&j);
@@ -750,7 +750,7 @@ static void test_bounds(void) {
     }
     CHECK_INT(n_files(dir, ".so", NULL), 0);
     config.bytes_max = 0;
-    /* No compiler, no place, a place that others could write, a place of somebody else. */
+    /* No compiler; no cache directory, or one that others can write or that another user owns. */
     int n_bad = geteuid() == 0 ? 4 : 3;
     fprintf(stderr, "fuse_test: %d lines that say why kernels are not fused are expected:\n",
             n_bad);
@@ -801,7 +801,7 @@ int main(int argc, char **argv) {
     test_bounds();
     for (int done = 0; done < clusters; done += 48, seed++)
         test_random(clusters - done < 48 ? clusters - done : 48, seed);
-    /* What a seed draws depends on the table of operations: go on until both kinds came. */
+    /* The draws of a seed depend on the table of operations: continue until both kinds occurred. */
     for (int more = 0; more < 6 && !(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]); more++)
         test_random(6, seed++);
     printf("  past the caches: %d times elements, %d rows, %d lanes\n", n_far[FUSED_ELEMENTS],

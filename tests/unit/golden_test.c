@@ -1,6 +1,5 @@
-/* golden_test.c: what PyTorch says about every row of the op table (the .gti files of
- * tests/golden), against exec on each engine. A line "#= data ..." holds what the instruction
- * before it must give.
+/* golden_test.c: PyTorch's results for every row of the op table (the .gti files of tests/golden),
+ * against exec on each engine. A line "#= data ..." holds the result of the instruction before it.
  *
  *   golden_test [FILE ...]
  * SPDX-License-Identifier: MIT */
@@ -29,7 +28,7 @@ static bool is_near(double x, double y, DType d) {
     if (isnan(x) || isnan(y)) return isnan(x) && isnan(y);
     if (x == y) return true;
     if (!isfinite(x) || !isfinite(y)) return false;
-    if (dtype_is_half(d)) /* a neighbour */
+    if (dtype_is_half(d)) /* equal or neighbours */
         return fabs(x - y) <=
                (d == DT_F16 ? 0x1p-24 + 0x1p-10 * fabs(y) : 0x1p-52 + 0x1p-7 * fabs(y));
     double eps = d == DT_F32 ? 0x1p-23 : 0x1p-52;
@@ -57,7 +56,7 @@ static void compare(const char *engine, const char *line, int n_line, const Repl
     }
 }
 
-/* The value of id, by a fetch; the reply lives in *m. */
+/* Fetches the value of id; the reply is in *m. */
 static bool fetch(Exec *x, uint64_t *seq, uint64_t id, Arena *arena, Msg *m, Reply *reply,
                   Failure *failure) {
     FrameWriter w = {.edge_id = UINT64_MAX};

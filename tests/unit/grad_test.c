@@ -1,7 +1,7 @@
-/* grad_test.c: law 4: for every row of the op table that has a gradient, backward equals central
+/* grad_test.c: for every row of the op table that has a gradient, backward equals central
  * differences in float64, and so does the derivative of the gradient. MAP and REDUCE rows make
- * their own cases from name and arity; every other differentiable row must have one below, so that
- * a row without a test fails. Runs programs of the language on the reference engine.
+ * their own cases from name and arity; every other differentiable row must have one below: a row
+ * without a test fails. Runs programs of the language on the reference engine.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
 #include "lang/value/interp.h"
@@ -105,7 +105,7 @@ static const Sample samples[] = {
      "[" IMAGE "]"},
 };
 
-/* Rows whose gradient is zero, or steps: differences would be zero too, or undefined. */
+/* Rows whose gradient is zero, and steps: differences would be zero too, or undefined. */
 static bool is_flat(Op op) { return !strcmp(op_info[op].grad_name, "zero"); }
 
 static const char prologue[] = "fn weigh(y) => (y * sin(arange(y.numel(), dtype=float64) * 1.1 + "
@@ -119,7 +119,7 @@ static const char prologue[] = "fn weigh(y) => (y * sin(arange(y.numel(), dtype=
                                "second derivative off by {gap:.1e}\"\n"
                                "}\n";
 
-/* Rounding to float32 drowns differences: the gradient through two casts is compared with the one
+/* Rounding to float32 hides differences: the gradient through two casts is compared with the one
  * without. */
 static const char cast_test[] =
     "x = param(" B "); through = grad(weigh(x.float().double() * x.float()), x, "
@@ -218,7 +218,7 @@ static void check_reduce(Op op) {
     check(op_info[op].name, f, "[" R "[0]]");
 }
 
-/* What models are made of, in the prelude: nothing may be wasted there either. */
+/* The prelude's functions for models: their gradients emit nothing unused either. */
 static const Sample composed[] = {
     {0, "fn(x) => softmax(x)", "[" A "]"},
     {0, "fn(x) => log_softmax(x, axis=1)", "[" A "]"},
@@ -242,8 +242,7 @@ static const Sample composed[] = {
     {0, "fn(x) => cat(chunk(x, 3, axis=1), axis=2)", "[" A "]"},
 };
 
-/* At the prompt backward waits: a failure in a step leaves parameters and gradients as they were.
- */
+/* At the prompt backward waits: a failure in a step leaves parameters and gradients unchanged. */
 static void prompt_test(void) {
     LangError e = {0};
     char open;
