@@ -1,6 +1,6 @@
-/* half_test.c: float16 and bfloat16 numbers: all 65,536 of each, both ways, on every instruction
- * set; and the rounding of float32 around every boundary between two of them. Three answers are
- * compared: what a number is by definition, runtime/inst/element.c, and the kernels' casts.
+/* half_test.c: float16 and bfloat16: all 65,536 values of each, both ways, on every instruction
+ * set; and the rounding of float32 around every boundary between two of them. Compared are the
+ * definition of the format, runtime/inst/element.c, and the kernels' casts.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "tests/unit/check.h"
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* By definition: sign, exponent, fraction. */
+/* The value by definition: sign, exponent, fraction. */
 static double by_definition(DType d, int bits) {
     int fraction_bits = d == DT_F16 ? 10 : 7, bias = d == DT_F16 ? 15 : 127;
     int fraction = bits & ((1 << fraction_bits) - 1), top = 2 * bias + 1;
@@ -65,7 +65,7 @@ static void test_boundaries(DType d) {
     int largest = d == DT_F16 ? 0x7bff : 0x7f7f, wrong = 0, n = 0;
     for (int i = 0; i <= largest; i++) {
         double low = by_definition(d, i), up = by_definition(d, i + 1);
-        if (i == largest) up = low + (low - by_definition(d, i - 1)); /* where inf would be */
+        if (i == largest) up = low + (low - by_definition(d, i - 1)); /* in place of inf */
         float middle = (float)(low + (up - low) / 2);
         CHECK((double)middle == low + (up - low) / 2);
         struct {
@@ -114,7 +114,7 @@ static void test_random(DType d) {
     }
 }
 
-/* Known numbers: 0.1, the largest, what is beyond it, the smallest, half of that. */
+/* Known values: 0.1, the largest, the next above it, the smallest, half of that. */
 static void test_known(void) {
     CHECK_INT(half_from_float(DT_F16, 0.1f), 0x2e66);
     CHECK_INT(half_from_float(DT_BF16, 0.1f), 0x3dcd);

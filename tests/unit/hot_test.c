@@ -1,9 +1,9 @@
 /* hot_test.c: hot bodies in the dispatcher. The same random loops go to two dispatchers, in full to
- * one and as hot records to the other, with shapes and values that change, ids that are dead,
- * scopes that are entered, left and defined anew, one worker or several, and frames cut anywhere:
- * workers are sent the same frames (of those that go on as they came: the same instructions),
- * clients are told the same errors, and the tables hold the same. A third one writes no hot bodies
- * itself: what it has the workers do is what the others have them do.
+ * one and as hot records to the other, with shapes and values that change, ids that are poisoned,
+ * scopes that are entered, left and redefined, one worker or several, and frames that end anywhere.
+ * Workers must get the same frames (of forwarded frames: the same instructions), clients the same
+ * errors, and the tables must be equal. A third dispatcher writes no hot bodies itself: its workers
+ * must get the same instructions.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/wire/body.h"
@@ -19,7 +19,7 @@ enum { SENT_MAX = 4096, GROUPS = 600 };
 
 static uint64_t seed = 1;
 
-/* What a worker got. */
+/* The instructions that a worker got. */
 typedef struct Sent {
     PeerId to;
     bool is_hot; /* as instructions */
@@ -27,16 +27,16 @@ typedef struct Sent {
     Msg m;
 } Sent;
 
-/* One of the two. */
+/* One of the dispatchers. */
 typedef struct Side {
     Dispatcher *d;
     FrameWriter w;
-    Bodies known[WORKERS + 1], placed[WORKERS + 1]; /* as workers know them */
+    Bodies known[WORKERS + 1], placed[WORKERS + 1]; /* the bodies that workers know */
     Sent sent[SENT_MAX];
     int n_sent;
     bool group[GROUPS][WORKERS + 1]; /* by number: members */
-    Map live[WORKERS + 1];           /* ids of what lies there */
-    Bytes does[WORKERS + 1];         /* what was for it, as text */
+    Map live[WORKERS + 1];           /* ids of its tensors */
+    Bytes does[WORKERS + 1];         /* messages to it, as text */
     bool compiles[WORKERS + 1];      /* by its last `scope` */
     long n_hot;
     Bytes told;
@@ -44,12 +44,12 @@ typedef struct Side {
 
 typedef struct Step {
     Op op;
-    int in[2]; /* a variable, or INSTS-th and up: a result of the body; -1: none */
+    int in[2]; /* index of a variable, or INSTS and up: of a result of the body; -1: none */
     int shape; /* of sources, slices */
 } Step;
 typedef struct Loop {
     Step step[INSTS];
-    int n, keeps[VARIABLES]; /* which result a variable becomes; -1: it stays */
+    int n, keeps[VARIABLES]; /* the result that replaces a variable; -1: none does */
     Body *body;
 } Loop;
 
@@ -57,14 +57,14 @@ static Rand r;
 static int n_workers;
 static long n_moves;
 enum { SIDES = 3 };
-static Side side[SIDES]; /* in full, hot; as the first to one that writes no bodies */
+static Side side[SIDES]; /* in full; hot; as the first, to one that writes no bodies */
 static Bodies bodies;
 static uint64_t seq, next_id, variable[VARIABLES];
-static Arena arena, scratch; /* of a round; of what is read */
+static Arena arena, scratch; /* of an iteration; of the instructions read */
 static Bytes forms;
 
-/* The part of an instruction that worker `to` carries out: frames may be cut elsewhere, and go to
- * others too. */
+/* Compares the instructions that worker `to` executes: frames may end elsewhere, and go to others
+ * too. */
 static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) {
     int64_t on = inst_int(in, ATTR_ON, 0), from = inst_int(in, ATTR_FROM, 0);
     CHECK(on >= 0 && on < GROUPS && from >= 0 && from < GROUPS);
@@ -173,8 +173,8 @@ static long counter(const Side *s, const char *name) {
     return v;
 }
 
-/* A third dispatcher gets what the second one gets, now and then with a few bytes changed: it may
- * refuse and end the client, no more (ASan). */
+/* A third dispatcher gets the second one's frames, some with a few bytes changed: it may refuse
+ * them and end the client, no more (ASan). */
 static Dispatcher *victim;
 
 static void victim_new(void) {
@@ -301,12 +301,12 @@ static void add(const Inst *plain, const Inst *hot) {
     seq++;
 }
 
-/* Of one worker; of several: these can be combined, and are large enough for that in parts. */
+/* Shapes on one worker; on several: these can be combined, and are large enough to be split. */
 static const int64_t home_shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}},
                      away_shapes[][2] = {{64, 64}, {1, 64}, {64, 1}, {64, 64}},
-                     large_shape[] = {64, 4096}; /* born elsewhere, if `*` says so */
+                     large_shape[] = {64, 4096}; /* born where `*` says */
 static const int64_t (*shapes)[2];
-static uint64_t limit; /* bytes of the client; 0: none */
+static uint64_t limit; /* bytes of the client's limit; 0: none */
 
 static Operand operand(uint64_t id) { return (Operand){.kind = IN_TENSOR, .id = id}; }
 
@@ -341,17 +341,17 @@ static void loop_new(Loop *l) {
                                                    : VARIABLES + rand_below(&r, i);
     }
     int from = rand_below(&r, l->n), to = rand_below(&r, l->n);
-    if (from < to && rand_below(&r, 2)) /* a scope within */
+    if (from < to && rand_below(&r, 2)) /* a nested scope */
         l->step[from].op = OP_SIGNAL_ENTER, l->step[to].op = OP_SIGNAL_EXIT;
     for (int v = 0; v < VARIABLES; v++) l->keeps[v] = rand_below(&r, 3) ? -1 : rand_below(&r, l->n);
 }
 
-/* What only now and then is as it should be. */
+/* Properties that a few of the cases have. */
 static bool is_tame;
 static bool rarely(void) { return !is_tame && rand_below(&r, 40) == 0; }
 
-/* A step of the loop as an instruction; o: room for 3 operands. made: the results of those before.
- */
+/* Writes a step of the loop as an instruction; o: room for 3 operands. made: the results of the
+ * steps before it */
 static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand *o) {
     Attr *a = arena_alloc(&arena, 3 * sizeof *a);
     int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
@@ -490,7 +490,7 @@ static void round_of(Loop *l) {
     send_frames();
 }
 
-/* A variable becomes another tensor, of any shape. */
+/* Replaces a variable by another tensor, of any shape. */
 static void replace(int v) {
     static const DType dtypes[] = {DT_F32, DT_F16, DT_F64, DT_U8};
     variable[v] = next_id++;
@@ -498,14 +498,14 @@ static void replace(int v) {
     source(variable[v], rand_below(&r, 4), is_f32 ? DT_F32 : dtypes[rand_below(&r, 4)],
            rand_below(&r, 3));
     if (rand_below(&r, 2)) return;
-    Operand *o = arena_alloc(&arena, sizeof *o); /* not a constant, which nobody sends */
+    Operand *o = arena_alloc(&arena, sizeof *o); /* not a constant */
     *o = operand(variable[v]);
     Inst in = {.op = OP_NEG, .n_in = 1, .in = o, .n_out = 1, .out = {next_id++}};
     variable[v] = in.out[0];
     add(&in, &in);
 }
 
-/* A scope changes what it asks for; one is entered or left. */
+/* Redefines a scope, or enters or leaves one. */
 static void rescope(int *depth) {
     static const int64_t axes[] = {0, 1};
     int64_t workers[WORKERS];
@@ -589,9 +589,9 @@ static long run(int rounds) {
 static const int64_t zero[] = {0};
 static const Attr axis_0 = {.key = ATTR_AXIS, .n = 1, .ints = zero};
 
-/* One body over tensors of KINDS shapes, all but its first operand's: all is known after some looks
- * at each. Then as many once only: nothing of what is in use goes for them. */
-enum { KINDS = 150, SHAPED = 3 /* instructions and an edge: of a round */ };
+/* One body over tensors of KINDS shapes, all but its first operand's: each is placed after some
+ * repetitions. Then as many other shapes once: none of the used ones is evicted. */
+enum { KINDS = 150, SHAPED = 3 /* instructions and an edge: one iteration */ };
 
 static Body *shaped_round(const Body *b, uint64_t w, uint64_t x, Bytes *learns) {
     uint64_t edge = next_id;
@@ -670,7 +670,7 @@ static void test_shapes(int workers) {
     for (int k = 0; k < KINDS; k++) shaped_round(b, w, x[k], NULL);
     send_frames();
     long known = counter(&side[1], "\nhot_instructions=") - before;
-    /* But where a frame is cut in the middle. */
+    /* Except where a frame ends within the body. */
     CHECK_MSG(known > KINDS * (SHAPED + 1) * 9 / 10, "%ld of %d", known, KINDS * (SHAPED + 1));
     end();
     bytes_fini(&learns);

@@ -1,6 +1,7 @@
 /* inst_text_test.c: the text form of instructions: the canonical text of each kind, errors with
- * their column, and two laws over random instructions: parse(print(x)) is x, and text through the
- * binary form is itself. SPDX-License-Identifier: MIT */
+ * their column, and two properties of random instructions: parse(print(x)) is x, and text is
+ * unchanged by a round trip through the binary form.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
@@ -10,15 +11,15 @@ static const char *const files[] = {"train.gt", "my models/a b.gt", "t5"};
 
 static bool parse(const char *line, Arena *a, InstLine *out, Err *err) {
     size_t n = strlen(line);
-    char *exact = xmalloc(n); /* no NUL behind it: ASan sees over-reads */
+    char *exact = xmalloc(n); /* no NUL after it: ASan detects over-reads */
     memcpy(exact, line, n);
     bool ok = inst_parse(exact, n, a, out, err);
-    free(exact); /* nothing may point into the line */
+    free(exact); /* no pointer into the line may remain */
     return ok;
 }
 
-/* Each of these is canonical: it parses, prints as itself, and does so again after a trip through
- * the binary form. */
+/* Each of these is canonical: it parses, prints as itself, and does so again after a round trip
+ * through the binary form. */
 static const char *const canonical[] = {
     "t0 = randn [512,2] f32 rng=42:0 -> f32[512,2] @train.gt:6",
     "t1 = data f32 [3] 1 2.5 -3e-05 -> f32[3]",
@@ -103,7 +104,7 @@ static uint16_t file_number(const char *name) {
     return 0;
 }
 
-/* The text after a trip through a frame. */
+/* The text after a round trip through a frame. */
 static void through_binary(const Inst *in, const InstPrint *how, Bytes *out) {
     FrameWriter w = {.edge_id = 0};
     frame_begin(&w, 1, 0);
@@ -142,7 +143,7 @@ static void test_canonical(void) {
     arena_fini(&a);
 }
 
-/* What is accepted, and how it is written by ourselves. */
+/* Accepted variants, and their canonical form. */
 static const char *const loose[][2] = {
     {"  t9=add t1 t2   # sum", "t9 = add t1 t2"},
     {"t6 = slice t5 [:, 2:, :7, ::2]", NULL},
@@ -240,7 +241,7 @@ static const struct {
     {"t0 = neg t1 x=\"a", "column 15: a string is not closed"},
 };
 
-/* Each limit: as many as are allowed, then one more. */
+/* Each limit: the maximum is accepted, one more is not. */
 static void test_limits(Arena *a) {
     InstLine line;
     Bytes many = {0};
@@ -293,16 +294,14 @@ static void test_wrong(void) {
         CHECK_STR(err.text, wrong[i].error);
     }
     CHECK_FAIL(parse("gti 2", &a, &line, &err), ERR_VERSION);
-    /* Law 3 (A14): as text such a number, inf, would be the signal's name. */
+    /* A number such as inf would be printed like the signal's name. */
     CHECK_FAIL(parse("signal define 3e+0610", &a, &line, &err), ERR_PARSE);
     CHECK_FAIL(parse("signal enter \"a\" -inf", &a, &line, &err), ERR_PARSE);
     test_limits(&a);
     arena_fini(&a);
 }
 
-/* Which keys an operation takes: those that inference reads are among them, whatever an op is
- * added.
- */
+/* The attributes that each operation takes include those that inference reads. */
 static void test_keys(void) {
     static const struct {
         const char *line, *error, *hint;
@@ -347,7 +346,7 @@ static void test_keys(void) {
     arena_fini(&a);
 }
 
-/* Elements that are compressed come back, whatever their width and their number. */
+/* Compressed elements are restored, for any width and number. */
 static void test_packed(void) {
     Rand r = {seed};
     Arena a = {0};

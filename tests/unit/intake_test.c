@@ -1,9 +1,9 @@
-/* intake_test.c: clients that look for no hot bodies themselves. The same frames, in full, go to a
- * dispatcher that looks for bodies in them and to one that does not: loops with edges, without any
- * or with some, rounds that differ, shapes and values that change, ids that are dead or left out,
- * scopes, payloads, frames cut anywhere; and then the client begins to define bodies itself, with
- * numbers of its own. Workers are sent the same instructions, clients are told the same errors, and
- * the tables hold the same; and most of what comes again is found.
+/* intake_test.c: clients that do not look for hot bodies themselves. The same frames, in full, go
+ * to a dispatcher that looks for bodies in them and to one that does not: loops with all edges,
+ * some or none, iterations that differ, shapes and values that change, poisoned or missing ids,
+ * scopes, payloads, frames that end anywhere; later the client defines bodies itself, with its own
+ * numbers. Workers must get the same instructions, clients the same errors, and the tables must be
+ * equal; most repetitions must be found.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 #include "runtime/wire/body.h"
@@ -11,7 +11,7 @@
 #include "tests/unit/random.h"
 
 /* Workers are peers from 1 on. */
-enum { REFUSED = 2000 }; /* then a run ends, before the client is ended */
+enum { REFUSED = 2000 }; /* errors after which a run ends, before the client is ended */
 enum { WORKERS = 3, ANN = 10, VARIABLES = 5, STEPS = 10, LOOPS = 4, LARGE = 40000 };
 
 static uint64_t seed = 1;
@@ -19,45 +19,45 @@ static uint64_t seed = 1;
 /* One of the two dispatchers. */
 typedef struct Side {
     Dispatcher *d;
-    Bodies known[WORKERS + 1];  /* as workers know them ... */
+    Bodies known[WORKERS + 1];  /* the bodies that workers know ... */
     Bodies placed[WORKERS + 1]; /* ... and the dispatcher's own, which are not counted */
-    Bytes sent, told;           /* instructions, errors: since the last frame */
+    Bytes sent, told;           /* instructions and errors since the last frame */
     uint64_t number;            /* of the last frame that was sent */
-    uint64_t n_hot, n_bodies;   /* that came as hot records; definitions */
+    uint64_t n_hot, n_bodies;   /* instructions in hot records; definitions */
     size_t largest;             /* head of a frame */
 } Side;
 
 typedef struct Step {
     Op op;
-    int in[2]; /* a variable; or from VARIABLES on: a result of the round */
+    int in[2]; /* index of a variable; from VARIABLES on: of a result of the iteration */
     int shape;
 } Step;
 typedef struct Loop {
     Step step[STEPS];
-    int n, keeps[VARIABLES]; /* which result a variable becomes; -1: it stays */
+    int n, keeps[VARIABLES]; /* the result that replaces a variable; -1: none does */
 } Loop;
 
-/* How the client writes. */
+/* How the client writes its frames. */
 typedef struct Style {
     bool has_edges, has_distances, cuts; /* cuts: frames end anywhere */
-    int odd;                             /* one round in so many differs; 0: none does */
+    int odd;                             /* one iteration in so many differs; 0: none does */
 } Style;
 
 static Rand r;
 static int n_workers;
-static Side side[2]; /* one that does not look, one that does */
+static Side side[2]; /* one that does not look for bodies, one that does */
 static Style style;
 static FrameWriter w;
-static Detector *own; /* the client's; NULL: it writes all in full */
+static Detector *own; /* the client's detector; NULL: it writes all in full */
 static uint64_t seq, next_id, variable[VARIABLES], n_sent;
 static Arena arena, scratch;
 static Buf *large;
 
 /* ---- The other ends ---- */
 
-/* A frame for several is looked at once: a `body` goes to the home worker alone, and what stands
- * before it may then be in a frame for fewer; in one for the home worker alone, the first group, no
- * instruction says for whom it is. Consumes m. */
+/* Reads a frame. A frame for several workers is read once: a `body` goes to the home worker alone,
+ * and the instructions before it may then be in a frame for fewer workers. In a frame for the home
+ * worker alone, the first group, no instruction has `on`. Consumes m. */
 static void take_frame(Side *s, PeerId to, Msg *m) {
     FrameReader f;
     Inst in;
@@ -182,7 +182,7 @@ static Operand operand(uint64_t id) { return (Operand){.kind = IN_TENSOR, .id = 
 
 static const int64_t shapes[][2] = {{64, 64}, {1, 64}, {64, 1}, {64, 64}};
 
-/* A variable becomes another tensor. */
+/* Replaces a variable by another tensor. */
 static void replace(int v) {
     Operand o = {.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
     Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shapes[rand_below(&r, 4)]},
@@ -210,14 +210,14 @@ static void loop_new(Loop *l) {
             s->in[k] = rand_below(&r, 3) || i == 0 ? rand_below(&r, VARIABLES)
                                                    : VARIABLES + rand_below(&r, i);
     }
-    if (rand_below(&r, 4) == 0 && l->n > 1) /* a scope within */
+    if (rand_below(&r, 4) == 0 && l->n > 1) /* a nested scope */
         l->step[0].op = OP_SIGNAL_ENTER, l->step[l->n - 1].op = OP_SIGNAL_EXIT;
     for (int v = 0; v < VARIABLES; v++) l->keeps[v] = rand_below(&r, 3) ? -1 : rand_below(&r, l->n);
 }
 
 static bool rarely(void) { return style.odd && rand_below(&r, 10 * style.odd) == 0; }
 
-/* o: room for 3 operands. made: the results of the round so far. */
+/* o: room for 3 operands. made: the results of the iteration so far. */
 static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand *o) {
     Attr *a = arena_alloc(&arena, 3 * sizeof *a);
     int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
@@ -296,7 +296,7 @@ static void round_of(const Loop *l) {
     int n_dead = 0;
     for (int i = 0; i < l->n; i++) {
         if (rarely() && l->step[0].op != OP_SIGNAL_ENTER) i++;
-        if (rarely()) next_id += 1 + (uint64_t)rand_below(&r, 3); /* ids may be left out */
+        if (rarely()) next_id += 1 + (uint64_t)rand_below(&r, 3); /* some ids are left out */
         if (i >= l->n) break;
         Inst in = inst_of(l, &l->step[i], made, o);
         made[i] = in.n_out ? next_id : variable[0];
@@ -324,7 +324,7 @@ static void round_of(const Loop *l) {
     edge();
 }
 
-/* What never comes again. */
+/* Instructions that never repeat. */
 static void strew(int n) {
     for (int i = 0; i < n; i++) {
         Operand o[2] = {operand(variable[rand_below(&r, VARIABLES)]), operand(next_id)};
@@ -372,13 +372,13 @@ static void end(void) {
     }
 }
 
-/* From here on the client looks for bodies itself, in a table that it takes to be empty. */
+/* From here on the client looks for bodies itself, with an empty table. */
 static void begin_own(void) {
     static const DetectorConfig looks = {1, 2, 1000, .expand_max = 64};
     static const DetectorHost host = {.define = define};
     own = detector_new(&looks, &host);
     style.has_edges = true;
-    for (int k = rand_below(&r, 2) * 40; k > 0; k--) { /* so much in vain that it is given up */
+    for (int k = rand_below(&r, 2) * 40; k > 0; k--) { /* failed trials: looking stops */
         strew(100);
         arena_reset(&arena);
     }
@@ -386,7 +386,7 @@ static void begin_own(void) {
     edge();
 }
 
-/* A frame with a large payload in its head goes on as it came: nothing is copied. */
+/* A frame with a large payload in its head is forwarded as it is: nothing is copied. */
 static void test_large(void) {
     enum { BYTES = 600 << 10 };
     static const int64_t shape[] = {BYTES};
@@ -400,7 +400,7 @@ static void test_large(void) {
     CHECK(side[1].n_hot > 500);
     Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {next_id++}};
     in.payload = xcalloc(BYTES, 1), in.payload_bytes = BYTES;
-    for (int i = 0; i < MAX_MSG_PARTS; i++) { /* parts first, as many as there may be */
+    for (int i = 0; i < MAX_MSG_PARTS; i++) { /* payloads in parts first, as many as are allowed */
         Inst small = in;
         small.payload_bytes = INLINE_BYTES + 8, small.payload_buf = NULL;
         int64_t bytes = INLINE_BYTES + 8;
@@ -421,7 +421,7 @@ static void test_large(void) {
     end();
 }
 
-/* Without edges it is found in what goes to a group of workers too. */
+/* Without edges, repetitions are also found in frames for a group of workers. */
 static void test_placed(void) {
     Loop l = {.n = 4, .keeps = {2, -1, -1, -1, -1}};
     l.step[0].op = OP_SIGNAL_ENTER, l.step[3].op = OP_SIGNAL_EXIT;
@@ -436,11 +436,12 @@ static void test_placed(void) {
     }
     send_frame();
     CHECK(counter(&side[1], "\nsent_hot_instructions=") > 8000);
-    CHECK_INT(counter(&side[0], "\nsent_hot_instructions="), 0); /* it goes by edges alone */
+    CHECK_INT(counter(&side[0], "\nsent_hot_instructions="), 0); /* bodies end at edges only */
     end();
 }
 
-/* In runs without odd rounds, and without bodies of the client's; clients that had some. */
+/* In runs without differing iterations and without bodies of the client's; and runs of clients that
+ * had some. */
 static long n_found, n_rounds, n_own;
 
 static void run(void) {
@@ -473,8 +474,8 @@ static void run(void) {
     end();
 }
 
-/* The last ids that there are: refused, as in a frame that is not written anew, and what comes
- * behind them has no smaller ones to go by. */
+/* The last ids before the limit are refused, as in a frame that is not written anew; later
+ * instructions have no smaller ids to refer to. */
 static void test_last_id(void) {
     Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1}};
     n_workers = 1;

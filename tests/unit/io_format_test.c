@@ -1,5 +1,5 @@
-/* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files of other programs
- * (io_files.h), what we write read back, and hostile files. The other formats: io_test.c.
+/* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files as other programs
+ * write them (io_files.h), round trips of ours, and hostile files. Other formats: io_test.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "tests/unit/check.h"
@@ -48,7 +48,7 @@ static void test_npz_read(void) {
     CHECK(is_tensor(io_get(&v, "z"), DT_F64, 2, zeros, sizeof zeros));
     CHECK(is_tensor(io_get(&v, "f"), DT_I32, 2, (int32_t[]){0, 1, 2, 3, 4, 5}, 24));
     io_fini(&v);
-    CHECK(DECODE("a.npz", npz_streamed, &v)); /* sizes behind the data */
+    CHECK(DECODE("a.npz", npz_streamed, &v)); /* sizes after the data */
     CHECK(is_tensor(io_get(&v, "s"), DT_I64, 1, (int64_t[]){0, 1, 2}, 24));
     io_fini(&v);
     CHECK(DECODE("a.npz", "PK\5\6\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", &v)); /* empty */
@@ -80,7 +80,8 @@ static void test_npz_round(void) {
     CHECK(io_is_by_name("a.npz") && io_is_by_name("a.SAFETENSORS") && !io_is_by_name("a.npy"));
 }
 
-/* Every cut and every changed byte: an error, or the same values where a byte does not matter. */
+/* Every truncation and every changed byte: an error, or the same values if the byte does not
+ * matter. */
 static void damage(const char *name, const char *file, size_t n) {
     IoValue v;
     char *copy = malloc(n);
@@ -199,7 +200,7 @@ static void test_pictures_round(void) {
     CHECK(!io_save(in_dir("x.png"), &item, 1, "", 0, &e) && e.code == ERR_DTYPE);
     CHECK_STR(e.hint, "x.clamp(0, 255).to(uint8)");
     CHECK(strstr(e.text, "x.png") != NULL);
-    /* Floats from 0 to 1 are rounded to bytes; what lies beyond is cut off. */
+    /* Floats from 0 to 1 are rounded to bytes; values beyond are clamped. */
     float f[4] = {0, 1, 0.5f, 7};
     item = (IoItem){"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, f};
     CHECK(io_save(in_dir("f.png"), &item, 1, "", 0, &e));
@@ -267,7 +268,7 @@ static void test_pnm_read(void) {
 
 /* ---- text ---- */
 
-/* What a file comes to, as JSON; or the error. */
+/* The contents of a file as JSON; or the error. */
 static void reads_as(const char *name, const char *text, const char *want) {
     IoValue v;
     Err e = {0};

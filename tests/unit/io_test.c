@@ -1,5 +1,5 @@
-/* io_test.c: files of every format: what other programs wrote (bytes spelled out here), what we
- * write read back, and hostile files, which must give an error and never a large allocation.
+/* io_test.c: files of every format: as other programs write them (bytes spelled out here), round
+ * trips of ours, and hostile files, which must give an error and never a large allocation.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "lang/file/io.h"
@@ -71,7 +71,7 @@ static void test_npy_read(void) {
     for (int i = 0; i < 3; i++)
         CHECK(element_float(DT_F16, v.tensor->buf->data + 2 * i) == halves[i]);
     io_fini(&v);
-    /* bools become 0 or 1, whatever the file says */
+    /* bools become 0 or 1 for any byte in the file */
     n = npy_bytes(file, "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}", "\x00\x01\x7f",
                   3);
     CHECK(decode("a.npy", file, n, &v, &e));
@@ -391,7 +391,7 @@ static void test_whole_files(void) {
     CHECK(io_read(in_dir("x.npy"), &b, &e));
     CHECK_INT(b->n, 128 + 4);
     buf_unref(&b);
-    /* a poisoned value: nothing is written, and that is no error of the save */
+    /* a poisoned value: nothing is written, and the save itself reports no error */
     ReplyValue rv = {.status = ERR_SHAPE};
     Reply r = {.n = 1, .value = &rv};
     CHECK(io_save_reply(in_dir("never.npy"), "", 0, "", 0, &r, &e));

@@ -1,6 +1,6 @@
-/* jit_cache_test: what the cache of kernels trusts: files whose checksum is that of their bytes, in
- * a
- * directory that only its owner can write. SPDX-License-Identifier: MIT */
+/* jit_cache_test: which files the cache of kernels accepts: those with a correct checksum, in a
+ * directory that only its owner can write.
+ * SPDX-License-Identifier: MIT */
 #include "worker/jit/jit_cache.h"
 #include "tests/unit/check.h"
 #include <fcntl.h>
@@ -9,8 +9,8 @@
 
 static char dir[PATH_ROOM / 4];
 
-/* A sealed file is whole; with any byte changed, of what it holds or of the seal, it is not; nor is
- * one that is cut, or longer, or that has no seal. */
+/* A sealed file is accepted. It is refused with any byte of contents or seal changed, truncated,
+ * longer, or without seal. */
 static void test_seal(void) {
     enum { BYTES = 300 };
     char path[PATH_ROOM], text[BYTES], all[BYTES + 64];
@@ -35,8 +35,8 @@ static void test_seal(void) {
     CHECK(!cache_verify(path));
 }
 
-/* Of all permissions the cache is used with those alone that let nobody else write; one that it
- * makes has none for others at all. */
+/* The cache is used only with permissions that let nobody else write; a directory that it makes has
+ * none for others. */
 static void test_directory(void) {
     Cache c;
     char path[PATH_ROOM / 2], why[200];

@@ -1,6 +1,6 @@
-/* jit_test: who asks for kernels and who makes them (what kernels compute is fuse_test's): workers
- * of a process share them, processes with one cache make each once, and nothing is compiled before
- * it is worth it. Without a C compiler the test says so and passes.
+/* jit_test: requests for kernels and their compilation (fuse_test checks their results). Workers of
+ * a process share kernels, processes with one cache compile each once, and nothing is compiled
+ * before it is worth it. Without a C compiler the test passes and says so.
  * SPDX-License-Identifier: MIT */
 #include "worker/jit/jit.h"
 #include "tests/unit/check.h"
@@ -17,7 +17,7 @@
 static char dir[64];
 static int n_made;
 
-/* A kernel that has nothing but its signature, a number. */
+/* A kernel that consists of its signature, a number. */
 static void make_nothing(void *ctx, Bytes *out) {
     const int *n = ctx;
     n_made++;
@@ -48,7 +48,8 @@ static int n_files(bool removes) {
     return n;
 }
 
-/* Two workers: one makes what the other finds; what only one asked for is made for it. */
+/* Two workers: one finds the kernel that the other compiled; a kernel that only one requested is
+ * compiled for it. */
 static void test_shared(const JitConfig *config) {
     Jit *a = jit_new(config), *b = jit_new(config);
     n_made = 0;
@@ -61,15 +62,15 @@ static void test_shared(const JitConfig *config) {
     CHECK_INT(n_made, 2);
     CHECK(jit_stats(a).compiled == 1 && jit_stats(b).compiled == 1);
     jit_free(&a);
-    CHECK(ask(b, 1) == k && k->signature[0] == 1); /* still there */
+    CHECK(ask(b, 1) == k && k->signature[0] == 1); /* still cached */
     jit_free(&b);
     CHECK_INT(n_files(true), 2);
 }
 
 static JitEntry *seen(Jit *j, int n) { return jit_entry(j, &n, sizeof n, (uint64_t)n); }
 
-/* More signatures than there is room for (A10): those seen longest ago go, with their kernels, but
- * for what is held; who comes later gets a kernel all the same. */
+/* More signatures than there is room for: the least recently requested are evicted with their
+ * kernels, except for held ones; later ones still get kernels. */
 static void test_many(const JitConfig *config) {
     enum { MANY = 2 * JIT_ENTRIES_MAX + 1000, LAST = 200 };
     Jit *j = jit_new(config);
@@ -90,7 +91,7 @@ static void test_many(const JitConfig *config) {
     CHECK(jit_wait(j, 60000));
     k = ask(j, LAST);
     CHECK(k && k->signature[0] == LAST);
-    CHECK(jit_wait(j, 60000) && ask(j, 2) == NULL); /* made anew, from disk */
+    CHECK(jit_wait(j, 60000) && ask(j, 2) == NULL); /* loaded again, from disk */
     CHECK(jit_wait(j, 60000) && ask(j, 2));
     jit_let_go(want(j, 1, false));
     jit_free(&j);
@@ -104,17 +105,17 @@ static void test_worth(JitConfig config) {
     n_made = 0;
     JitEntry *e = want(j, 1, false);
     CHECK(n_made == 0 && jit_pending(j) == 0);
-    want(j, 1, false); /* now it is looked for, and not on disk */
+    want(j, 1, false); /* requested again, and not on disk */
     CHECK(jit_wait(j, 60000) && n_made == 1 && !jit_kernel(e));
     jit_lost(j, e, 900000);
     CHECK(jit_wait(j, 60000) && !jit_kernel(e) && jit_stats(j).compiler_calls == 0);
     jit_lost(j, e, 100000);
     CHECK(jit_wait(j, 60000) && jit_kernel(e));
-    CHECK(jit_kernel(want(j, 2, true)) == NULL); /* at first sight, whatever it is worth */
+    CHECK(jit_kernel(want(j, 2, true)) == NULL); /* now looked for; not on disk */
     CHECK(jit_wait(j, 60000) && jit_kernel(want(j, 2, false)));
     CHECK_INT((int)jit_stats(j).compiler_calls, 2);
     jit_free(&j);
-    /* On disk: at the second sight, for nothing. */
+    /* On disk: loaded at the second request, without compiling. */
     j = jit_new(&config);
     e = want(j, 1, false);
     want(j, 1, false);
@@ -132,8 +133,8 @@ static int n_wanted(void) {
     return n;
 }
 
-/* A kernel that was worth a compiler, and not made in time, is made by the next who asks, whatever
- * it is worth by then; one that was not worth it is not. */
+/* A kernel that was worth compiling, and not compiled in time, is compiled at the next request,
+ * whatever it is worth then; one that was not worth it is not. */
 static void test_wanted(JitConfig config) {
     config.worth_ns = 1000000;
     Jit *j = jit_new(&config);
@@ -152,7 +153,7 @@ static void test_wanted(JitConfig config) {
     CHECK_INT(n_files(true), 1);
 }
 
-/* Processes at once: all have the kernels, the compiler has made each once. */
+/* Several processes at once: all get the kernels, and each is compiled once. */
 static void test_processes(const JitConfig *config) {
     enum { N = 3, KERNELS = 5 };
     pid_t child[N];
@@ -177,7 +178,7 @@ static void test_processes(const JitConfig *config) {
     CHECK_INT(n_files(true), KERNELS);
 }
 
-/* Freed while a compiler runs: soon over, and neither it nor we leave files behind. */
+/* Freed while a compiler runs: returns soon, and no file is left. */
 static void test_ended(const JitConfig *config) {
     setenv("TMPDIR", dir, 1); /* the compiler's */
     for (int ms = 0; ms < 40; ms += 7) {
@@ -197,7 +198,7 @@ static void test_ended(const JitConfig *config) {
     unsetenv("TMPDIR");
 }
 
-/* A compiler of these lines, of which a call may take so long by the clock and of CPU time. */
+/* Makes a compiler of these lines. Limits of a call: wall-clock time and CPU time. */
 static CcResult call(const char *lines, int clock_s, int cpu_s, char why[360]) {
     char path[128], object[128];
     snprintf(path, sizeof path, "%s/cc.sh", dir);
@@ -219,7 +220,7 @@ static CcResult call(const char *lines, int clock_s, int cpu_s, char why[360]) {
     return result;
 }
 
-/* What a call may take, each limit by itself. */
+/* The limits of a call, each by itself. */
 static void test_limits(void) {
     char why[360];
     CHECK_INT(call("while :; do :; done", 600, 1, why), CC_OVER_LIMIT);

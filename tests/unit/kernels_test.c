@@ -1,10 +1,9 @@
 /* kernels_test: the cpu engine on random calls of every MAP, REDUCE, KERNEL and SOURCE row: random
  * dtypes, shapes (empty, odd, large), strides (permuted, stepped, expanded) and immediates. Each
  * call runs on the reference engine, which must agree (floats to a tolerance, the rest exactly),
- * and on cpu engines of every instruction set and with 1, 2, 3 and 8 threads, which must agree to
- * the bit. Then the order of reductions against a plain writing-down of its definition, extreme
- * bytes, and indices out of range. Few rounds in `make test`, more and other ones in
- * `make soak` (random.h).
+ * and on cpu engines of every instruction set with 1, 2, 3 and 8 threads, which must agree to the
+ * bit. Then: the order of reductions against its definition, extreme bytes, and indices out of
+ * range. `make test` does few rounds, `make soak` more and different ones (random.h).
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -54,7 +53,7 @@ static void fill(void *p, DType d, int64_t n, Fill how, int64_t size) {
     }
 }
 
-/* A view of the type, of random layout, over memory of its own (freed through *owned). */
+/* A view of the type with a random layout, in memory of its own (freed through *owned). */
 static View random_view(const TensorType *t, Fill how, int64_t size, void **owned) {
     View v = {.type = *t};
     int order[MAX_DIMS];
@@ -176,7 +175,7 @@ static int run(Engine *e, Trial *t, const TensorType *out, int n_out, void **res
 static double element(DType d, const void *p, int64_t i) {
     return element_float(d, (const char *)p + i * dtype_info[d].size_bytes);
 }
-/* Halves: values that are nearly equal may be rounded to neighbours. */
+/* Halves: nearly equal values may round to neighbours. */
 static double half_unit(DType d, double y) {
     return d == DT_F16 ? 0x1p-24 + 0x1p-10 * fabs(y) : d == DT_BF16 ? 0x1p-7 * fabs(y) : 0;
 }
@@ -447,7 +446,7 @@ static void try_order(Op op) {
     if (x.rank == 0) x = (TensorType){(uint8_t)d, 1, {40}};
     for (int k = 0; k < x.rank; k++) x.shape[k] += x.shape[k] == 0;
     int axis = (int)rnd(x.rank);
-    if (rnd(6) == 0) { /* lines of several pieces, beside each other or not */
+    if (rnd(6) == 0) { /* lines of several pieces, adjacent or not */
         x = (TensorType){(uint8_t)d, 2, {3, 3}};
         axis = (int)rnd(2);
         x.shape[axis] = 1 + rnd(13000);
@@ -466,7 +465,7 @@ static void try_order(Op op) {
     bool is_arg = op == OP_ARGMAX || op == OP_ARGMIN;
     if (op != OP_SEARCHSORTED && (!is_arg || rnd(3))) add_ints(&t, ATTR_AXIS, 1)[0] = axis;
     if (op == OP_TOPK) {
-        int64_t n = x.shape[axis], most = rnd(2) && n > 9 ? 9 : n; /* few: chosen, not sorted */
+        int64_t n = x.shape[axis], most = rnd(2) && n > 9 ? 9 : n; /* few: selected, not sorted */
         t.attr[t.inst.n_attr++] = (Attr){.key = ATTR_K, .i = (int64_t)rnd((uint32_t)most + 1)};
         add_bool(&t, ATTR_LARGEST, rnd(2));
     }
@@ -501,7 +500,7 @@ static void try_source(Op op) {
     check_trial(&t);
 }
 
-/* Rows whose operands must suit each other in value: ops_test.c makes such. */
+/* Rows that need matching operand values: ops_test.c generates them. */
 static bool is_of_matrices(Op op) {
     return op == OP_CHOLESKY || op == OP_LU || op == OP_QR || op == OP_EIGH || op == OP_SVD ||
            op == OP_SOLVE || op == OP_SOLVE_TRIANGULAR;
@@ -537,7 +536,7 @@ static void try_row(Op op) {
         try_order(op);
 }
 
-/* ---- The order of reductions, written down plainly ---- */
+/* ---- The order of reductions, by definition ---- */
 
 static float tree(const float *v, int64_t n) { /* left: the largest power of two below n */
     if (n == 1) return v[0];
@@ -572,7 +571,7 @@ static void test_order(void) {
             for (int r = 0; r < ROWS; r++) column[i * ROWS + r] = x[r * n + i];
         for (int e = 0; e < N_ENGINES; e++) {
             if (!engine[e]) continue;
-            for (int layout = 0; layout < 3; layout++) { /* rows, columns, columns seen as rows */
+            for (int layout = 0; layout < 3; layout++) { /* rows, columns, columns as rows */
                 Trial t = {.inst.op = OP_SUM};
                 t.operand[0] = (Operand){.kind = IN_TENSOR};
                 t.inst.in = t.operand, t.inst.attr = t.attr, t.inst.n_in = 1;
@@ -601,7 +600,7 @@ static void test_order(void) {
     }
 }
 
-/* Sums and products of bytes as large as bytes can be, where narrow sums would overflow. */
+/* Sums and products of the largest bytes, where narrow sums would overflow. */
 static void test_bytes(void) {
     static const int64_t sizes[] = {1, 63, 64, 127, 128, 129, 1000, 4095, 4096, 4097, 9000};
     static const int extreme[] = {-128, -1, 127, 255, 1, 3};

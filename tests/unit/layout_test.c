@@ -1,9 +1,9 @@
-/* layout_test.c: every row of the op table on every layout, driven by the table: random instances
- * (ops_sample.h), random layouts of their operands on 1 to 8 ranks. The rule says what the operands
- * must be, pulls make that of what they are, each rank runs its part on the reference engine, and
- * the parts put together must be what the whole gives: exactly where no sum changes its order.
+/* layout_test.c: every row of the op table on every layout: random instances (ops_sample.h), random
+ * layouts of their operands on 1 to 8 ranks. The rule gives the layouts that the operands must
+ * have, pulls convert them, each rank runs its part on the reference engine, and the combined parts
+ * must equal the result of the whole: exactly, unless the order of a sum changes.
  *
- *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole all the same
+ *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole after all
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "random.h"
@@ -31,7 +31,7 @@ static View view_of(const Piece *p) {
     return v;
 }
 
-/* Copies a region of the whole between two pieces that begin at row a0, b0 of it. */
+/* Copies a region of the whole between two pieces, which begin at its rows a0 and b0. */
 static void copy_region(const Piece *from, const Region *from_at, const Piece *to,
                         const Region *to_at, const Region *r) {
     View a = view_of(from), b = view_of(to);
@@ -84,7 +84,7 @@ static void immediate(const Case *c, int i, View *v, void *room) {
 
 /* ---- Laying out ---- */
 
-/* The neutral element of a REDUCE row everywhere: what it gives for nothing. */
+/* Fills with the neutral element of a REDUCE row: its result for no elements. */
 static void fill_neutral(Piece *p, Op op) {
     Piece none = piece_new(p->type), one;
     TensorType empty = p->type;
@@ -106,7 +106,8 @@ static void fill_neutral(Piece *p, Op op) {
     free(none.data);
 }
 
-/* Parts of a whole tensor; its terms: the value on rank 0, and nothing elsewhere. */
+/* Splits a whole tensor into parts; into terms: the value on rank 0, and the neutral element
+ * elsewhere. */
 static void spread(const Piece *whole, const Layout *l, int n, Piece *part) {
     Region all = layout_region(&(Layout){0}, &whole->type, 0);
     for (int i = 0; i < n; i++) {
@@ -119,7 +120,7 @@ static void spread(const Piece *whole, const Layout *l, int n, Piece *part) {
     }
 }
 
-/* a = a combined with b as the row combines; of sums by `add`, which keeps the sign of zeros. */
+/* a = a combined with b as the row combines; sums by `add`, which keeps the sign of zeros. */
 static void combine(Piece *a, const Piece *b, Op op) {
     Operand operand[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
     Inst add = {.op = OP_ADD, .n_in = 2, .n_out = 1, .in = operand};
@@ -144,7 +145,7 @@ static void combine(Piece *a, const Piece *b, Op op) {
     free(both.data);
 }
 
-/* What rank i gets when a tensor that lies as `from` is to lie as `to`: by its pulls. */
+/* Assembles, by its pulls, rank i's part when a tensor in layout `from` is converted to `to`. */
 static Piece pulled(const Piece *part, const Layout *from, const Layout *to, int n, int i,
                     const TensorType *t) {
     Pull pull[RANKS_MAX];
@@ -200,7 +201,7 @@ static void compare(const Case *c, const Rule *r, const Piece *got, const Piece 
     bool moves = r->give[k].kind != LAYOUT_PARTIAL && c->is_exact;
     double tolerance = moves || !is_float ? 0 : eps * (64 + 40 * c->terms);
     int64_t n = type_numel(&got->type), bad = -1;
-    /* Infinity times a term of 0 is nan, where infinity times the sum was none. */
+    /* Infinity times a term of 0 is nan, although infinity times the sum is not. */
     if (c->style == SPECIAL && r->give[k].kind == LAYOUT_PARTIAL) return;
     for (int64_t i = 0; i < n && bad < 0; i++) {
         bool same = is_float ? is_same(ref_float(&a, i), ref_float(&b, i), tolerance)
@@ -225,7 +226,7 @@ static void compare(const Case *c, const Rule *r, const Piece *got, const Piece 
 
 /* ---- One case ---- */
 
-/* Terms of a partial extreme or of a sum may come from an empty part, which inference refuses. */
+/* Terms of a partial extreme or sum may come from an empty part, which inference refuses. */
 static bool infers_alike(const Rule *r, const LocalInst *l, const TensorType *in,
                          const TensorType *want) {
     TensorType out[MAX_OUT];
@@ -273,9 +274,8 @@ static Piece assembled(const Rule *r, Piece part[RANKS_MAX], int k) {
     return pulled(part, &r->give[k], &whole, r->n, 0, &r->out[k]);
 }
 
-static int n_split, n_partial, n_kept; /* how often rules found something better than gathering */
-/* Of a row: cases on several ranks with an operand that is split; those that were computed whole.
- */
+static int n_split, n_partial, n_kept; /* how often a rule found better layouts than gathering */
+/* Per row: cases on several ranks with a split operand; those that were computed whole */
 static int n_cases[OP_COUNT], n_whole[OP_COUNT];
 
 static uint64_t bytes_moved(const Layout *from, const Layout *to, int n, const TensorType *t) {
@@ -289,7 +289,7 @@ static uint64_t bytes_moved(const Layout *from, const Layout *to, int n, const T
     return bytes;
 }
 
-/* No rule moves more than making all operands whole would. */
+/* No rule moves more bytes than making all operands whole would. */
 static void check_bytes(const Case *c, const Rule *r, uint64_t seed) {
     Layout whole = layout_replicate();
     uint64_t moved = 0, most = 0;
@@ -403,7 +403,7 @@ static void test_blocks(void) {
     CHECK_INT(begin, 3);
 }
 
-/* Windows: rows by rank, as text, there and back as a move. */
+/* Splits with explicit rows per rank, as text, and in a round trip as a move. */
 static void test_windows(void) {
     static const struct {
         int64_t block, begin, rows[4][2];
@@ -441,7 +441,7 @@ static void test_windows(void) {
         move_inst(&m, (SrcPos){0}, &inst);
         CHECK(move_read(&inst.inst, &back, NULL) && layout_equal(&back.to.layout, &l));
         if (cases[c].begin == 0) continue;
-        /* Only moves may say where a window begins. */
+        /* Only moves may say where a split begins. */
         Place place;
         inst.inst.op = OP_ADD;
         CHECK_FAIL(inst_place(&inst.inst, &place, &err), ERR_ARG);

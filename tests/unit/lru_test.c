@@ -1,5 +1,6 @@
-/* lru_test.c: who goes and who comes in. Against an array that tells the truth; then what more goes
- * round than there is room for, and what is wanted once. SPDX-License-Identifier: MIT */
+/* lru_test.c: eviction and admission, against a plain array; with a cycle of more entries than
+ * there is room for, and with entries that are used once.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/wire/lru.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
@@ -36,7 +37,7 @@ static void test_against_model(uint64_t seed) {
     free(l);
 }
 
-/* `kinds` in turns, of which `room` are kept; how many of the last time round were there. */
+/* `kinds` in a cycle, of which `room` are kept; returns the hits in the last cycle. */
 static int go_round(Lru *l, LruItem *item, bool *is_in, int kinds, int room, int times) {
     int found = 0;
     for (int t = 0; t < times; t++) {
@@ -63,12 +64,12 @@ int main(int argc, char **argv) {
     static LruItem item[MANY];
     static bool is_in[MANY];
     static Lru l;
-    CHECK_INT(go_round(&l, item, is_in, 100, 1000, 2), 0); /* wanted once */
+    CHECK_INT(go_round(&l, item, is_in, 100, 1000, 2), 0); /* used once */
     CHECK_INT(go_round(&l, item, is_in, 100, 1000, 2), 100);
-    /* More than there is room for: most of the room is of use. */
+    /* A cycle of more entries than there is room for: most of the room still gives hits. */
     CHECK(go_round(&l, item, is_in, MANY, 1000, 20) > 600);
     CHECK(l.n == 1000);
-    /* What is wanted from now on comes in, whatever was. */
+    /* Entries that are used from now on are admitted, whatever was used before. */
     CHECK_INT(go_round(&l, item, is_in, 900, 1000, 20), 900);
     CHECK(!lru_admits(&l, 7, 1001, 1000));
     CHECK(!lru_admits(&l, 7, 1001, 1000));

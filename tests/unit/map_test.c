@@ -1,5 +1,6 @@
-/* map_test.c: random operations against an array that tells the truth; ids that come in order, as
- * they do in life, and keys that collide. SPDX-License-Identifier: MIT */
+/* map_test.c: random operations against a plain array; ids that come in order, as they usually do,
+ * and keys that collide.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/base/fifo.h"
 #include "runtime/base/map.h"
 #include "tests/unit/check.h"
@@ -58,7 +59,7 @@ static void test_window(void) {
     CHECK(!map_get(&m, 1));
 }
 
-/* The queue of fifo.h, in step with counts of what went in and out; it grows while it wraps. */
+/* The queue of fifo.h, against counts of what was pushed and popped; it grows while it wraps. */
 static void test_fifo(Rand *r) {
     Fifo f = {0};
     uint64_t in = 0, out = 0;

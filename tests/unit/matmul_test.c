@@ -1,7 +1,8 @@
-/* matmul_test: matrix products of the cpu engine: the bits must not depend on the number of
- * threads, for float32 values whose sums do round, all four layouts, odd sizes, batches and
- * vectors; and they must be close to sums in double. (kernels_test has the exact comparisons with
- * the reference engine.) SPDX-License-Identifier: MIT */
+/* matmul_test: matrix products of the cpu engine. The bits must not depend on the number of
+ * threads, for float32 values whose sums round, all four layouts, odd sizes, batches and vectors;
+ * and they must be close to sums in double. (kernels_test compares exactly with the reference
+ * engine.)
+ * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 #include "worker/engine/engine.h"
@@ -17,7 +18,7 @@ static double rnd_unit(void) {
     return (double)(state >> 40) * 0x1p-24;
 }
 
-/* A (rows, columns) matrix of a batch; transposed: columns outermost in memory. */
+/* A (rows, columns) matrix of a batch; transposed: columns are outermost in memory. */
 static View matrix(DType d, int64_t batch, int64_t rows, int64_t columns, bool is_transposed) {
     View v = {.type = {(uint8_t)d, 3, {batch, rows, columns}}};
     v.stride[0] = rows * columns;

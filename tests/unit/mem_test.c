@@ -1,6 +1,6 @@
-/* mem_test.c: the arena against a naive model: random requests never overlap, keep their bytes,
- * are aligned and counted; what was full is whole again when all is freed; long runs of mixed
- * sizes do not splinter it.
+/* mem_test.c: the arena against a naive model. Blocks of random sizes never overlap, keep their
+ * bytes, are aligned and counted; when all is freed the arena is one free block again; long runs of
+ * mixed sizes do not fragment it.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "random.h"
@@ -43,7 +43,7 @@ static int is_intact(const Slot *s) {
     return !s->bytes || s->p[s->bytes - 1] == s->mark;
 }
 
-/* Pages of [p, p + bytes) that are in memory. */
+/* Resident pages of [p, p + bytes). */
 static int pages_in(const void *p, uint64_t bytes) {
     static unsigned char in[(8 << 20) / 4096 + 1];
     int n = 0;
@@ -54,8 +54,8 @@ static int pages_in(const void *p, uint64_t bytes) {
     return n;
 }
 
-/* Pages of freed blocks go back to the system, those of live ones stay, and all can be had again
- * (D1). */
+/* Pages of freed blocks return to the system, those of live ones stay, and all can be allocated
+ * again. */
 static void test_trim(bool is_shared) {
     Err err = {0};
     enum { BYTES = 8 << 20 };
@@ -152,8 +152,8 @@ static void test_limits(void) {
     CHECK(mem_default_bytes(1000000) == 64 << 20);
 }
 
-/* A loop that frees what it made always finds the same place: the size of its own class is
- * looked at first. */
+/* A loop that frees what it allocates always gets the same place: a request tries its own size
+ * class first. */
 static void test_reuse(void) {
     Err err = {0};
     Mem *m = mem_open(16 << 20, false, &err);
@@ -172,8 +172,8 @@ static void test_reuse(void) {
     mem_close(&m);
 }
 
-/* Steps of a training loop: parameters replaced one by one, activations stacked and unwound, and
- * now and then a small tensor that stays. The arena is 1.5 times what lives at once; nothing may
+/* Steps of a training loop: parameters are replaced one by one, activations allocated and freed in
+ * reverse, and sometimes a small tensor stays. The arena is 1.5 times the live bytes; nothing may
  * fail. */
 static void test_long_run(uint64_t seed) {
     state = seed;
@@ -206,8 +206,8 @@ static void test_long_run(uint64_t seed) {
     mem_close(&m);
 }
 
-/* An arena that other processes can map: its file is as long as it is, sparse, and cannot shrink;
- * what is written here is read there. */
+/* An arena that other processes can map: its file has the arena's size, is sparse, cannot shrink,
+ * and shows what is written here. */
 static void test_shared(void) {
     Err err = {0};
     Mem *m = mem_open(UINT64_C(1) << 36, true, &err);
@@ -221,7 +221,7 @@ static void test_shared(void) {
     CHECK(fd >= 0 && !fstat(fd, &s));
     CHECK_INT(s.st_size, bytes);
     CHECK(s.st_blocks < 10000); /* of 512 bytes: 5 of 65536 MB */
-    signal(SIGXFSZ, SIG_IGN);   /* where the tests' own limit is asked before the seal */
+    signal(SIGXFSZ, SIG_IGN);   /* the runner's limit is checked before the seal */
     CHECK(ftruncate(fd, 4096) < 0 && ftruncate(fd, INT64_C(1) << 37) < 0);
     char *p = mem_alloc(m, 5 << 20);
     CHECK(p > (char *)base && p + (5 << 20) < (char *)base + bytes);
@@ -238,7 +238,7 @@ static void test_shared(void) {
     mem_close(&m);
 }
 
-/* Where files may not be so long, it is no file. */
+/* If files may not be that long, the arena is private memory. */
 static void test_file_limit(void) {
     struct rlimit before, small;
     Err err = {0};
@@ -269,7 +269,7 @@ static void test_file_limit(void) {
     setrlimit(RLIMIT_FSIZE, &before);
 }
 
-/* An arena that another worker of the process holds is readable after its end. */
+/* An arena that another worker of the process refers to is readable after its end. */
 static void test_held(void) {
     Err err = {0};
     Mem *m = mem_open(1 << 20, false, &err), *other = mem_open(1 << 20, false, &err);

@@ -1,9 +1,9 @@
 /* move_test.c: located instructions and moves on 2 to 8 workers in one process: step functions
- * wired by queues, everything delivered at random times, in order per pair. Random programs
+ * connected by queues, messages delivered at random times, in order per pair. Random programs
  * (layouts, groups, odd sizes, terms of every REDUCE row) on the reference engine, the cpu one and
  * the one that finishes late; memory of peers readable or not; poison, cancel, clients and peers
- * that go in the middle, tiny memory. What lies on the workers at the end must be the parts of what
- * the program says, nothing may be stuck, and memory returns to its baseline.
+ * that go in the middle, little memory. At the end the workers must hold the parts of what the
+ * program computes, nothing may be stuck, and memory must return to its baseline.
  *
  *   move_test [SEED [ROUNDS]]
  * SPDX-License-Identifier: MIT */
@@ -138,7 +138,7 @@ static void make_move(World *w, Cli *c) {
     emit(w, c, &in.inst, chance(50));
 }
 
-/* k = a + a, or -a where terms let it. */
+/* k = a + a, or -a if a has terms. */
 static void make_map(World *w, Cli *c) {
     Known *a = slot(c, true);
     if (!a || a->type.dtype == DT_BOOL) return;
@@ -166,7 +166,7 @@ static double fold(Op op, double a, double b) {
 }
 static double fold_first(Op op, double a) { return op == OP_ANY || op == OP_ALL ? a != 0 : a; }
 
-/* A reduction along the axis that is split: a term of it on each rank. */
+/* A reduction along the split axis: each rank has a term of it. */
 static void make_terms(World *w, Cli *c) {
     static const Op rows[] = {OP_SUM, OP_MAX, OP_MIN, OP_ANY, OP_ALL};
     Known *a = slot(c, true);
@@ -223,7 +223,7 @@ static void drop(World *w, Cli *c) {
     *k = (Known){0};
 }
 
-/* With its head, and rounded. */
+/* With its block's head, and rounded up. */
 static uint64_t cost_of(const Known *k) {
     return k->group ? (type_bytes(&k->type) + 127) / 64 * 64 + 64 : 0;
 }
@@ -234,7 +234,7 @@ static void count_live(World *w) {
         for (int k = 0; k < TENSORS; k++) w->live += cost_of(&w->c[i].t[k]);
 }
 
-/* percent: of poisoned tensors among those made */
+/* percent of the tensors that are poisoned */
 static void program(World *w, Cli *c, int length, int extent, int percent) {
     for (int i = 0; i < length; i++) {
         uint64_t most = (uint64_t)(extent * extent * extent * 8 + 192);
@@ -271,7 +271,7 @@ static const Tensor *tensor_on(World *w, const Cli *c, int rank, uint64_t id) {
     return client ? store_get(client->names, id) : NULL;
 }
 
-/* What lies on place i, as doubles; NULL: poisoned or absent. */
+/* The values on place i, as doubles; NULL: poisoned or absent. */
 static double *part_on(World *w, const Cli *c, const Known *k, int i, bool *is_poisoned) {
     int rank = w->group[k->group].rank[i];
     const Tensor *t = tensor_on(w, c, rank, k->id);
@@ -343,7 +343,7 @@ static void look_at(World *w, const Cli *c, const Known *k, bool may_fail) {
 }
 
 static void look(World *w, bool may_fail) {
-    if (check_failed) return; /* it may not be made */
+    if (check_failed) return; /* it may never be made */
     for (int i = 0; i < CLIENTS; i++)
         for (int k = 0; k < TENSORS && !w->c[i].is_gone; k++)
             if (w->c[i].t[k].group) look_at(w, &w->c[i], &w->c[i].t[k], may_fail);
@@ -358,7 +358,7 @@ static void leave(World *w, Cli *c) {
     tell_all(w, write_gone, &c->id);
 }
 
-/* What each worker waits for. */
+/* Prints what each worker waits for. */
 static void tell_stuck(World *w, int i) {
     for (const Client *c = w->x[i]->clients; c; c = c->next) {
         const Job *j = c->jobs;
@@ -443,7 +443,7 @@ static void test_cancel(uint64_t seed) {
     }
     settle(w);
     check_done(w);
-    for (int k = 0; k < TENSORS; k++) /* of the other client nothing is lost */
+    for (int k = 0; k < TENSORS; k++) /* the other client loses nothing */
         if (w->c[1].t[k].group) look_at(w, &w->c[1], &w->c[1].t[k], false);
     check_baseline(w);
     world_free(w);
@@ -485,7 +485,7 @@ static void test_peer_gone(uint64_t seed) {
     world_free(w);
 }
 
-/* Memory for a few tensors only: errors, but nothing wrong and nothing stuck. */
+/* Memory for a few tensors only: errors, but no wrong value and nothing stuck. */
 static void test_tiny(uint64_t seed) {
     World *w =
         world_new(seed, some_engine(), some_size(), 40000 + (uint64_t)below(200000), some_reach());
@@ -500,9 +500,9 @@ static void test_tiny(uint64_t seed) {
     world_free(w);
 }
 
-/* Peers whose messages are damaged: wrong values, or what waits for ever until they are declared
- * dead; but nothing breaks and nothing stays. Their memory is not read here: what they say of it
- * may be a lie. */
+/* Peers that send damaged messages: values may be wrong, and instructions may wait until the peers
+ * are declared dead; but nothing crashes and nothing is left. Their memory is not read here: their
+ * descriptors may be wrong. */
 static void test_hostile(uint64_t seed) {
     World *w = world_new(seed, some_engine(), some_size(), 256 << 20, 0);
     w->name = "hostile";
@@ -517,7 +517,7 @@ static void test_hostile(uint64_t seed) {
     world_free(w);
 }
 
-/* Against element by element. */
+/* Compares element by element. */
 static void test_within(void) {
     for (int round = 0; round < 20000; round++) {
         TensorType t = {.dtype = DT_F32, .rank = (uint8_t)below(4)};
@@ -543,9 +543,9 @@ static void test_within(void) {
     CHECK(!box_lies_within(&t, far, UINT64_MAX - 7, UINT64_C(1) << 40));
 }
 
-/* ---- What waits holds up nobody ---- */
+/* ---- Instructions that wait delay no others ---- */
 
-/* Two workers; the second hears nothing for a while. */
+/* Two workers; the second gets no messages for a while. */
 typedef struct Pair {
     World *w;
     Cli *a, *b;
@@ -600,7 +600,7 @@ static void add_move(Cli *c, uint64_t out, uint64_t in, int64_t rows, Place from
 
 static void send(Pair p, Cli *c) {
     c->ranks = 3;
-    p.w->is_dead[1] = false; /* its frames are kept for it */
+    p.w->is_dead[1] = false; /* its frames are held back */
     flush(p.w, c);
     p.w->is_dead[1] = true;
 }
@@ -684,7 +684,7 @@ static void test_overlap(const EngineOps *ops) {
     world_free(p.w);
 }
 
-/* The dead one's rank is given to a newcomer. */
+/* A new worker gets the dead one's rank. */
 static void test_rank_again(void) {
     Pair p = pair_new(&engine_cpu);
     Exec *x = p.w->x[0];
@@ -714,7 +714,7 @@ static void test_rank_again(void) {
     world_free(p.w);
 }
 
-/* What a rank takes from itself alone is a view; but to another group. */
+/* A result that a rank takes from itself alone is a view; also in another group. */
 static void test_views(void) {
     enum { ROWS = 1000 };
     Pair p = pair_new(&engine_cpu);
@@ -742,8 +742,8 @@ static void test_views(void) {
     world_free(p.w);
 }
 
-/* Memory that is enough, with some to spare, for all that lives at a time: being passed and waiting
- * for readers must not make of that an error. */
+/* There is enough memory, with some to spare, for all that is live at a time: letting younger jobs
+ * pass and waiting for readers must not cause an error. */
 static void test_tight(uint64_t seed) {
     World *w = world_new(seed, some_engine(), some_size(), 96 << 10, some_reach());
     w->name = "tight";

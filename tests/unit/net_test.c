@@ -1,6 +1,6 @@
 /* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on
- * both sides, taken endpoints, wake-ups, a link and a hub waited for together; and the rings under
- * two threads and millions of messages.
+ * both sides, endpoints in use, wake-ups, waiting for a link and a hub together; and rings with two
+ * threads and millions of messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "tests/unit/check.h"
@@ -41,7 +41,7 @@ static Msg number(uint64_t v) {
     return m;
 }
 
-/* The number in a message, which is freed. */
+/* The number in a message; frees the message. */
 static uint64_t value(Msg *m) {
     uint64_t v = UINT64_MAX;
     if (m->n > 0 && m->part[0]->n == sizeof v) memcpy(&v, m->part[0]->data, sizeof v);
@@ -76,7 +76,7 @@ static void test_order(Hub *hub, Link *a, Link *b, PeerId *id_a, PeerId *id_b) {
     CHECK(*id_a > 0 && *id_b > 0 && *id_a != *id_b);
 }
 
-/* Parts: small, empty, large, and as many as a message may have. */
+/* Parts: small, empty, large, and the maximum number of them. */
 static void test_parts(Hub *hub, Link *link, PeerId id) {
     Msg m, big = {0};
     msg_push(&big, buf_copy("head", 4));
@@ -98,7 +98,7 @@ static void test_parts(Hub *hub, Link *link, PeerId id) {
     buf_unref(&payload);
 }
 
-/* Leaving: what was sent comes first, then the news; other peers do not notice. */
+/* Leaving: messages sent before arrive first, then the end; other peers are not affected. */
 static void test_leaving(Hub *hub, Link **a, Link *b, PeerId id_a, PeerId id_b) {
     PeerId from;
     Msg m;
@@ -120,7 +120,7 @@ static void test_leaving(Hub *hub, Link **a, Link *b, PeerId id_a, PeerId id_b) 
     CHECK_INT(value(&m), 10);
 }
 
-/* A dropped peer gets what was sent before and then the end; what it says is ignored. */
+/* A dropped peer gets what was sent before and then the end; its messages are ignored. */
 static void test_dropping(Hub *hub, PeerId other) {
     Err err = {0};
     PeerId from;
@@ -143,7 +143,7 @@ static void test_dropping(Hub *hub, PeerId other) {
     link_close(&c);
 }
 
-/* The hub goes: links see it after the last message. */
+/* The hub goes: links report it after the last message. */
 static void test_hub_goes(Hub **hub, Link **link, PeerId id) {
     Msg m;
     m = number(11);
@@ -231,11 +231,11 @@ static void *send_later(void *link) {
     return NULL;
 }
 
-/* Runs act(ctx) in a thread; true: net_wait ended because of it, within a second or so. */
+/* Runs act(ctx) in a thread. Returns true if that ended net_wait within about a second. */
 static bool is_woken(Link *link, Hub *hub, void *(*act)(void *), void *ctx) {
     Msg m;
     PeerId from;
-    while (net_wait(link, hub, 0)) { /* What is left of the connecting. */
+    while (net_wait(link, hub, 0)) { /* Consumes the wake-ups of connecting. */
         if (link_recv(link, &m) > 0) msg_fini(&m);
         if (hub_recv(hub, &from, &m) > 0) msg_fini(&m);
     }
@@ -260,7 +260,7 @@ static void *answer_later(void *ctx) {
     return NULL;
 }
 
-/* What a worker does: one wait for the link to its dispatcher (far) and for the hub of its peers
+/* What a worker does: one wait for the link to its dispatcher (far) and the hub of its peers
  * (near). peer: one of them. */
 static void test_beside(const char *far_at, const char *near_at) {
     Err err = {0};
@@ -291,7 +291,7 @@ static void test_beside(const char *far_at, const char *near_at) {
     CHECK_INT(value(&m), 6);
     CHECK(is_woken(link, near, wake_later, near));
     CHECK(is_woken(link, near, wake_link_later, link));
-    /* A wake is not lost when nobody waits yet, and ends one wait. */
+    /* A wake before a wait is not lost, and ends one wait. */
     hub_wake(near);
     CHECK(net_wait(link, near, 1000));
     CHECK(!net_wait(link, near, 0));
@@ -314,7 +314,7 @@ static void test_beside(const char *far_at, const char *near_at) {
     hub_close(&near);
 }
 
-/* Links to hubs that go first, or that never were, are closed like others. */
+/* Links to hubs that go first, or never existed, are closed like others. */
 static void test_orphans(const char *endpoint) {
     Err err = {0};
     Hub *hub = hub_open(endpoint, &err);
@@ -360,7 +360,7 @@ static void test_refusals(void) {
     path[150] = 0;
     snprintf(endpoint, sizeof endpoint, "ipc:///tmp/%s", path);
     CHECK_FAIL(hub_open(endpoint, &err), ERR_IO);
-    /* An ordinary file is not taken away. */
+    /* An ordinary file is not removed. */
     snprintf(path, sizeof path, "%s/file", directory);
     snprintf(endpoint, sizeof endpoint, "ipc://%s", path);
     close(open(path, O_CREAT | O_WRONLY, 0600));
@@ -414,7 +414,7 @@ static void test_many(void) {
     msg_fini(&m);
     uint64_t sum = 0, sent = 0, answered = 0;
     while (answered < MANY / 1000) {
-        /* At most 10,000 under way: what credit does. */
+        /* At most 10,000 in flight, as credit ensures. */
         if (sent < MANY && sent < answered * 1000 + 10000) {
             m = number(sent);
             sum += sent++;
@@ -434,8 +434,7 @@ static void test_many(void) {
     hub_close(&hub);
 }
 
-/* Nothing is lost or leaked when a side leaves with messages under way, or before it was taken in.
- */
+/* Nothing is lost or leaked when a side leaves with messages in flight or before it is accepted */
 static void test_leftovers(const char *endpoint) {
     Err err = {0};
     Hub *hub = hub_open(endpoint, &err);
@@ -468,12 +467,12 @@ int main(void) {
         test_beside(endpoint[i], near[i]);
         test_orphans(endpoint[i]);
     }
-    /* Not at `ipc`: what the orphans had to say may still be on its way there. */
+    /* Not over `ipc`: messages of the orphans may still be in flight there. */
     test_beside(ipc_far, "inproc://near");
     test_beside("tcp://127.0.0.1:*", ipc_near);
     test_refusals();
     test_many();
     net_fini();
-    CHECK_INT(rmdir(directory), 0); /* Sockets and locks are gone from it. */
+    CHECK_INT(rmdir(directory), 0); /* Its sockets and locks are removed. */
     return check_report("net");
 }

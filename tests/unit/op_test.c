@@ -1,5 +1,5 @@
 /* op_test.c: the op table as data: rows are complete, names lead back to their rows, dtypes promote
- * as LANGUAGE 3.2 says, the hash of the tables stays the same within a build.
+ * by the rules of gt-lang(7), the hash of the tables is the same within a build.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/op.h"
 #include "tests/unit/check.h"
@@ -50,7 +50,7 @@ static void test_dtypes(void) {
     for (int a = 0; a < DT_COUNT; a++)
         for (int b = 0; b < DT_COUNT; b++) {
             DType p = dtype_promote((DType)a, (DType)b);
-            /* Symmetric, and one of the two, unless they are equally wide. */
+            /* Promotion is symmetric, and gives one of the two unless they are equally wide. */
             CHECK(p == dtype_promote((DType)b, (DType)a));
             CHECK((int)p == a || (int)p == b ||
                   dtype_info[a].size_bytes == dtype_info[b].size_bytes);

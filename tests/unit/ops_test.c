@@ -1,8 +1,8 @@
-/* ops_test.c: every row of the op table on every engine, driven by the table: random types,
- * layouts, immediates and contents (ops_sample.h), `cpu` against `reference`, and `cpu` with one
- * thread against several, bit for bit. Data movement, whole numbers and comparisons must agree
- * exactly, and so must floats where the operands are small whole numbers and the op keeps them
- * exact; other floats to the tolerance of their dtype.
+/* ops_test.c: every row of the op table on every engine: random types, layouts, immediates and
+ * contents (ops_sample.h), `cpu` against `reference`, and `cpu` with one thread against several,
+ * bit for bit. Data movement, integers and comparisons must agree exactly, and so must floats where
+ * the operands are small integers and the op keeps them exact; other floats to the tolerance of
+ * their dtype.
  *
  *   ops_test [SEED [OP]]
  * SPDX-License-Identifier: MIT */
@@ -127,7 +127,7 @@ static void describe(const Case *c, uint64_t seed, const char *what) {
     fprintf(stderr, "\n");
 }
 
-/* Sums of small whole numbers are whole and small: no order of summation may change them. */
+/* Sums of small integers are exact: no order of summation may change them. */
 static bool keeps_whole(Op op) {
     switch (op) {
     case OP_ADD:
@@ -168,7 +168,7 @@ static bool is_near(double x, double y, DType d, double terms) {
     if (isinf(x) || isinf(y)) return false;
     double eps = d == DT_F64 ? 0x1p-52 : 0x1p-23;
     double rtol = eps * (16 + terms), atol = eps * (8 + 40 * terms);
-    /* Nearly equal values may be rounded to neighbours. */
+    /* Nearly equal values may round to neighbours. */
     if (d == DT_F16) rtol += 0x1p-10, atol += 0x1p-24;
     if (d == DT_BF16) rtol += 0x1p-7;
     return fabs(x - y) <= atol + rtol * fabs(y);
@@ -224,14 +224,14 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *b
     int n_out;
     Err err = {0};
     if (!inst_infer(&c.inst, c.type, c.out, &n_out, &err)) {
-        /* Some draws are mistakes (max of nothing, -1 as u8): inference says so, engines never
-         * see them. */
+        /* Some draws are invalid (max of nothing, -1 as u8): inference refuses them, and engines
+         * never get them. */
         case_free(&c);
         return false;
     }
     bool is_large = type_bytes(&c.out[0]) > LARGEST;
     for (int i = 0; i < c.inst.n_in; i++) is_large |= c.arg[i].base_bytes > LARGEST;
-    if (is_large) { /* a draw that no engine has memory for */
+    if (is_large) { /* a draw that is too large for every engine */
         case_free(&c);
         return false;
     }
@@ -255,7 +255,7 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *b
     return true;
 }
 
-/* Infinities and huge numbers meet in sums in an order of their own. */
+/* With infinities and huge numbers, sums depend on their order. */
 static bool adds_up(Op op) {
     switch (op) {
     case OP_SUM:
@@ -275,7 +275,7 @@ static bool adds_up(Op op) {
     }
 }
 
-/* Sources take dtypes that inference refuses; those draws vanish there. */
+/* Inference refuses some dtypes of sources; those draws are dropped. */
 static void test_row(Op op, uint64_t seed, const Bench *bench, int n) {
     static const Style styles[] = {MIXED, WHOLE, SPECIAL};
     int cases = 0;
@@ -292,9 +292,9 @@ static void test_row(Op op, uint64_t seed, const Bench *bench, int n) {
     CHECK_MSG(cases >= ROUNDS, "%s: only %d cases", op_info[op].name, cases);
 }
 
-/* An index that is out of range is an answer on every engine, with the same words: -1 too where
- * nothing counts from the end, in index and index_put only with from_zero. Its position is that in
- * the whole, of which the operand may be a part. */
+/* An index out of range is the same error on every engine: also -1 where negative indices are not
+ * allowed (in index and index_put only with from_zero). The position is that in the whole, of which
+ * the operand may be a part. */
 static void test_bad_index(const Bench *b) {
     static const Op ops[] = {OP_INDEX, OP_INDEX_PUT, OP_GATHER, OP_SCATTER_ADD};
     static const int64_t values[] = {-11, -1, 10};

@@ -50,8 +50,7 @@ static void done(Parsed *r) {
 
 /* ---- golden files ---- */
 
-/* Cases "source\n=>\nexpected\n---\n"; lines before the first case that begin with # are comments.
- */
+/* Cases "source\n=>\nexpected\n---\n". Before the first case, lines with # are comments. */
 static void golden(const char *path, bool is_error) {
     size_t n;
     char *text = read_file(path, &n), *at = text;
@@ -116,7 +115,7 @@ static void incomplete(void) {
         CHECK_STR(r.what, cases[k].what);
         done(&r);
     }
-    /* What looks unfinished but is wrong however it goes on. */
+    /* Text that looks incomplete but is wrong, whatever follows. */
     static const char *const wrong[] = {"x = 1 if c\n", "x = \"abc\n", "if x\n",   "f(a b",
                                         "x = [1, }",    "1 2 {",       "f\"{x\"\n"};
     for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
@@ -268,7 +267,7 @@ static void limits(void) {
     repeat("x, ", "y", "", 100000, true, "");
 }
 
-/* Every prefix of a program is a program, incomplete or wrong, and never anything else. */
+/* Every prefix of a program is a program, incomplete, or wrong. */
 static void prefixes(void) {
     size_t n;
     char *text = read_file("tests/golden/parse_trees.txt", &n);
@@ -281,7 +280,7 @@ static void prefixes(void) {
                                   "    elif a in b { s += 1 } else { del s }\n    signal f\"l{i}\" "
                                   "backward b { backward (x @ y).sum() }\n  }\n}\n";
     for (size_t k = 0; k < sizeof program; k++) {
-        char *copy = xstrndup(program, k); /* so that reading behind the end shows */
+        char *copy = xstrndup(program, k); /* so that over-reads are detected */
         Parsed r = parse(copy, k, false);
         CHECK(r.ok || r.kind == E_SYNTAX || r.kind == E_INCOMPLETE);
         done(&r);

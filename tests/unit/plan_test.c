@@ -1,10 +1,10 @@
-/* plan_test: what a worker keeps of hot bodies (plan.h) changes nothing that is seen. Random
- * bodies go round and round, with numbers, slices and random keys that change, tensors from outside
- * that change their shapes or become another's view, indices out of range, effects in the middle,
- * frames that end anywhere: a worker with plans and one without say the same, byte for byte, in the
- * same order. Then the same with cancels, in little memory, and on an engine that finishes later,
- * where only what may not happen is looked at: a crash, a leak, an effect without an answer.
- * Usage: plan_test [BODIES [SEED]] SPDX-License-Identifier: MIT */
+/* plan_test: plans of hot bodies (plan.h) never change results. Random bodies repeat, with numbers,
+ * slices and random keys that change, tensors from outside that change their shapes or become
+ * views, indices out of range, effects in the middle, frames that end anywhere: a worker with plans
+ * and one without must send the same bytes in the same order. Then the same with cancels, in little
+ * memory, and on an engine that finishes later; there only crashes, leaks and effects without a
+ * reply are errors. Usage: plan_test [BODIES [SEED]]
+ * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "delayed_engine.h"
 #include "runtime/wire/body.h"
@@ -17,11 +17,11 @@
 
 enum { CLIENT = 3, CARRIED = 5, LINES = 64, INDEX = CARRIED - 1 };
 
-/* ---- A body: instructions whose operands are known by what they stand for ---- */
+/* ---- A body: instructions with symbolic operands ---- */
 
 typedef struct Line {
     Op op;
-    int n_in, in[3]; /* carried ones, then what the body has made; -1: a number */
+    int n_in, in[3]; /* index of a carried value, then of a result of the body; -1: a number */
     int n_free, free[8];
     int made;    /* by those before it */
     bool is_int; /* its number */
@@ -34,7 +34,7 @@ typedef struct Loop {
     Line line[2 * LINES];
     int n, n_made;
     TensorType type[CARRIED + LINES];
-    int next[CARRIED]; /* what takes its place in the next round; -1: it stays */
+    int next[CARRIED]; /* the result that replaces it in the next iteration; -1: none */
 } Loop;
 
 static Rand r;
@@ -49,7 +49,7 @@ static void ints(Line *l, AttrKey key, int n, int64_t a, int64_t b) {
 static void dtype(Line *l, DType d) {
     l->attr[l->n_attr++] = (Attr){.key = ATTR_DTYPE, .dtype = d};
 }
-/* Lists lie in the line, which may have moved. */
+/* Lists are in the line's memory, which may have moved. */
 static Attr *attrs(Line *l) {
     for (int i = 0; i < l->n_attr; i++)
         if (attr_info[l->attr[i].key].type == AT_INTS) l->attr[i].ints = l->ints[i];
@@ -58,7 +58,7 @@ static Attr *attrs(Line *l) {
 
 static int any(const Loop *b) { return below(CARRIED - 1 + b->n_made + 1) % (CARRIED + b->n_made); }
 
-/* A random instruction; what inference refuses is drawn again. */
+/* A random instruction; drawn again if inference refuses it. */
 static void draw(Loop *b, Line *l) {
     static const Op unary[] = {OP_NEG, OP_EXP, OP_TANH, OP_RELU, OP_SQUARE, OP_SIGMOID};
     static const Op binary[] = {OP_ADD, OP_SUB, OP_MUL, OP_MAXIMUM, OP_LT};
@@ -154,7 +154,7 @@ static void draw_loop(Loop *b) {
         last[CARRIED + i] = i;
         b->type[CARRIED + b->n_made++] = out;
     }
-    /* What goes on to the next round; all else is freed at or behind its last use. */
+    /* Chooses what is carried to the next iteration; the rest is freed at or after its last use. */
     bool goes_on[CARRIED + LINES] = {0};
     for (int c = 0; c < CARRIED; c++) {
         b->next[c] = -1;
@@ -188,7 +188,7 @@ static void draw_loop(Loop *b) {
     }
 }
 
-/* ---- Two workers that are told the same ---- */
+/* ---- Two workers that get the same frames ---- */
 
 typedef struct World {
     FrameWriter w;
@@ -251,7 +251,7 @@ static void emit_line(World *w, Line *l, int round) {
     Inst inst = {.op = l->op, .in = in, .attr = attrs(l), .pos = {.line = (uint32_t)(l->made + 1)}};
     inst.n_in = (uint16_t)line_operands(l, w->id, in);
     inst.n_attr = (uint16_t)l->n_attr;
-    if (l->op != OP_FREE && below(60) == 0) /* another one from outside, in the same form */
+    if (l->op != OP_FREE && below(60) == 0) /* another tensor from outside, of the same form */
         for (int i = 0; i < l->n_in; i++)
             if (l->in[i] >= 0 && l->in[i] < INDEX) in[i].id = w->id[below(INDEX)];
     for (int i = 0; i < inst.n_in; i++) {
@@ -296,7 +296,7 @@ static void free_id(World *w, uint64_t id) {
     emit(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &in});
 }
 
-/* Carried tensor c anew: of this shape, with these values. */
+/* Replaces carried tensor c by one of this shape, with these values. */
 static void fill(World *w, int c, int64_t rows, double v) {
     int64_t shape[] = {rows, 6};
     Attr attr[] = {{.key = ATTR_SHAPE, .n = c == INDEX ? 1 : 2, .ints = shape},
@@ -313,7 +313,7 @@ static void fill(World *w, int c, int64_t rows, double v) {
                     .out = {w->id[c]}});
 }
 
-/* What comes from outside is another than before. */
+/* Replaces a tensor from outside. */
 static void disturb(World *w) {
     int c = below(CARRIED), d = below(INDEX);
     uint64_t old = w->id[c];
@@ -337,7 +337,7 @@ static void disturb(World *w) {
     free_id(w, old);
 }
 
-/* Poison does not go away by itself. */
+/* Replaces all carried tensors: poison would stay for ever. */
 static void refresh(World *w) {
     for (int c = 0; c < CARRIED; c++) {
         uint64_t old = w->id[c];
@@ -360,7 +360,7 @@ static void go_round(World *w, Loop *b, int round) {
     edge(w);
 }
 
-/* What is not carried on and not freed in the body (there was no room) is freed here. */
+/* Frees what is neither carried on nor freed in the body (there was no room). */
 static uint64_t used(const World *w, int i) {
     uint64_t bytes, peak, total;
     const Exec *x = w->x[i];
@@ -485,7 +485,7 @@ static uint64_t source(World *w, int64_t rows, DType d, double v) {
     return id;
 }
 
-/* exp(-(w * x)), and beside it x[index] where there is one, which are freed. */
+/* exp(-(w * x)), and, if there is an index, x[index]; both are freed. */
 static void round_of(World *w, uint64_t by, uint64_t x, uint64_t index) {
     uint64_t at = w->next_id;
     Operand o[] = {{.kind = IN_TENSOR, .id = by},
@@ -518,15 +518,15 @@ static uint64_t by_plans(World *w) {
     return figure(w, "plan.instructions=");
 }
 
-/* A clock of its own, for a recording that takes too long is cut: as if each look at it came a step
- * after the last one. */
+/* The test's clock: a recording that takes too long is cut, as if each reading of the clock were a
+ * step after the last. */
 static int64_t clock_ns, clock_step_ns;
 static int64_t tell_clock(void) { return clock_ns += clock_step_ns; }
 static void use_clock(World *w, int64_t step_ns) {
     clock_step_ns = step_ns;
     for (int i = 0; i < 2; i++) w->x[i]->clock = tell_clock;
 }
-/* And no kernels, which come when a compiler has made them. */
+/* No kernels: they would become ready at any time. */
 static void world_open_exact(World *w, int64_t step_ns) {
     setenv("GT_FUSE", "0", 1);
     world_open(w, NULL);
@@ -534,7 +534,7 @@ static void world_open_exact(World *w, int64_t step_ns) {
     use_clock(w, step_ns);
 }
 
-/* A body over tensors of many shapes has plans for each, known by the operand that changes. */
+/* A body over tensors of many shapes has a plan for each, found by the operand that changes. */
 static void test_kinds(void) {
     enum { KINDS = 60, TIMES = 20, INSTS = 5 };
     World w;
@@ -554,8 +554,8 @@ static void test_kinds(void) {
     world_close(&w, true);
 }
 
-/* What fails each time, late, is soon done one by one; and once it is right again, by plans, no
- * matter where frames end. */
+/* A segment that always fails, late, is soon run one by one; once it works again, by plans,
+ * wherever frames end. */
 static void test_in_vain(uint64_t state) {
     enum { TIMES = 2000, INSTS = 6 };
     World w;
@@ -578,7 +578,7 @@ static void test_in_vain(uint64_t state) {
     world_close(&w, true);
 }
 
-/* On a machine so slow that no recording is whole there are no plans, and all else is the same. */
+/* On a machine so slow that no recording is complete there are no plans; nothing else differs. */
 static void test_slow(void) {
     World w;
     world_open_exact(&w, 30000000);
@@ -593,7 +593,7 @@ static void test_slow(void) {
     world_close(&w, true);
 }
 
-/* One client's plans fill the room; another one's come in all the same, and stay. */
+/* One client's plans fill the room; another one's are admitted nevertheless, and stay. */
 static void test_room(void) {
     enum { KINDS = 8000, TIMES = 3, ROUNDS = 2000, INSTS = 5 };
     World w, other;

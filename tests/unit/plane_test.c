@@ -1,6 +1,6 @@
-/* plane_test: workers that talk to one another without a dispatcher but this test: tokens right,
- * wrong and early; limits; order; who reaches whom; another process's memory read in place, its
- * descriptions forged, its death.
+/* plane_test: workers' data planes, with this test as the dispatcher: tokens that are right, wrong
+ * and early; limits; order; which peers can be reached; another process's memory read in place;
+ * forged descriptions of memory; death of a peer.
  * SPDX-License-Identifier: MIT */
 #include "worker/plane/plane.h"
 #include "tests/unit/check.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static char directory[] = "/tmp/gt-plane-test-XXXXXX";
-static int64_t clock_ms = 1000; /* the planes' time */
+static int64_t clock_ms = 1000; /* the time that the planes see */
 
 static int64_t now_ms(void) {
     struct timespec t;
@@ -28,7 +28,7 @@ static int64_t now_ms(void) {
 typedef struct End {
     Mem *mem;
     Plane *plane;
-    PeerInfo info; /* as the dispatcher would tell it */
+    PeerInfo info; /* as the dispatcher would announce it */
 } End;
 
 static char *end_bytes(const End *e) {
@@ -71,7 +71,7 @@ static void say(End *from, uint32_t to, uint64_t number) {
     CHECK_INT(m.n, 0);
 }
 
-/* The next number that is heard within the time limit, or -1. */
+/* The next number that arrives within the time limit, or -1. */
 static int64_t hear_for(End *e, uint32_t *rank, int limit_ms) {
     Msg m;
     Taken t = {0};
@@ -115,7 +115,7 @@ static void test_talk(const char *dispatcher) {
     CHECK(hear(&e[1], &rank) == 8 && rank == 2);
     say(&e[2], 3, 9); /* no such rank */
     say(&e[2], UINT32_MAX, 9);
-    /* In one process memory is read where it is; once per peer it is said so. */
+    /* In one process memory is read directly; that is reported once per peer. */
     const void *base = NULL;
     uint64_t bytes = 0;
     CHECK(plane_memory(e[0].plane, 2, &base, &bytes));
@@ -123,8 +123,8 @@ static void test_talk(const char *dispatcher) {
     CHECK(!plane_memory(e[0].plane, 2, &base, &bytes));
     CHECK(!plane_memory(e[0].plane, 3, &base, &bytes));
     strcpy(end_bytes(&e[2]) + 5000, "read in place");
-    /* One goes: what it said comes, its memory stays until the dispatcher's word, the others do not
-     * notice. */
+    /* A peer goes: its messages arrive, its memory stays until PEER_GONE, other peers are not
+     * affected. */
     say(&e[2], 0, 10);
     end_close(&e[2]);
     CHECK(hear(&e[0], &rank) == 10 && rank == 2);
@@ -134,7 +134,7 @@ static void test_talk(const char *dispatcher) {
     say(&e[0], 2, 12);
     say(&e[0], 1, 13);
     CHECK(hear(&e[1], &rank) == 13 && rank == 0);
-    /* Another of the same rank comes. */
+    /* Another one with the same rank comes. */
     if (!end_open(&e[2], 2, dispatcher, false)) return;
     e[2].info.token ^= 1;
     plane_on_welcome(e[2].plane, 2, e[2].info.token);
@@ -145,7 +145,7 @@ static void test_talk(const char *dispatcher) {
     for (int i = 0; i < 3; i++) end_close(&e[i]);
 }
 
-/* The hello overtakes the dispatcher's word. */
+/* The hello arrives before PEER. */
 static void test_early(const char *dispatcher) {
     End a, b;
     uint32_t rank = 99;
@@ -153,12 +153,12 @@ static void test_early(const char *dispatcher) {
     meet(&b, &a);
     for (uint64_t k = 0; k < 100; k++) say(&b, 0, k);
     CHECK_INT(hear_nothing(&a), -1);
-    clock_ms += 9000; /* within the time that it is kept */
+    clock_ms += 9000; /* within the time that it may be pending */
     plane_tick(a.plane, clock_ms);
     meet(&a, &b);
     for (uint64_t k = 100; k < 200; k++) say(&b, 0, k);
     for (int k = 0; k < 200; k++) CHECK(hear(&a, &rank) == k && rank == 1);
-    /* Its predecessor's death is still to be heard: known by another token until then. */
+    /* Its predecessor's death is not reported yet: the known token is another. */
     End c;
     if (!end_open(&c, 1, dispatcher, false)) return;
     c.info.token ^= 77;
@@ -175,7 +175,7 @@ static void test_early(const char *dispatcher) {
     end_close(&a), end_close(&b), end_close(&c);
 }
 
-/* Whose connection it is is sure, or it is not heard. */
+/* Only a verified connection's messages are delivered. */
 static void test_strangers(const char *dispatcher) {
     End a, b, liar;
     uint32_t rank = 99;
@@ -189,11 +189,11 @@ static void test_strangers(const char *dispatcher) {
     CHECK_INT(hear_nothing(&a), -1);
     say(&b, 0, 2);
     CHECK(hear(&a, &rank) == 2 && rank == 1);
-    clock_ms += 10001; /* The liar's time is over. */
+    clock_ms += 10001; /* The time of the wrong one is over. */
     plane_tick(a.plane, clock_ms);
     say(&liar, 0, 3);
     CHECK_INT(hear_nothing(&a), -1);
-    /* Names that are not asked for, and garbage. */
+    /* Unexpected ranks, and garbage. */
     static const char *const first[] = {"", "x", "\x10\0\0\0\0\0\0\0", "GET / HTTP/1.0\r\n\r\n"};
     for (int i = 0; i < 5; i++) {
         Link *link = link_open(hub_endpoint(plane_hub(a.plane)), &err);
@@ -214,7 +214,8 @@ static void test_strangers(const char *dispatcher) {
         CHECK_INT(hear_nothing(&a), -1);
         link_close(&link);
     }
-    /* More of them than have room: each is dropped, and those whose name is sure go on. */
+    /* More pending connections than there is room for: each further one is dropped, and verified
+     * ones continue. */
     Link *many[80];
     for (int i = 0; i < 80; i++) {
         many[i] = link_open(hub_endpoint(plane_hub(a.plane)), &err);
@@ -242,8 +243,8 @@ static bool is_lost(const End *e, uint32_t rank) {
     return false;
 }
 
-/* A connection that breaks while the dispatcher knows of no death: after a while the peer counts as
- * lost, on both sides; its death or return ends that. */
+/* A connection breaks while no death is reported: after a while both sides declare the peer lost;
+ * its death or return ends that. */
 static void test_lost(const char *dispatcher) {
     End a, b, c;
     uint32_t rank;
@@ -253,7 +254,7 @@ static void test_lost(const char *dispatcher) {
     meet(&a, &b), meet(&a, &c), meet(&b, &a), meet(&c, &a);
     say(&a, 1, 1), say(&c, 0, 2);
     CHECK(hear(&b, &rank) == 1 && hear(&a, &rank) == 2);
-    end_close(&b), end_close(&c); /* a speaks to the one and hears the other */
+    end_close(&b), end_close(&c); /* a can send to b and receive from it */
     for (int i = 0; i < 20; i++) {
         CHECK_INT(hear_for(&a, &rank, 10), -1);
         plane_tick(a.plane, clock_ms);
@@ -294,7 +295,7 @@ static void test_reach(void) {
         {1, 2, "h", "inproc://a", "h", "tcp://10.0.0.1:5", false},
         {1, 2, "h", "ipc:///a", "h", "ipc:///b", true},
         {1, 2, "h", "ipc:///a", "g", "ipc:///b", false},
-        {1, 2, "", "ipc:///a", "", "ipc:///b", false}, /* hosts that do not know who they are */
+        {1, 2, "", "ipc:///a", "", "ipc:///b", false}, /* hosts without an id */
         {1, 2, "h", "ipc:///a", "g", "tcp://10.0.0.1:5", false},
         {1, 2, "h", "tcp://10.0.0.2:5", "g", "ipc:///b", false},
         {1, 2, "h", "ipc:///a", "h", "tcp://10.0.0.1:5", true},
@@ -350,7 +351,7 @@ static void test_far(void) {
     end_close(&a);
 }
 
-/* A peer of this machine or the next that never answers. */
+/* A peer on this machine or another that never answers. */
 static void test_stranded(void) {
     End a, b;
     uint32_t rank;
@@ -366,7 +367,7 @@ static void test_stranded(void) {
     plane_on_peer(a.plane, &p, clock_ms);
     clock_ms += 20000;
     plane_tick(a.plane, clock_ms);
-    CHECK(!plane_is_stranded(a.plane, clock_ms, &err)); /* Nothing is to be said to it. */
+    CHECK(!plane_is_stranded(a.plane, clock_ms, &err)); /* nothing was sent to it yet */
     say(&a, 2, 2);
     clock_ms += 14000;
     plane_tick(a.plane, clock_ms);
@@ -381,7 +382,7 @@ static void test_stranded(void) {
     end_close(&a), end_close(&b);
 }
 
-/* Sockets of killed workers are cleared away by the next; those in use stay. */
+/* A new worker removes the sockets of killed ones; those in use stay. */
 static void test_sweep(void) {
     char at[200];
     snprintf(at, sizeof at, "%s/gt/worker-deadbeef", directory);
@@ -410,8 +411,8 @@ typedef struct Child {
 
 enum { MARK_AT = 300000 };
 
-/* Rank 1: tells where it is, hears of its peer, then answers each number with the next one and
- * writes it into its memory. */
+/* Rank 1: announces itself, learns of its peer, then answers each number with the next one and
+ * writes it to its memory. */
 static void echo_main(int in, int out) {
     End e;
     PeerInfo peer;
@@ -457,7 +458,7 @@ static void test_forged(const DataPlane *own, const DataPlane *peer) {
         case 0: d.inode++; break;
         case 1: d.arena_bytes += 4096; break;
         case 2: d.arena_bytes -= 4096; break;
-        case 3: d.fd = 0; break; /* something else that it has open */
+        case 3: d.fd = 0; break; /* another file that it has open */
         case 4: d.fd = 9999; break;
         case 5: d.pid = 0x7fffffff; break;
         case 6: /* an address that is not ours */
@@ -470,7 +471,7 @@ static void test_forged(const DataPlane *own, const DataPlane *peer) {
     }
 }
 
-/* A file with the right inode and size that its owner could shorten, so that reading would kill. */
+/* A file with the right inode and size that its owner could truncate, killing the reader. */
 static void test_unsealed(const DataPlane *own) {
     int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     CHECK(fd >= 0 && !ftruncate(fd, 1 << 20));
@@ -507,7 +508,7 @@ static void test_processes(Child *c) {
     say(&a, 1, 50);
     CHECK_INT(hear(&a, &rank), 51);
     CHECK_STR(mark, "after 50"); /* the same pages */
-    /* Dead in the middle: what is mapped stays readable, all of it. */
+    /* Killed in the middle: all that is mapped stays readable. */
     child_end(c);
     uint64_t sum = 0;
     for (uint64_t i = 0; i < bytes; i += 4096) sum += ((const unsigned char *)base)[i];
@@ -549,7 +550,7 @@ enum { BOXES = sizeof boxes / sizeof *boxes };
 
 static uint8_t byte_at(uint64_t offset) { return (uint8_t)(offset * 31 + offset / 251); }
 
-/* Byte i of a box in row-major order lies there. */
+/* Checks byte i of a box, in row-major order. */
 static uint64_t place_of(const Shard *s, uint64_t i) {
     uint64_t size = (uint64_t)dtype_info[s->box.dtype].size_bytes, from = s->offset + i % size;
     i /= size;
@@ -560,7 +561,7 @@ static uint64_t place_of(const Shard *s, uint64_t i) {
     return from;
 }
 
-/* Rank 1: offers its boxes; a question that comes to it is answered with a piece of zeros. */
+/* Rank 1: offers its boxes; answers a GET that reaches it with a piece of zeros. */
 static void owner_main(int in, int out) {
     End e;
     PeerInfo peer;
@@ -610,8 +611,8 @@ static bool hear_kind(End *e, MsgKind kind, Msg *m) {
     return false;
 }
 
-/* Asks for some bytes of a box; 1: they came and are those of the box; 0: zeros came, so the owner
- * was asked; -1: nothing or something else came. */
+/* Requests some bytes of a box. Returns 1: they arrived and are the box's; 0: zeros arrived, so the
+ * owner was asked; -1: nothing or something else arrived. */
 static int fetch_part(End *a, const Shard *s, uint64_t begin, uint64_t n) {
     Msg m;
     Get get = {.client = 3, .number = s->number, .begin = begin, .bytes = n};
@@ -655,7 +656,7 @@ static void test_ucx(Child *c) {
     CHECK_INT(fetch_part(&a, &boxes[1], 0, boxes[1].bytes), 1); /* in rows */
     CHECK_INT(fetch_part(&a, &boxes[1], 4095, 4098), 1);
     CHECK_INT(fetch_part(&a, &boxes[1], 70001, 100001), 1);
-    CHECK_INT(fetch_part(&a, &boxes[2], 0, 1024), 0); /* crumbs: it is asked */
+    CHECK_INT(fetch_part(&a, &boxes[2], 0, 1024), 0); /* short runs: the owner is asked */
     CHECK_INT(fetch_part(&a, &boxes[3], 0, 4096), 0); /* beyond its memory */
     wire_taken(&(Taken){.number = 1}, &m);
     plane_send(a.plane, 1, &m, clock_ms);
@@ -667,7 +668,7 @@ static void test_ucx(Child *c) {
     snprintf(want, sizeof want, "onesided_bytes=%d\n", 100000 + 12345 + 262144 + 4098 + 100001);
     CHECK_MSG(strstr(text.data, want), "%s", text.data);
     bytes_fini(&text);
-    /* The owner dies: nothing comes, nothing breaks. */
+    /* The owner dies: nothing arrives, nothing breaks. */
     child_end(c);
     Get get = {.number = 2, .bytes = 200000};
     wire_get(&get, &m);
@@ -687,13 +688,13 @@ static void test_ways(void) {
     PlaneConfig config = {.dispatcher = "ring://d", .arena_fd = -1};
     CHECK_FAIL(plane_open(&config, &err), ERR_ARG);
     setenv("GT_DATA_PLANE", "ucx", 1);
-    Plane *p = plane_open(&config, &e0); /* an engine without memory has nothing to show */
+    Plane *p = plane_open(&config, &e0); /* an engine without memory offers none */
     CHECK_MSG(p != NULL, "%s", e0.text);
     plane_close(&p);
     unsetenv("GT_DATA_PLANE");
 }
 
-/* All in messages, when that is asked for. */
+/* With GT_DATA_PLANE=zmq everything is sent in messages. */
 static void test_copying(void) {
     setenv("GT_DATA_PLANE", "zmq", 1);
     End a, b;
@@ -706,7 +707,7 @@ static void test_copying(void) {
     end_close(&a), end_close(&b);
 }
 
-/* Nothing is left in the private directory but what was there before. */
+/* Nothing new is left in the private directory. */
 static void check_left(void) {
     char path[100];
     snprintf(path, sizeof path, "%s/gt", directory);
@@ -722,7 +723,7 @@ int main(void) {
     if (!mkdtemp(directory)) return 1;
     setenv("XDG_RUNTIME_DIR", directory, 1);
     Child child = {0};
-    /* Children first: forks are before there is a ZeroMQ in this process. */
+    /* Children first: forks must precede ZeroMQ in this process. */
     Child owner = {0};
     setenv("GT_DATA_PLANE", "ucx", 1);
     bool has_ucx = child_start(&owner, owner_main);
@@ -733,7 +734,7 @@ int main(void) {
     if (has_ucx)
         test_ucx(&owner);
     else
-        child_end(&owner); /* It has said why not. */
+        child_end(&owner); /* it has printed why not */
     test_ways();
     static const char *const dispatcher[] = {"ring://d", "inproc://d", "ipc:///d",
                                              "tcp://127.0.0.1:9", "tcp://0.0.0.0:9"};

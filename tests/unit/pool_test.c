@@ -1,7 +1,7 @@
-/* pool_test: every part runs exactly once, on a thread of the pool, and what the parts wrote is
- * there when pool_run returns; with few and many threads, with pauses long enough that threads
- * go to sleep in between; and a thread that is late holds up its own part only. Meant to be run
- * under ThreadSanitizer as well. SPDX-License-Identifier: MIT */
+/* pool_test: every part runs exactly once, on a thread of the pool, and its writes are visible when
+ * pool_run returns; with few and many threads, and with pauses long enough for threads to sleep;
+ * and a late thread delays only the part that it runs. To be run under ThreadSanitizer as well.
+ * SPDX-License-Identifier: MIT */
 #include "worker/engine/pool.h"
 #include "tests/unit/check.h"
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ static void test_parts(int threads) {
     CHECK(p == NULL);
 }
 
-/* Part 1 waits until all others are done, among them those that would be its thread's. */
+/* Part 1 waits until all others are done, including those preferred by its thread. */
 typedef struct Late {
     atomic_int done;
     int n;

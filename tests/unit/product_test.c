@@ -1,8 +1,8 @@
-/* product_test: a matmul and the cluster that reads it, tile by tile, give the bits of one after
- * the other, for every way to cut the product, with one output over the product's memory and
- * with a memory of its own, with kernels of elements and of rows, on any number of threads; and
- * each element is seen exactly once, after it was written; and a cluster that takes a few
- * microseconds is not cut at all. (fuse.sh has whole programs.)
+/* product_test: a matmul and the cluster that reads it, computed tile by tile, give the same bits
+ * as one after the other: for every way to split the product, with an output in the product's
+ * memory and in its own, with kernels of elements and of rows, on any number of threads. Each
+ * element is passed exactly once, after it was written. A cluster that takes a few microseconds is
+ * not split. (fuse.sh tests whole programs.)
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
@@ -22,7 +22,7 @@ static float rnd_value(void) {
     return (float)(state >> 40) * 0x1p-24f - 0.5f;
 }
 
-/* What the emitter would make of relu(t + bias), and of t - max(t along the row). */
+/* As the emitter would write relu(t + bias), and t - max(t along the row). */
 static void run_elements(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
     const float *t = (const float *)a->in[0], *bias = (const float *)a->in[1];
     float *out = (float *)a->out[0];
@@ -57,7 +57,7 @@ static View tensor(int64_t batch, int64_t rows, int64_t columns, bool is_transpo
     return v;
 }
 
-/* Elements or rows that were not seen once. */
+/* Counts elements or rows that were not passed exactly once. */
 static int64_t count_wrong(int64_t n) {
     int64_t wrong = 0;
     for (int64_t i = 0; i < n; i++) wrong += atomic_exchange(&seen[i], 0) != 1;
@@ -87,7 +87,7 @@ static void try_shape(const int64_t *p, int layout, bool by_rows) {
     if (by_rows) fuse_store(&f, fuse_node(&f, OP_MAX, DT_F32, true, r, 1));
     CHECK(fuse_done(&f));
     for (int e = 0; e < N_ENGINES; e++) {
-        for (int way = -1; way < 2; way++) { /* apart; over the product's memory; beside it */
+        for (int way = -1; way < 2; way++) { /* apart; in the product's memory; adjacent to it */
             View *to = way < 0 && e == 0 ? &want : way == 1 ? &own : &t;
             call.out[0] = way == 0 ? *to : way == 1 ? t : *to;
             f.args.in[0] = call.out[0].data;
@@ -117,7 +117,7 @@ static void run_part(const FusedArgs *a, int64_t begin, int64_t end, char *scrat
     atomic_fetch_add(&n_parts, 1);
 }
 
-/* How many parts a sum, or no sum, over (rows, n) is cut into on three threads. */
+/* The number of parts into which a sum, or no sum, over (rows, n) is split on three threads. */
 static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
     View t = {.type = {DT_F32, 2, {rows, n}}, .stride = {n, 1}};
     FusedKernel k = {.run = run_part,
@@ -155,7 +155,8 @@ int main(void) {
         CHECK(engine[e] != NULL);
     }
     static const int64_t shapes[][4] = {
-        /* batch, M, N, K: one tile, tiles of rows, of columns, of both; ours; many small ones */
+        /* batch, M, N, K: one tile, tiles of rows, of columns, of both; our own kernel; many small
+           ones */
         {1, 64, 64, 64},    {1, 300, 128, 200}, {1, 32, 900, 300}, {1, 520, 700, 150},
         {1, 530, 1030, 20}, {1, 5, 7, 3},       {1, 1, 700, 400},  {48, 64, 64, 32},
         {7, 33, 17, 65},    {3, 300, 1, 100},   {1, 513, 7, 2000}, {2, 130, 258, 270},

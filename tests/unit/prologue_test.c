@@ -1,13 +1,14 @@
-/* prologue_test: the functions of float32 against references of high precision, as the kernels of
- * each instruction set of this machine compute them: largest error in ulp over a seeded sample of
- * all floats, of every exponent, and around difficult points; infinities, nan, denormals and
- * signed zeros; one element at a time as many. Then whole numbers, bool and conversions.
+/* prologue_test: the float32 functions, as the kernels of each instruction set of this machine
+ * compute them, against references of high precision: largest error in ulp over a seeded sample of
+ * all floats, of every exponent, and around difficult points; infinities, nan, denormals and signed
+ * zeros; one element at a time against many. Then integers, bool and conversions.
  *
- * The reference is libm's in double for all of the sample, and __float128 (libquadmath) for the
- * worst and a random argument of every exponent: these decide, and say that double is good enough.
+ * The reference is libm in double for all of the sample, and __float128 (libquadmath) for the worst
+ * and a random argument of every exponent: these decide, and show that double is precise enough.
  *
- * Usage: prologue_test [STRIDE [FUNCTION]]; a stride of 1 tries every float there is, which takes
- * some minutes a function (`make accuracy`). SPDX-License-Identifier: MIT */
+ * Usage: prologue_test [STRIDE [FUNCTION]]; a stride of 1 tries every float, which takes some
+ * minutes a function (`make accuracy`).
+ * SPDX-License-Identifier: MIT */
 #include "tests/unit/check.h"
 #include "worker/kernel/kernels.h"
 #include "worker/kernel/prologue.h"
@@ -25,7 +26,7 @@ static double d_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double d_softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
 static double d_gelu(double x) { return x < -40 ? -0.0 : 0.5 * x * erfc(-x * M_SQRT1_2); }
 static double d_rsqrt(double x) { return 1 / sqrt(x); }
-/* By the asymptotic series from 40 on; where that is of no use, by reflection. */
+/* By the asymptotic series from 40 on; where that does not converge, by reflection. */
 static Quad q_digamma(Quad x) {
     static const double a[] = {12, -120, 252, -240, 132, -32760 / 691.0, 12, -8160 / 3617.0};
     const Quad pi = Q(acos)(-1);
@@ -50,7 +51,7 @@ typedef struct Unary {
     double (*want)(double);
     Quad (*exact)(Quad);
     double ulp_max;
-    float hard[4]; /* arguments near which errors are largest, as found by trying all */
+    float hard[4]; /* arguments near the largest errors, found by trying all */
 } Unary;
 
 #define ROW(OP, name, ulp_max, ...)                                                                \
@@ -173,8 +174,8 @@ static void add(Run *r, uint32_t bits) {
     if (r->n == BATCH) flush(r);
 }
 
-/* f(0), f(-0), infinities and nan: where the exact result is a float, it is that one, its sign
- * included. */
+/* f(0), f(-0), infinities and nan: if the exact result is a float, it is that one, including its
+ * sign. */
 static void test_special(const Run *r) {
     static const float special[] = {INFINITY, -INFINITY, NAN, -NAN, 0.0f, -0.0f, 1, -1};
     for (int k = 0; k < n_isas; k++) {
@@ -265,7 +266,7 @@ static void test_pow(uint32_t n) {
     }
 }
 
-/* atan2 and hypot: random floats of all sizes, and every pair of special ones. */
+/* atan2 and hypot: random floats of all magnitudes, and every pair of special ones. */
 static void test_pairs(uint32_t n) {
     double worst[2] = {0};
     uint64_t state = 11;
@@ -383,7 +384,7 @@ static void test_conversions(void) {
     CHECK(i64_to_f32(INT64_C(16777217)) == 16777216.0f && f64_to_f32(1e300) == INFINITY);
 }
 
-/* exp's variant for arguments that are not above 0: its bits, all the way. */
+/* exp's variant for arguments <= 0: the same bits for all of them. */
 static void test_below(uint32_t stride) {
     int64_t wrong = 0;
     float first = 0;
