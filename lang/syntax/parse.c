@@ -196,12 +196,9 @@ Node *parse_node(Parser *p, NodeKind kind, size_t first) {
     return n;
 }
 
-static unsigned height_of(const Node *n) {
-    if (!n) return 0;
-    return n->height;
-}
+static unsigned height_of(const Node *n) { return n ? n->height : 0; }
 
-void parse_finish(Parser *p, Node *n, size_t first, size_t mark) {
+Node *parse_finish(Parser *p, Node *n, size_t first, size_t mark) {
     size_t count = p->n_scratch - mark;
     unsigned height = n->height;
     n->whole = stretch(p, first);
@@ -217,6 +214,7 @@ void parse_finish(Parser *p, Node *n, size_t first, size_t mark) {
         parse_fail(p, n->at, "give the parts names, or use a list and a loop",
                    "the expression is more than %d operations deep", MAX_TREE_HEIGHT);
     n->height = (uint16_t)height;
+    return n;
 }
 
 /* ---- the whole text ---- */

@@ -67,9 +67,9 @@ void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line
 static inline void parse_close(Parser *p) { p->n_open--; }
 
 /* parse_node makes a node at token `first`. parse_finish ends it at the last token taken and gives
- * it the kids pushed since mark. */
+ * it the kids pushed since mark; returns it. */
 Node *parse_node(Parser *p, NodeKind kind, size_t first);
-void parse_finish(Parser *p, Node *n, size_t first, size_t mark);
+Node *parse_finish(Parser *p, Node *n, size_t first, size_t mark);
 static inline size_t parse_mark(const Parser *p) { return p->n_scratch; }
 void parse_push(Parser *p, Node *n);
 const char *parse_name(Parser *p, const Token *t); /* interned text of a word */

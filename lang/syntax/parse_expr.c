@@ -13,9 +13,7 @@ static size_t here(Parser *p) {
 }
 
 static Node *one(Parser *p, NodeKind kind, size_t first) {
-    Node *n = parse_node(p, kind, first);
-    parse_finish(p, n, first, parse_mark(p));
-    return n;
+    return parse_finish(p, parse_node(p, kind, first), first, parse_mark(p));
 }
 
 static Node *name_node(Parser *p, const Token *t) {
@@ -197,14 +195,12 @@ Node *parse_string(Parser *p) {
         unescape(p, &c, from, to, &b);
         Node *str = string_piece(p, first, &b);
         bytes_fini(&b);
-        parse_finish(p, str, first, parse_mark(p));
-        return str;
+        return parse_finish(p, str, first, parse_mark(p));
     }
     size_t mark = parse_mark(p);
     Node *f = parse_node(p, N_FSTRING, first);
     pieces(p, &c, first, from, to, false);
-    parse_finish(p, f, first, mark);
-    return f;
+    return parse_finish(p, f, first, mark);
 }
 
 /* ---- brackets ---- */
@@ -248,9 +244,7 @@ Node *parse_targets(Parser *p) {
         if (parse_at(p, TOK_IN) || parse_at(p, TOK_RPAREN)) break;
         parse_push(p, targets_item(p));
     }
-    Node *list = parse_node(p, N_LIST, first);
-    parse_finish(p, list, first, mark);
-    return list;
+    return parse_finish(p, parse_node(p, N_LIST, first), first, mark);
 }
 
 static Node *binary(Parser *p, NodeKind kind, int oper, const Token *op, Node *left, Node *right,
@@ -283,10 +277,8 @@ static Node *element(Parser *p) {
     if (!parse_at(p, TOK_MUL)) return parse_expr(p);
     size_t first = here(p), mark = parse_mark(p);
     parse_take(p);
-    Node *n = parse_node(p, N_STAR, first);
     parse_push(p, parse_or(p));
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_STAR, first), first, mark);
 }
 
 /* element for x in xs in parentheses or a call: makes a list, which replaces the element pushed
@@ -313,8 +305,7 @@ static Node *list(Parser *p) {
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     close_bracket(p, TOK_RBRACKET, "or ',' in the list", skip);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 /* Converts a WORD key to an expression, because `for` follows the pair: the key of a comprehension
@@ -412,8 +403,7 @@ static Node *map(Parser *p) {
     if (after_arrow && !parse_at(p, TOK_RBRACE)) not_a_map(p, true);
     close_bracket(p, TOK_RBRACE, is_set ? "or ',' in the set" : "or ',' in the map", skip);
     if (is_set && n->kind == N_MAP) n->kind = N_SET;
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 /* Fails for a star outside of a list, set or call: (*xs), x = *xs. */
@@ -442,8 +432,7 @@ static Node *group(Parser *p) {
     }
     Node *n = parse_node(p, N_LIST, first);
     n->flag |= NODE_PAREN;
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 static Node *fn_expr(Parser *p) {
@@ -457,8 +446,7 @@ static Node *fn_expr(Parser *p) {
     Node *n = parse_node(p, N_FN, first);
     n->fn = fn;
     n->height = parse_fn_height(fn);
-    parse_finish(p, n, first, parse_mark(p));
-    return n;
+    return parse_finish(p, n, first, parse_mark(p));
 }
 
 static Node *primary(Parser *p) {
@@ -546,8 +534,7 @@ static Node *call(Parser *p, Node *callee, size_t first) {
         if (!parse_accept(p, TOK_COMMA)) break;
     }
     close_bracket(p, TOK_RPAREN, "or ',' in the call", skip);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 /* "..." | expr | [expr] ":" [expr] [":" [expr]] */
@@ -583,8 +570,7 @@ static Node *index_of(Parser *p, Node *object, size_t first) {
         subscript(p);
     } while (parse_accept(p, TOK_COMMA));
     close_bracket(p, TOK_RBRACKET, "or ',' in the index", skip);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 Node *parse_postfix(Parser *p) {
@@ -645,8 +631,7 @@ static Node *unary_node(Parser *p, int oper, Node *operand, size_t first) {
     Node *n = parse_node(p, N_UNARY, first);
     n->tok = (uint8_t)oper;
     parse_push(p, operand);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 static Node *unary(Parser *p) {
@@ -870,7 +855,5 @@ Node *parse_exprs(Parser *p) {
         if (parse_at(p, TOK_ASSIGN)) break;
         parse_push(p, element(p));
     }
-    n = parse_node(p, N_LIST, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_LIST, first), first, mark);
 }

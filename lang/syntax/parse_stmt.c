@@ -62,15 +62,13 @@ Node *parse_target(Parser *p, Node *n, bool is_loop) {
 
 static Node *assignment(Parser *p, Node *left, size_t first) {
     size_t mark = parse_mark(p);
-    Node *n = parse_node(p, N_ASSIGN, first);
     parse_push(p, parse_target(p, left, false));
     while (parse_accept(p, TOK_ASSIGN)) {
         Node *next = parse_exprs(p);
         if (parse_at(p, TOK_ASSIGN)) parse_target(p, next, false);
         parse_push(p, next);
     }
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_ASSIGN, first), first, mark);
 }
 
 static Node *augmented(Parser *p, Node *left, size_t first) {
@@ -99,8 +97,7 @@ static Node *expr_statement(Parser *p, size_t first) {
     Node *n = parse_node(p, N_EXPR_STMT, first);
     parse_push(p, left);
     n->flag = parse_at(p, TOK_SEMI);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, n, first, mark);
 }
 
 /* ---- blocks ---- */
@@ -303,8 +300,7 @@ static Node *fn_statement(Parser *p, size_t first) {
     Node *n = parse_node(p, is_module ? N_MODULE : N_FN_STMT, first);
     n->fn = fn;
     n->height = parse_fn_height(fn);
-    parse_finish(p, n, first, parse_mark(p));
-    return n;
+    return parse_finish(p, n, first, parse_mark(p));
 }
 
 /* ---- control ---- */
@@ -346,15 +342,12 @@ static Node *if_statement(Parser *p, size_t first) {
         parse_push(p, inner_block(p, word));
         break;
     }
-    Node *n = parse_node(p, N_IF, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_IF, first), first, mark);
 }
 
 static Node *loop_statement(Parser *p, size_t first) {
     size_t mark = parse_mark(p);
     const Token *word = parse_take(p);
-    Node *n = parse_node(p, word->kind == TOK_WHILE ? N_WHILE : N_FOR, first);
     if (word->kind == TOK_FOR) {
         parse_push(p, parse_targets(p));
         parse_expect(p, TOK_IN, "after the names");
@@ -363,8 +356,8 @@ static Node *loop_statement(Parser *p, size_t first) {
     p->loop_depth++;
     parse_push(p, inner_block(p, word));
     p->loop_depth--;
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, word->kind == TOK_WHILE ? N_WHILE : N_FOR, first), first,
+                        mark);
 }
 
 static Node *return_statement(Parser *p, size_t first) {
@@ -373,15 +366,13 @@ static Node *return_statement(Parser *p, size_t first) {
     if (p->fn_depth == 0)
         parse_fail(p, lex_span(p->src, word), "exit(0) ends a program",
                    "'return' outside a function");
-    Node *n = parse_node(p, N_RETURN, first);
     if (!ends_statement(parse_peek(p)->kind)) {
         if (p->in_module)
             parse_fail(p, lex_span(p->src, parse_peek(p)), "a bare return leaves it early",
                        "a module's body returns the object, nothing else");
         parse_push(p, parse_exprs(p));
     }
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_RETURN, first), first, mark);
 }
 
 static Node *break_statement(Parser *p, size_t first) {
@@ -401,9 +392,7 @@ static Node *del_statement(Parser *p, size_t first) {
             parse_fail(p, n->whole, "del x, del m[\"key\"], del obj.field", "cannot delete this");
         parse_push(p, n);
     } while (parse_accept(p, TOK_COMMA));
-    Node *n = parse_node(p, N_DEL, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_DEL, first), first, mark);
 }
 
 static Node *assert_statement(Parser *p, size_t first) {
@@ -415,9 +404,7 @@ static Node *assert_statement(Parser *p, size_t first) {
                    "a list in parentheses is always true");
     parse_push(p, condition);
     if (parse_accept(p, TOK_COMMA)) parse_push(p, parse_expr(p));
-    Node *n = parse_node(p, N_ASSERT, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_ASSERT, first), first, mark);
 }
 
 /* The name that `import "a/b.gt"` binds: b. */
@@ -467,8 +454,7 @@ static Node *label(Parser *p, const char *expected) {
     Node *n = parse_node(p, N_STRING, first);
     n->str = parse_name(p, t);
     n->n_str = t->n;
-    parse_finish(p, n, first, parse_mark(p));
-    return n;
+    return parse_finish(p, n, first, parse_mark(p));
 }
 
 static Node *signal_statement(Parser *p, size_t first) {
@@ -490,9 +476,7 @@ static Node *time_statement(Parser *p, size_t first) {
     const Token *word = parse_take(p);
     parse_push(p, parse_at(p, TOK_LBRACE) ? NULL : label(p, "a label"));
     parse_push(p, inner_block(p, word));
-    Node *n = parse_node(p, N_TIME, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_TIME, first), first, mark);
 }
 
 static Node *no_grad_statement(Parser *p, size_t first) {
@@ -500,9 +484,7 @@ static Node *no_grad_statement(Parser *p, size_t first) {
     const Token *word = parse_take(p);
     if (parse_accept(p, TOK_IF)) parse_push(p, parse_expr(p));
     parse_push(p, inner_block(p, word));
-    Node *n = parse_node(p, N_NO_GRAD, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_NO_GRAD, first), first, mark);
 }
 
 /* True if `backward` at p->i begins a backward statement. False before = op= . [ , or the end, and
@@ -526,9 +508,7 @@ static Node *backward_statement(Parser *p, size_t first) {
     size_t mark = parse_mark(p);
     parse_take(p);
     parse_push(p, parse_expr(p));
-    Node *n = parse_node(p, N_BACKWARD, first);
-    parse_finish(p, n, first, mark);
-    return n;
+    return parse_finish(p, parse_node(p, N_BACKWARD, first), first, mark);
 }
 
 /* Parses a statement whose first word is a name elsewhere. Returns NULL if it is a name here
