@@ -141,6 +141,16 @@ struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: not installed */
 Dense *dense_new(void);
 void dense_free(Dense **d);
 
+/* X(ID, suffix, type, accumulator, type of sums) for the dtypes that loops compute in: not for
+ * bool, whose elements are uint8_t, and halves. */
+#define CPU_DTYPES(X)                                                                              \
+    X(U8, u8, uint8_t, uint64_t, int64_t)                                                          \
+    X(I8, i8, int8_t, uint64_t, int64_t)                                                           \
+    X(I32, i32, int32_t, uint64_t, int64_t)                                                        \
+    X(I64, i64, int64_t, uint64_t, int64_t)                                                        \
+    X(F32, f32, float, double, float)                                                              \
+    X(F64, f64, double, double, double)
+
 static inline int view_size(const View *v) { return dtype_info[v->type.dtype].size_bytes; }
 static inline void *view_at(const View *v, int64_t element) {
     return (char *)v->data + element * view_size(v);

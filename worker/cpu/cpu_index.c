@@ -231,7 +231,7 @@ typedef struct AlongRun {
     char *out;
     int size;
     DType dtype;
-    Op how; /* of scatter_reduce: mul, maximum or minimum */
+    Op how; /* scatters: add, mul, maximum or minimum */
     Pool *pool;
 } AlongRun;
 
@@ -261,54 +261,6 @@ static void gather_range(void *ctx, int64_t begin, int64_t end, int thread) {
             case 4: ((uint32_t *)out)[i] = *(const uint32_t *)from; break;
             default: ((uint64_t *)out)[i] = *(const uint64_t *)from;
             }
-        }
-    }
-}
-
-enum { ALONG_ASKS = 4096 };
-#define SCATTER(T, U)                                                                              \
-    static void scatter_##T(const AlongRun *r, int64_t outer, int64_t first, int64_t last,         \
-                            int thread) {                                                          \
-        T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
-        const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
-        if (r->inner.n == 1) {                                                                     \
-            const int64_t *offset = r->offset + outer * r->A, step = r->src_stride;                \
-            for (int64_t a = 0, end; (end = pool_ahead(r->pool, thread, a, r->A)) > a;)            \
-                for (; a < end; a++) o[offset[a]] = (T)((U)o[offset[a]] + (U)src[a * step]);       \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t a = 0; a < r->A; a++) {                                                       \
-            if (a % ALONG_ASKS == ALONG_ASKS - 1 && pool_is_cut(r->pool, thread)) return;          \
-            const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                   \
-            for (int64_t i = first; i < last; i++) {                                               \
-                T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                             \
-                T v = src[a * r->src_stride + inner_offset(&r->inner, 1, i)];                      \
-                *to = (T)((U)*to + (U)v);                                                          \
-            }                                                                                      \
-        }                                                                                          \
-    }
-SCATTER(uint8_t, unsigned)
-SCATTER(int8_t, unsigned)
-SCATTER(int32_t, uint32_t)
-SCATTER(int64_t, uint64_t)
-SCATTER(float, float)
-SCATTER(double, double)
-
-enum { SCATTER_STRIP = 256 };
-static void scatter_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    const AlongRun *r = ctx;
-    int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
-    for (int64_t t = begin; t < end; t++) {
-        int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
-        int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
-        switch (r->dtype) {
-        case DT_U8: scatter_uint8_t(r, outer, first, last, thread); break;
-        case DT_I8: scatter_int8_t(r, outer, first, last, thread); break;
-        case DT_I32: scatter_int32_t(r, outer, first, last, thread); break;
-        case DT_I64: scatter_int64_t(r, outer, first, last, thread); break;
-        case DT_F32: scatter_float(r, outer, first, last, thread); break;
-        case DT_F64: scatter_double(r, outer, first, last, thread); break;
-        default: panic("scatter_add of %s", dtype_info[r->dtype].name);
         }
     }
 }
@@ -349,20 +301,7 @@ bool cpu_GATHER(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
-bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
-    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
-    View o = call->out[0];
-    view_strides(&o.type, o.stride);
-    cpu_copy(c, &call->in[0], o.data);
-    if (type_numel(&call->in[1].type) == 0) return true;
-    AlongRun r = {.out = o.data, .pool = c->pool};
-    if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
-    int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
-    int64_t cost = r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
-    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), scatter_range, &r);
-    return true;
-}
-
+enum { ALONG_ASKS = 4096, SCATTER_STRIP = 256 };
 /* Combines elements first .. last-1 with each of the axis's A, in order, by F(old value, new
  * one). */
 #define MEET_ALL(T, F)                                                                             \
@@ -380,25 +319,22 @@ bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
             *to = F(*to, src[a * r->src_stride + inner_offset(&r->inner, 1, i)]);                  \
         }                                                                                          \
     }
-#define MEET(NAME, T)                                                                              \
-    static void meet_##NAME(const AlongRun *r, int64_t outer, int64_t first, int64_t last,         \
-                            int thread) {                                                          \
+#define MEET(ID, S, T, ...)                                                                        \
+    static void meet_##S(const AlongRun *r, int64_t outer, int64_t first, int64_t last,            \
+                         int thread) {                                                             \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
-        if (r->how == OP_MUL) {                                                                    \
-            MEET_ALL(T, NAME##_mul)                                                                \
+        if (r->how == OP_ADD) {                                                                    \
+            MEET_ALL(T, S##_add)                                                                   \
+        } else if (r->how == OP_MUL) {                                                             \
+            MEET_ALL(T, S##_mul)                                                                   \
         } else if (r->how == OP_MAXIMUM) {                                                         \
-            MEET_ALL(T, NAME##_max)                                                                \
+            MEET_ALL(T, S##_max)                                                                   \
         } else {                                                                                   \
-            MEET_ALL(T, NAME##_min)                                                                \
+            MEET_ALL(T, S##_min)                                                                   \
         }                                                                                          \
     }
-MEET(u8, uint8_t)
-MEET(i8, int8_t)
-MEET(i32, int32_t)
-MEET(i64, int64_t)
-MEET(f32, float)
-MEET(f64, double)
+CPU_DTYPES(MEET)
 
 static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const AlongRun *r = ctx;
@@ -407,29 +343,35 @@ static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t outer = t / strips, first = t % strips * SCATTER_STRIP;
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
         switch (r->dtype) {
-        case DT_U8: meet_u8(r, outer, first, last, thread); break;
-        case DT_I8: meet_i8(r, outer, first, last, thread); break;
-        case DT_I32: meet_i32(r, outer, first, last, thread); break;
-        case DT_I64: meet_i64(r, outer, first, last, thread); break;
-        case DT_F32: meet_f32(r, outer, first, last, thread); break;
-        case DT_F64: meet_f64(r, outer, first, last, thread); break;
-        default: panic("scatter_reduce of %s", dtype_info[r->dtype].name);
+#define CASE(ID, S, ...)                                                                           \
+    case DT_##ID: meet_##S(r, outer, first, last, thread); break;
+            CPU_DTYPES(CASE)
+#undef CASE
+        default: panic("scatter of %s", dtype_info[r->dtype].name);
         }
     }
 }
 
-bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
+/* cost: of one element. */
+static bool scatter(Cpu *c, const Call *call, Op how, int64_t cost, Err *err) {
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
-    const char *how = inst_attr(call->inst, ATTR_REDUCE)->str;
     View o = call->out[0];
     view_strides(&o.type, o.stride);
     cpu_copy(c, &call->in[0], o.data);
     if (type_numel(&call->in[1].type) == 0) return true;
-    AlongRun r = {.out = o.data, .pool = c->pool};
+    AlongRun r = {.out = o.data, .how = how, .pool = c->pool};
     if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
-    r.how = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
-    int64_t cost = 4 * r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
+    cost *= r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
     cpu_ranges(c, r.outer.n * strips, cpu_part(cost), meet_range, &r);
     return true;
+}
+
+bool cpu_SCATTER_ADD(Cpu *c, const Call *call, Err *err) {
+    return scatter(c, call, OP_ADD, 1, err);
+}
+bool cpu_SCATTER_REDUCE(Cpu *c, const Call *call, Err *err) {
+    const char *how = inst_attr(call->inst, ATTR_REDUCE)->str;
+    Op op = how[0] == 'p' ? OP_MUL : how[2] == 'a' ? OP_MAXIMUM : OP_MINIMUM;
+    return scatter(c, call, op, 4, err);
 }

@@ -37,8 +37,8 @@ static void *at(const ScanRun *r, const View *v, int operand, int64_t line) {
 
 /* ---- y[i] = a[i] y[i-1] + b[i] ---- */
 
-#define RECURRENCE(T, A)                                                                           \
-    static void recurrence_##T(const T *a, int64_t as, const T *b, int64_t bs, T *y, int64_t ys,   \
+#define RECURRENCE(ID, S, T, A, R)                                                                 \
+    static void recurrence_##S(const T *a, int64_t as, const T *b, int64_t bs, T *y, int64_t ys,   \
                                int64_t n, Pool *p, int thread) {                                   \
         A last = (A)b[0];                                                                          \
         y[0] = (T)last;                                                                            \
@@ -48,12 +48,7 @@ static void *at(const ScanRun *r, const View *v, int operand, int64_t line) {
                 y[i * ys] = (T)last;                                                               \
             }                                                                                      \
     }
-RECURRENCE(uint8_t, uint64_t)
-RECURRENCE(int8_t, uint64_t)
-RECURRENCE(int32_t, uint64_t)
-RECURRENCE(int64_t, uint64_t)
-RECURRENCE(float, double)
-RECURRENCE(double, double)
+CPU_DTYPES(RECURRENCE)
 
 static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const ScanRun *r = ctx;
@@ -69,12 +64,10 @@ static void recurrence_range(void *ctx, int64_t begin, int64_t end, int thread) 
         const void *b = (char *)at(r, r->in[1], 1, i) + skip[1];
         void *y = (char *)at(r, r->out[0], 2, i) + skip[2];
         switch (r->dtype) {
-        case DT_U8: recurrence_uint8_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
-        case DT_I8: recurrence_int8_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
-        case DT_I32: recurrence_int32_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
-        case DT_I64: recurrence_int64_t(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
-        case DT_F32: recurrence_float(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
-        case DT_F64: recurrence_double(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+#define CASE(ID, S, ...)                                                                           \
+    case DT_##ID: recurrence_##S(a, s[0], b, s[1], y, s[2], r->n, p, thread); break;
+            CPU_DTYPES(CASE)
+#undef CASE
         default: panic("recurrence of %s", dtype_info[r->dtype].name);
         }
     }
@@ -90,25 +83,19 @@ bool cpu_RECURRENCE(Cpu *c, const Call *call, Err *err) {
 
 /* ---- The largest or smallest so far ---- */
 
-#define EXTREME(T, IS_NAN)                                                                         \
-    static void extreme_##T(const T *x, int64_t xs, T *y, int64_t *place, int64_t ys, int64_t n,   \
+#define EXTREME(ID, S, T, ...)                                                                     \
+    static void extreme_##S(const T *x, int64_t xs, T *y, int64_t *place, int64_t ys, int64_t n,   \
                             bool largest, Pool *p, int thread) {                                   \
         T best = x[0];                                                                             \
         for (int64_t i = 0, where = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)              \
             for (; i < end; i++) {                                                                 \
                 T v = x[i * xs];                                                                   \
-                bool wins = IS_NAN(v) || (largest ? v >= best : v <= best);                        \
+                bool wins = v != v || (largest ? v >= best : v <= best);                           \
                 best = wins ? v : best, where = wins ? i : where;                                  \
                 y[i * ys] = best, place[i * ys] = where;                                           \
             }                                                                                      \
     }
-#define NEVER(v)      0
-#define NOT_ITSELF(v) ((v) != (v))
-EXTREME(uint8_t, NEVER)
-EXTREME(int32_t, NEVER)
-EXTREME(int64_t, NEVER)
-EXTREME(float, NOT_ITSELF)
-EXTREME(double, NOT_ITSELF)
+CPU_DTYPES(EXTREME)
 
 static void extreme_by_key(const ScanRun *r, const char *x, char *y, int64_t *place, int thread) {
     int size = view_size(r->in[0]);
@@ -134,13 +121,11 @@ static void extreme_range(void *ctx, int64_t begin, int64_t end, int thread) {
         const void *x = at(r, r->in[0], 0, i);
         void *y = at(r, r->out[0], 2, i);
         int64_t *place = at(r, r->out[1], 2, i);
-        switch (r->dtype) {
-        case DT_BOOL:
-        case DT_U8: extreme_uint8_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
-        case DT_I32: extreme_int32_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
-        case DT_I64: extreme_int64_t(x, s, y, place, step, r->n, r->flag, p, thread); break;
-        case DT_F32: extreme_float(x, s, y, place, step, r->n, r->flag, p, thread); break;
-        case DT_F64: extreme_double(x, s, y, place, step, r->n, r->flag, p, thread); break;
+        switch (r->dtype == DT_BOOL ? DT_U8 : r->dtype) {
+#define CASE(ID, S, ...)                                                                           \
+    case DT_##ID: extreme_##S(x, s, y, place, step, r->n, r->flag, p, thread); break;
+            CPU_DTYPES(CASE)
+#undef CASE
         default: extreme_by_key(r, x, y, place, thread);
         }
     }

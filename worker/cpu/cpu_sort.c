@@ -356,36 +356,26 @@ bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
 
 /* ---- Running sums: one after the other along the axis; floats in double ---- */
 
-#define CUMSUM(T, R, A)                                                                            \
-    static void cumsum_##T(const T *x, int64_t in, R *out, int64_t step, int64_t n, Pool *p,       \
+#define CUMSUM(ID, S, T, A, R)                                                                     \
+    static void cumsum_##S(const T *x, int64_t in, R *out, int64_t step, int64_t n, Pool *p,       \
                            int thread) {                                                           \
         A sum = 0;                                                                                 \
         for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
             for (; i < end; i++) out[i * step] = (R)(sum += (A)x[i * in]);                         \
     }
-CUMSUM(uint8_t, int64_t, uint64_t)
-CUMSUM(int8_t, int64_t, uint64_t)
-CUMSUM(int32_t, int64_t, uint64_t)
-CUMSUM(int64_t, int64_t, uint64_t)
-CUMSUM(float, float, double)
-CUMSUM(double, double, double)
+CPU_DTYPES(CUMSUM)
 
 static void cumsum_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
     for (int64_t i = begin; i < end; i++) {
         const void *x = view_at(r->x, loop_offset(&r->lines, 0, i));
         int64_t at = loop_offset(&r->lines, 1, i), in = r->in_stride, out = r->out_stride;
-        switch (r->dtype) {
-        case DT_I8: cumsum_int8_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread); break;
-        case DT_I32:
-            cumsum_int32_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
-            break;
-        case DT_I64:
-            cumsum_int64_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
-            break;
-        case DT_F32: cumsum_float(x, in, (float *)r->out + at, out, r->n, r->pool, thread); break;
-        case DT_F64: cumsum_double(x, in, (double *)r->out + at, out, r->n, r->pool, thread); break;
-        default: cumsum_uint8_t(x, in, (int64_t *)r->out + at, out, r->n, r->pool, thread);
+        switch (r->dtype == DT_BOOL ? DT_U8 : r->dtype) {
+#define CASE(ID, S, T, A, R)                                                                       \
+    case DT_##ID: cumsum_##S(x, in, (R *)r->out + at, out, r->n, r->pool, thread); break;
+            CPU_DTYPES(CASE)
+#undef CASE
+        default: panic("cumsum of %s", dtype_info[r->dtype].name);
         }
     }
 }
