@@ -13,14 +13,6 @@ void list_reverse(List *l);
     static bool bi_##NAME(Interp *in, const Value *arg, Value *out, LangError *e) {                \
         return fn(in, arg, __VA_ARGS__, out, e);                                                   \
     }
-/* Moves v to *out if ok, otherwise drops it. Returns ok. */
-static inline bool give_if(bool ok, Value v, Value *out) {
-    if (ok)
-        *out = v;
-    else
-        value_drop(v);
-    return ok;
-}
 /* Moves the bytes to *out as a string if ok, and frees them. Returns ok. */
 static inline bool give_bytes(bool ok, Bytes *b, Value *out) {
     if (ok) *out = v_str(b->data ? b->data : "", b->n);

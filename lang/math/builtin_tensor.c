@@ -110,6 +110,41 @@ bool shape_is_valid(const int64_t *shape, int rank, LangError *e) {
     return true;
 }
 
+/* ---- steps ---- */
+
+Tensor *steps_keep(Steps *s, Tensor *t) {
+    if (s->n == sizeof s->t / sizeof *s->t) panic("a tensor function of too many steps");
+    return s->t[s->n++] = t;
+}
+
+Tensor *steps_arg(Steps *s, Value v) { return steps_keep(s, arg_as_tensor(s->in, v, s->e)); }
+
+Tensor *step_op(Steps *s, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr) {
+    Tensor *t;
+    for (int i = 0; i < n_args; i++)
+        if (!arg[i].t && arg[i].imm.kind == IN_TENSOR) return NULL;
+    bool ok = tensor_op(s->in, op, arg, n_args, attr, n_attr, &t, s->e);
+    return ok ? steps_keep(s, t) : NULL;
+}
+
+Tensor *step1(Steps *s, Op op, Tensor *x) { return step_op(s, op, &(Arg){.t = x}, 1, NULL, 0); }
+Tensor *step2(Steps *s, Op op, Arg a, Arg b) { return step_op(s, op, (Arg[]){a, b}, 2, NULL, 0); }
+Tensor *step_where(Steps *s, Tensor *c, Arg a, Arg b) {
+    return step_op(s, OP_WHERE, (Arg[]){arg_tensor(c), a, b}, 3, NULL, 0);
+}
+Tensor *step_cast(Steps *s, Tensor *x, DType d) {
+    return x ? steps_keep(s, tensor_cast(s->in, x, d, s->e)) : NULL;
+}
+Tensor *step_reshape(Steps *s, Tensor *x, const int64_t *shape, int rank) {
+    return x ? steps_keep(s, tensor_reshape(s->in, x, shape, rank, s->e)) : NULL;
+}
+
+Tensor *steps_end(Steps *s, Tensor *t) {
+    if (t) tensor_ref(t);
+    for (int i = 0; i < s->n; i++) tensor_unref(s->t[i]);
+    return t;
+}
+
 /* ---- pointwise rows ---- */
 
 #define MAP(id, ...)                                                                               \

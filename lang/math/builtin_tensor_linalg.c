@@ -42,12 +42,11 @@ static bool both_sides(Interp *in, const Value *arg, bool left, Tensor **a, Tens
 
 BUILTIN(cholesky) { /* a, upper */
     bool upper;
+    Steps s = {in, e};
     TRY(arg_bool_of(arg[1], "upper", &upper, e));
-    Tensor *a = as_float(in, arg[0], e), *l = NULL;
+    Tensor *a = as_float(in, arg[0], e);
     if (upper) a = swapped(in, a, e);
-    Arg x = arg_tensor(a);
-    if (a && !tensor_op(in, OP_CHOLESKY, &x, 1, NULL, 0, &l, e)) l = NULL;
-    tensor_unref(a);
+    Tensor *l = steps_end(&s, step1(&s, OP_CHOLESKY, steps_keep(&s, a)));
     return give_tensor(upper ? swapped(in, l, e) : l, out);
 }
 
@@ -64,11 +63,8 @@ BUILTIN(lu) {
 
 /* A builtin for the row `op` with one operand. */
 static bool packed(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
-    Tensor *a = as_float(in, arg[0], e), *y = NULL;
-    Arg x = arg_tensor(a);
-    if (a && !tensor_op(in, op, &x, 1, NULL, 0, &y, e)) y = NULL;
-    tensor_unref(a);
-    return give_tensor(y, out);
+    Steps s = {in, e};
+    return steps_give(&s, step1(&s, op, steps_keep(&s, as_float(in, arg[0], e))), out);
 }
 BUILTIN(qr_packed) { return packed(in, OP_QR, arg, out, e); }
 BUILTIN(eigh_packed) { return packed(in, OP_EIGH, arg, out, e); }
@@ -76,13 +72,13 @@ BUILTIN(svd_packed) { return packed(in, OP_SVD, arg, out, e); }
 
 BUILTIN(solve_triangular) { /* a, b, upper, left, unitriangular */
     bool upper, left, unit;
-    Tensor *a, *b, *x = NULL;
+    Tensor *a, *b;
+    Steps s = {in, e};
     TRY(arg_bool_of(arg[2], "upper", &upper, e) && arg_bool_of(arg[3], "left", &left, e) &&
         arg_bool_of(arg[4], "unitriangular", &unit, e) && both_sides(in, arg, left, &a, &b, e));
-    Arg operand[2] = {arg_tensor(a), arg_tensor(b)};
+    Arg operand[2] = {arg_tensor(steps_keep(&s, a)), arg_tensor(steps_keep(&s, b))};
     Attr attr[2] = {attr_bool(ATTR_UPPER, upper == left), attr_bool(ATTR_UNIT, unit)};
-    if (!tensor_op(in, OP_SOLVE_TRIANGULAR, operand, 2, attr, 2, &x, e)) x = NULL;
-    tensor_unref(a), tensor_unref(b);
+    Tensor *x = steps_end(&s, step_op(&s, OP_SOLVE_TRIANGULAR, operand, 2, attr, 2));
     return give_tensor(left ? x : swapped(in, x, e), out);
 }
 

@@ -37,10 +37,8 @@ BUILTIN(tensor) { /* data, dtype, requires_grad */
     TRY(arg_dtype_of(arg[1], DT_NONE, &d, e));
     TRY(arg_bool_of(arg[2], "requires_grad", &on, e));
     TRY(tensor_from_value(in, arg[0], d, &made, e));
-    if (on && d == DT_NONE && !numbers_as_float(in, arg[0], &made, e)) {
-        value_drop(made);
-        return false;
-    }
+    if (on && d == DT_NONE && !numbers_as_float(in, arg[0], &made, e))
+        return give_if(false, made, out);
     Tensor *plain = tensor_detach(in, made.tensor);
     value_drop(made);
     return give_maybe_param(in, plain, arg[2], out, e);
@@ -134,15 +132,12 @@ BUILTIN(eye) { /* n, m, dtype */
     m = n;
     if (arg[1].kind != V_NONE) TRY(arg_int_of(arg[1], "m", &m, e));
     TRY(shape_is_valid((int64_t[]){n, m}, 2, e));
-    int64_t column[2] = {n, 1};
-    Tensor *i = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e), *j = NULL, *rows = NULL,
-           *hit = NULL, *t = NULL;
-    if (i) rows = tensor_reshape(in, i, column, 2, e);
-    if (rows) j = tensor_arange(in, arg_int(0), arg_int(1), m, DT_I64, e);
-    if (j) hit = tensor_op2(in, OP_EQ, arg_tensor(rows), arg_tensor(j), e);
-    if (hit) t = tensor_cast(in, hit, d, e);
-    tensor_unref(i), tensor_unref(j), tensor_unref(rows), tensor_unref(hit);
-    return give_tensor(t, out);
+    Steps s = {in, e};
+    Tensor *i = steps_keep(&s, tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e)), *j = NULL;
+    Tensor *rows = step_reshape(&s, i, (int64_t[]){n, 1}, 2);
+    if (rows) j = steps_keep(&s, tensor_arange(in, arg_int(0), arg_int(1), m, DT_I64, e));
+    Tensor *hit = step2(&s, OP_EQ, arg_tensor(rows), arg_tensor(j));
+    return steps_give(&s, step_cast(&s, hit, d), out);
 }
 
 BUILTIN(arange) { /* a, b, step, dtype */
@@ -192,11 +187,10 @@ BUILTIN(linspace) { /* a, b, n, dtype; computed in float64, so that the last ele
     if (n < 0 || n > MAX_NUMEL)
         return error_set(e, "linspace: cannot make %lld elements", (long long)n);
     TRY(bound_fits("linspace", a, d, e) && bound_fits("linspace", b, d, e));
-    Tensor *t = tensor_arange(in, arg_float(a), arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0), n,
-                              DT_F64, e);
-    Tensor *r = t ? tensor_cast(in, t, d, e) : NULL;
-    tensor_unref(t);
-    return give_tensor(r, out);
+    Steps s = {in, e};
+    Arg step = arg_float(n > 1 ? (b - a) / (double)(n - 1) : 0);
+    Tensor *t = steps_keep(&s, tensor_arange(in, arg_float(a), step, n, DT_F64, e));
+    return steps_give(&s, step_cast(&s, t, d), out);
 }
 
 /* ---- random ---- */
@@ -236,46 +230,41 @@ BUILTIN(randint) { /* lo, hi, shape, dtype */
 BUILTIN(randperm) { /* n: argsort of n random numbers */
     int64_t n, axis = 0;
     TRY(arg_int_of(arg[0], "n", &n, e) && shape_is_valid(&n, 1, e));
-    Tensor *r = tensor_random(in, OP_RAND, &n, 1, DT_F64, NULL, 0, e), *order = NULL;
-    Arg a = arg_tensor(r);
+    Steps s = {in, e};
+    Arg r = arg_tensor(steps_keep(&s, tensor_random(in, OP_RAND, &n, 1, DT_F64, NULL, 0, e)));
     Attr attr = attr_ints(ATTR_AXIS, &axis, 1);
-    if (r && !tensor_op(in, OP_ARGSORT, &a, 1, &attr, 1, &order, e)) order = NULL;
-    tensor_unref(r);
-    return give_tensor(order, out);
+    return steps_give(&s, step_op(&s, OP_ARGSORT, &r, 1, &attr, 1), out);
 }
 
 /* r * scale + shift. Takes ownership of r. */
-static Tensor *scaled(Interp *in, Tensor *r, double scale, double shift, LangError *e) {
-    Tensor *s = r ? tensor_op2(in, OP_MUL, arg_tensor(r), arg_float(scale), e) : NULL;
-    Tensor *t = s ? tensor_op2(in, OP_ADD, arg_tensor(s), arg_float(shift), e) : NULL;
-    tensor_unref(r), tensor_unref(s);
-    return t;
+Tensor *random_scaled(Interp *in, Tensor *r, double scale, double shift, LangError *e) {
+    Steps s = {in, e};
+    Tensor *t = step2(&s, OP_MUL, arg_tensor(steps_keep(&s, r)), arg_float(scale));
+    return steps_end(&s, step2(&s, OP_ADD, arg_tensor(t), arg_float(shift)));
 }
 
-static bool random_scaled(Interp *in, Op op, const Value *arg, double scale, double shift,
-                          Value *out, LangError *e) {
+static bool give_scaled(Interp *in, Op op, const Value *arg, double scale, double shift, Value *out,
+                        LangError *e) {
     int64_t shape[MAX_DIMS]; /* arg: shape, dtype */
     int rank;
     DType d;
     TRY(shape_of(arg, shape, &rank, e) && arg_dtype_of(arg[1], in->float_dtype, &d, e));
     return give_tensor(
-        scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
+        random_scaled(in, tensor_random(in, op, shape, rank, d, NULL, 0, e), scale, shift, e), out);
 }
 
 /* Asserts in the stream that every element of x compares true with `bound`, without waiting. */
 static bool require(Interp *in, Tensor *x, Op compare, int64_t bound, const char *text,
                     LangError *e) {
     Pieces p = {0};
+    Steps s = {in, e};
     in->no_grad_depth++;
-    Tensor *fits = tensor_op2(in, compare, arg_tensor(x), arg_int(bound), e), *all = NULL;
-    Arg a = arg_tensor(fits);
-    if (fits && !tensor_op(in, OP_ALL, &a, 1, NULL, 0, &all, e)) all = NULL;
+    Tensor *all = step1(&s, OP_ALL, step2(&s, compare, arg_tensor(x), arg_int(bound)));
     in->no_grad_depth--;
     pieces_text(&p, text, strlen(text));
     bool ok = all && effect_assert(in, all, &p, e);
     pieces_fini(&p);
-    tensor_unref(fits), tensor_unref(all);
-    return ok;
+    return steps_end(&s, NULL), ok;
 }
 
 bool uniform_bounds(Value from, Value to, double *lo, double *hi, LangError *e) {
@@ -291,7 +280,7 @@ bool normal_shape(Value mean, Value deviation, double *mu, double *sigma, LangEr
 BUILTIN(uniform) { /* lo, hi, shape, dtype */
     double lo, hi;
     TRY(uniform_bounds(arg[0], arg[1], &lo, &hi, e));
-    return random_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
+    return give_scaled(in, OP_RAND, arg + 2, hi - lo, lo, out, e);
 }
 
 /* normal() with tensors: one number for each element of mu and sigma. */
@@ -311,11 +300,10 @@ static bool normal_of(Interp *in, Value mu, Value sigma, Value *out, LangError *
               : dtype_is_float((DType)a.dtype) || dtype_is_float((DType)b.dtype) ? DT_F32
                                                                                  : in->float_dtype;
     if (m.t && dtype_is_float(a.dtype)) d = (DType)a.dtype;
+    Steps steps = {in, e};
     Tensor *r = tensor_random(in, OP_RANDN, shape.shape, shape.rank, d, NULL, 0, e);
-    Tensor *scaled = r ? tensor_op2(in, OP_MUL, arg_tensor(r), s, e) : NULL;
-    Tensor *t = scaled ? tensor_op2(in, OP_ADD, arg_tensor(scaled), m, e) : NULL;
-    tensor_unref(r), tensor_unref(scaled);
-    return give_tensor(t, out);
+    Tensor *t = step2(&steps, OP_MUL, arg_tensor(steps_keep(&steps, r)), s);
+    return steps_give(&steps, step2(&steps, OP_ADD, arg_tensor(t), m), out);
 }
 
 BUILTIN(normal) { /* mu, sigma, shape, dtype */
@@ -329,7 +317,7 @@ BUILTIN(normal) { /* mu, sigma, shape, dtype */
         return error_hint(e, "normal(mu, sigma, [2, 3])");
     }
     TRY(normal_shape(arg[0], arg[1], &mu, &sigma, e));
-    return random_scaled(in, OP_RANDN, arg + 2, sigma, mu, out, e);
+    return give_scaled(in, OP_RANDN, arg + 2, sigma, mu, out, e);
 }
 
 BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
@@ -350,13 +338,12 @@ BUILTIN(bernoulli) { /* p, shape: 1 where a uniform number is below p */
     else if (p.t)
         rank = tensor_type(p.t)->rank,
         memcpy(shape, tensor_type(p.t)->shape, sizeof shape[0] * (size_t)rank);
+    Steps s = {in, e};
     in->no_grad_depth++;
-    Tensor *r = tensor_random(in, OP_RAND, shape, rank, DT_F32, NULL, 0, e);
-    Tensor *hit = r ? tensor_op2(in, OP_LT, arg_tensor(r), p, e) : NULL,
-           *t = hit ? tensor_cast(in, hit, in->float_dtype, e) : NULL;
+    Tensor *r = steps_keep(&s, tensor_random(in, OP_RAND, shape, rank, DT_F32, NULL, 0, e));
+    Tensor *t = step_cast(&s, step2(&s, OP_LT, arg_tensor(r), p), in->float_dtype);
     in->no_grad_depth--;
-    tensor_unref(r), tensor_unref(hit);
-    return give_tensor(t, out);
+    return steps_give(&s, t, out);
 }
 
 BUILTIN(seed) {

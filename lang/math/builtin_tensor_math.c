@@ -149,48 +149,38 @@ BUILTIN(where) {
     return map_call(in, OP_WHERE, arg, out, e);
 }
 
-/* x as float32 or float64 (whole numbers: the default dtype), for means and the like; a new
- * reference. give_rounded casts results of halves back at the end. */
-static Tensor *as_float(Interp *in, Tensor *x, LangError *e) {
-    DType d = (DType)tensor_type(x)->dtype;
-    if (!dtype_is_float(d)) d = in->float_dtype;
-    return tensor_cast(in, x, d == DT_F64 ? DT_F64 : DT_F32, e);
+/* x as float32 or float64 (whole numbers: the default dtype), for means and the like. give_rounded
+ * casts results of halves back at the end. */
+static Tensor *as_float(Steps *s, Tensor *x) {
+    DType d = x ? (DType)tensor_type(x)->dtype : DT_NONE;
+    if (!dtype_is_float(d)) d = s->in->float_dtype;
+    return step_cast(s, x, d == DT_F64 ? DT_F64 : DT_F32);
 }
 
-/* Returns t, cast to x's dtype if that is a half. Takes ownership of t and x. */
-static bool give_rounded(Interp *in, Tensor *t, Tensor *x, Value *out, LangError *e) {
-    DType d = (DType)tensor_type(x)->dtype;
-    tensor_unref(x);
-    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
-    Tensor *half = tensor_cast(in, t, d, e);
-    tensor_unref(t);
-    return give_tensor(half, out);
+/* Ends the steps with t, cast to x's dtype if that is a half. */
+static bool give_rounded(Steps *s, Tensor *t, const Tensor *x, Value *out) {
+    DType d = x ? (DType)tensor_type(x)->dtype : DT_NONE;
+    return steps_give(s, x && dtype_is_half(d) ? step_cast(s, t, d) : t, out);
 }
 
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
-static Tensor *gelu_tanh(Interp *in, Tensor *x, LangError *e) {
-    Tensor *t[7] = {tensor_op1(in, OP_SQUARE, arg_tensor(x), e)};
-    if (t[0])
-        t[1] = tensor_op2(in, OP_MUL, arg_tensor(t[0]),
-                          arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI), e);
-    if (t[1]) t[2] = tensor_op2(in, OP_ADD, arg_tensor(t[1]), arg_float(M_SQRT1_2 * M_2_SQRTPI), e);
-    if (t[2]) t[3] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_tensor(t[2]), e);
-    if (t[3]) t[4] = tensor_op1(in, OP_TANH, arg_tensor(t[3]), e);
-    if (t[4]) t[5] = tensor_op2(in, OP_ADD, arg_tensor(t[4]), arg_float(1), e);
-    if (t[5]) t[6] = tensor_op2(in, OP_MUL, arg_tensor(x), arg_float(0.5), e);
-    Tensor *y = t[6] ? tensor_op2(in, OP_MUL, arg_tensor(t[6]), arg_tensor(t[5]), e) : NULL;
-    for (int i = 0; i < 7; i++) tensor_unref(t[i]);
-    return y;
+static Tensor *gelu_tanh(Steps *s, Tensor *x) {
+    Tensor *t = step1(s, OP_SQUARE, x);
+    t = step2(s, OP_MUL, arg_tensor(t), arg_float(0.044715 * M_SQRT1_2 * M_2_SQRTPI));
+    t = step2(s, OP_ADD, arg_tensor(t), arg_float(M_SQRT1_2 * M_2_SQRTPI));
+    t = step1(s, OP_TANH, step2(s, OP_MUL, arg_tensor(x), arg_tensor(t)));
+    t = step2(s, OP_ADD, arg_tensor(t), arg_float(1));
+    Tensor *half = step2(s, OP_MUL, arg_tensor(x), arg_float(0.5));
+    return step2(s, OP_MUL, arg_tensor(half), arg_tensor(t));
 }
 
 BUILTIN(gelu) { /* x, approximate */
     const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
     if (!strcmp(how, "none")) return map_call(in, OP_GELU, arg, out, e);
     if (strcmp(how, "tanh")) return error_set(e, "'approximate' is \"none\" or \"tanh\"");
-    Tensor *x = arg_as_tensor(in, arg[0], e), *wide = x ? as_float(in, x, e) : NULL;
-    Tensor *y = wide ? gelu_tanh(in, wide, e) : NULL;
-    tensor_unref(wide);
-    return x && give_rounded(in, y, x, out, e);
+    Steps s = {in, e};
+    Tensor *x = steps_arg(&s, arg[0]);
+    return give_rounded(&s, gelu_tanh(&s, as_float(&s, x)), x, out);
 }
 
 BUILTIN(round) { /* x, n */
@@ -201,12 +191,9 @@ BUILTIN(round) { /* x, n */
         return error_set(e, "'n' must be in -300 to 300, not %lld", (long long)n);
     double by = pow(10, (double)llabs(n));
     Op up = n > 0 ? OP_MUL : OP_DIV, down = n > 0 ? OP_DIV : OP_MUL;
-    Tensor *x = arg_as_tensor(in, arg[0], e),
-           *t = x ? tensor_op2(in, up, arg_tensor(x), arg_float(by), e) : NULL;
-    Tensor *whole = t ? tensor_op1(in, OP_ROUND, arg_tensor(t), e) : NULL;
-    Tensor *y = whole ? tensor_op2(in, down, arg_tensor(whole), arg_float(by), e) : NULL;
-    tensor_unref(x), tensor_unref(t), tensor_unref(whole);
-    return give_tensor(y, out);
+    Steps s = {in, e};
+    Tensor *t = step2(&s, up, arg_tensor(steps_arg(&s, arg[0])), arg_float(by));
+    return steps_give(&s, step2(&s, down, arg_tensor(step1(&s, OP_ROUND, t)), arg_float(by)), out);
 }
 
 /* An error of where in the name of the function that the program called. */
@@ -219,23 +206,17 @@ static bool not_where(LangError *e, const char *name) {
 }
 
 /* where(x <= bound, bound, x): for a number as bound the gradient at the bound is 0, as PyTorch's,
- * and nan stays nan. Takes ownership of x. */
-static Tensor *limit(Interp *in, Tensor *x, Op beyond, Value bound, LangError *e) {
+ * and nan stays nan. */
+static Tensor *limit(Steps *s, Tensor *x, Op beyond, Value bound) {
     Arg b;
-    Tensor *out = NULL;
     if (!x || bound.kind == V_NONE) return x;
-    if (bound.kind == V_TENSOR) { /* ties share the gradient, as with PyTorch's tensor bounds */
-        out = tensor_op2(in, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
-                         arg_tensor(bound.tensor), e);
-        return tensor_unref(x), out;
-    }
-    Tensor *hit =
-        arg_from_value(in, bound, &b, e) ? tensor_op2(in, beyond, arg_tensor(x), b, e) : NULL;
-    Arg arg[3] = {arg_tensor(hit), b, arg_tensor(x)};
-    if (hit && !tensor_op(in, OP_WHERE, arg, 3, NULL, 0, &out, e))
-        out = NULL, not_where(e, "clamp");
-    tensor_unref(hit), tensor_unref(x);
-    return out;
+    if (bound.kind == V_TENSOR) /* ties share the gradient, as with PyTorch's tensor bounds */
+        return step2(s, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
+                     arg_tensor(bound.tensor));
+    if (!arg_from_value(s->in, bound, &b, s->e)) return NULL;
+    Tensor *hit = step2(s, beyond, arg_tensor(x), b), *t = step_where(s, hit, b, arg_tensor(x));
+    if (hit && !t) not_where(s->e, "clamp");
+    return t;
 }
 
 BUILTIN(clamp) { /* x, min, max */
@@ -247,9 +228,9 @@ BUILTIN(clamp) { /* x, min, max */
         if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
         return *out = v, true;
     }
-    return give_tensor(
-        limit(in, limit(in, arg_as_tensor(in, arg[0], e), OP_LE, arg[1], e), OP_GE, arg[2], e),
-        out);
+    Steps s = {in, e};
+    Tensor *t = limit(&s, steps_arg(&s, arg[0]), OP_LE, arg[1]);
+    return steps_give(&s, limit(&s, t, OP_GE, arg[2]), out);
 }
 
 /* Checks the operands of where under the names that masked_fill has for them. */
@@ -284,14 +265,12 @@ BUILTIN(masked_fill) { /* x, mask, value */
 }
 
 BUILTIN(matmul) {
-    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL,
-           *t = NULL;
+    Steps s = {in, e};
+    Tensor *a = steps_arg(&s, arg[0]), *b = a ? steps_arg(&s, arg[1]) : NULL, *t;
     DType wide = DT_NONE;
     bool ok =
         b && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, NULL, &t, e);
-    if (!ok) t = NULL;
-    tensor_unref(a), tensor_unref(b);
-    return give_tensor(t, out);
+    return steps_give(&s, ok ? steps_keep(&s, t) : NULL, out);
 }
 
 /* ---- reductions: arguments x, axis, keepdims unless a comment says otherwise ---- */
@@ -300,33 +279,26 @@ typedef struct Fold {
     Tensor *x;
     int64_t axes[MAX_DIMS];
     int n;
-    bool keepdims, is_all;
+    bool keepdims;
 } Fold;
 
-static bool fold_args(Interp *in, Value x, Value axis, Value keepdims, Fold *f, LangError *e) {
-    f->x = arg_as_tensor(in, x, e);
-    if (!f->x) return false;
-    f->is_all = axis.kind == V_NONE;
-    if (arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, e) &&
-        arg_bool_of(keepdims, "keepdims", &f->keepdims, e))
-        return true;
-    tensor_unref(f->x);
-    return false;
+static bool fold_args(Steps *s, Value x, Value axis, Value keepdims, Fold *f) {
+    f->x = steps_arg(s, x);
+    return f->x && arg_axes(axis, tensor_type(f->x)->rank, f->axes, &f->n, s->e) &&
+           arg_bool_of(keepdims, "keepdims", &f->keepdims, s->e);
 }
 
 /* Handles an empty list of axes, which reduces nothing; tensor_reduce would reduce all axes. */
-static Tensor *fold(Interp *in, Op op, Tensor *x, const Fold *f, bool keepdims, LangError *e) {
-    if (!x) return NULL;
-    if (!f->n && tensor_type(x)->rank) return tensor_ref(x);
-    return tensor_reduce(in, op, x, f->axes, f->n, keepdims, e);
+static Tensor *fold(Steps *s, Op op, Tensor *x, const Fold *f, bool keepdims) {
+    if (!x || (!f->n && tensor_type(x)->rank)) return x;
+    return steps_keep(s, tensor_reduce(s->in, op, x, f->axes, f->n, keepdims, s->e));
 }
 
 static bool simple_fold(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     Fold f;
-    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
-    tensor_unref(f.x);
-    return give_tensor(t, out);
+    Steps s = {in, e};
+    bool ok = fold_args(&s, arg[0], arg[1], arg[2], &f);
+    return steps_give(&s, ok ? fold(&s, op, f.x, &f, f.keepdims) : NULL, out);
 }
 
 /* x cast to the dtype argument of a reduction; a new value. */
@@ -334,9 +306,8 @@ static bool cast_first(Interp *in, Value x, Value dtype, Value *out, LangError *
     DType d;
     TRY(arg_dtype_of(dtype, DT_NONE, &d, e));
     if (d == DT_NONE) return *out = value_ref(x), true;
-    Tensor *t = arg_as_tensor(in, x, e), *c = t ? tensor_cast(in, t, d, e) : NULL;
-    tensor_unref(t);
-    return give_tensor(c, out);
+    Steps s = {in, e};
+    return steps_give(&s, step_cast(&s, steps_arg(&s, x), d), out);
 }
 
 /* x, axis, keepdims, dtype */
@@ -356,13 +327,11 @@ BUILTIN(all) { return simple_fold(in, OP_ALL, arg, out, e); }
 /* x, axis, keepdims; or two tensors: the larger (smaller) of each pair of elements. Along one axis
  * the result has .indices. */
 static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
+    Steps s = {in, e};
     if (arg[1].kind == V_TENSOR) {
-        Tensor *a = arg_as_tensor(in, arg[0], e), *t = NULL;
-        if (a)
-            t = tensor_op2(in, op == OP_MAX ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(a),
-                           arg_tensor(arg[1].tensor), e);
-        tensor_unref(a);
-        return give_tensor(t, out);
+        Op each = op == OP_MAX ? OP_MAXIMUM : OP_MINIMUM;
+        Arg a = arg_tensor(steps_arg(&s, arg[0]));
+        return steps_give(&s, step2(&s, each, a, arg_tensor(arg[1].tensor)), out);
     }
     if (arg[0].kind == V_TENSOR && !tensor_type(arg[0].tensor)->rank && arg[1].kind != V_NONE) {
         error_set(e, "%s(x, n) reduces axis n, but x is a single number", op_info[op].name);
@@ -375,17 +344,16 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
     }
     if (arg[1].kind != V_INT) return simple_fold(in, op, arg, out, e);
     Fold f;
-    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Tensor *t = fold(in, op, f.x, &f, f.keepdims, e);
+    if (!fold_args(&s, arg[0], arg[1], arg[2], &f)) return steps_give(&s, NULL, out);
+    Tensor *t = fold(&s, op, f.x, &f, f.keepdims);
     if (t) grad_to_first(t, op);
     PairIndices how = {.op = op == OP_MAX ? OP_ARGMAX : OP_ARGMIN,
                        .of = f.x->handle,
                        .axis = f.axes[0],
                        .flag = ATTR_KEEPDIMS,
                        .is_set = f.keepdims};
-    if (t) *out = v_tensor(pair_later(in, t, op_info[op].name, &how));
-    tensor_unref(f.x);
-    return t != NULL;
+    if (t) *out = v_tensor(pair_later(in, tensor_ref(t), op_info[op].name, &how));
+    return steps_end(&s, NULL), t != NULL;
 }
 
 BUILTIN(amax) { return simple_fold(in, OP_MAX, arg, out, e); }
@@ -399,167 +367,122 @@ static int64_t fold_count(const Fold *f) {
     return n;
 }
 
-static Tensor *mean_of(Interp *in, Tensor *x, const Fold *f, double count, bool keepdims,
-                       LangError *e) {
-    Tensor *s = fold(in, OP_SUM, x, f, keepdims, e),
-           *t = s ? tensor_op2(in, OP_DIV, arg_tensor(s), arg_float(count), e) : NULL;
-    tensor_unref(s);
-    return t;
+static Tensor *mean_of(Steps *s, Tensor *x, const Fold *f, double count, bool keepdims) {
+    return step2(s, OP_DIV, arg_tensor(fold(s, OP_SUM, x, f, keepdims)), arg_float(count));
 }
 
 BUILTIN(mean) { /* x, axis, keepdims, dtype */
     Fold f;
     Value cast;
+    Steps s = {in, e};
     TRY(cast_first(in, arg[0], arg[3], &cast, e));
-    bool fits = fold_args(in, cast, arg[1], arg[2], &f, e);
+    bool fits = fold_args(&s, cast, arg[1], arg[2], &f);
     value_drop(cast);
-    if (!fits) return false;
-    Tensor *x = as_float(in, f.x, e),
-           *t = x ? mean_of(in, x, &f, (double)fold_count(&f), f.keepdims, e) : NULL;
-    tensor_unref(x);
-    return give_rounded(in, t, f.x, out, e);
+    if (!fits) return steps_give(&s, NULL, out);
+    Tensor *t = mean_of(&s, as_float(&s, f.x), &f, (double)fold_count(&f), f.keepdims);
+    return give_rounded(&s, t, f.x, out);
 }
 
-/* x, axis, correction, keepdims, unbiased; *from: x itself, which the caller drops */
-static Tensor *variance(Interp *in, const Value *arg, Tensor **from, LangError *e) {
+/* x, axis, correction, keepdims, unbiased; *from: x itself */
+static Tensor *variance(Steps *s, const Value *arg, Tensor **from) {
     Fold f;
     double correction;
     Value c = arg[4].kind == V_NONE ? arg[2] : arg[4]; /* PyTorch's older name: true is 1 */
     if (c.kind == V_BOOL) c = v_int(c.b);
-    if (!arg_float_of(c, "correction", &correction, e) ||
-        !fold_args(in, arg[0], arg[1], arg[3], &f, e))
+    if (!arg_float_of(c, "correction", &correction, s->e) ||
+        !fold_args(s, arg[0], arg[1], arg[3], &f))
         return NULL;
     double n = (double)fold_count(&f);
-    Tensor *x = as_float(in, f.x, e), *m = x ? mean_of(in, x, &f, n, true, e) : NULL;
-    Tensor *gap = m ? tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(m), e) : NULL;
-    Tensor *sq = gap ? tensor_op1(in, OP_SQUARE, arg_tensor(gap), e) : NULL;
-    Tensor *t =
-        sq ? mean_of(in, sq, &f, n - correction > 0 ? n - correction : 0, f.keepdims, e) : NULL;
-    *from = f.x;
-    tensor_unref(x), tensor_unref(m), tensor_unref(gap), tensor_unref(sq);
-    return t;
+    Tensor *x = as_float(s, *from = f.x), *m = mean_of(s, x, &f, n, true);
+    Tensor *gap = step2(s, OP_SUB, arg_tensor(x), arg_tensor(m));
+    return mean_of(s, step1(s, OP_SQUARE, gap), &f, n - correction > 0 ? n - correction : 0,
+                   f.keepdims);
 }
 
-/* The square root of a sum of squares, with gradient 0 where it is 0, as PyTorch's norm and std.
- * Takes ownership of s. */
-static Tensor *root(Interp *in, Tensor *s, LangError *e) {
-    if (s && !(grad_is_on(in) && tensor_needs_grad(s))) {
-        Tensor *plain = tensor_op1(in, OP_SQRT, arg_tensor(s), e);
-        tensor_unref(s);
-        return plain;
-    }
-    Tensor *zero = s ? tensor_op2(in, OP_EQ, arg_tensor(s), arg_int(0), e) : NULL;
-    Tensor *safe = NULL, *r = NULL, *out = NULL;
-    Arg to_one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(s)};
-    if (zero && !tensor_op(in, OP_WHERE, to_one, 3, NULL, 0, &safe, e)) safe = NULL;
-    if (safe) r = tensor_op1(in, OP_SQRT, arg_tensor(safe), e);
-    Arg to_zero[3] = {arg_tensor(zero), arg_int(0), arg_tensor(r)};
-    if (r && !tensor_op(in, OP_WHERE, to_zero, 3, NULL, 0, &out, e)) out = NULL;
-    tensor_unref(s), tensor_unref(zero), tensor_unref(safe), tensor_unref(r);
-    return out;
+/* The square root of a sum of squares, with gradient 0 where it is 0, as PyTorch's norm and
+ * std. */
+static Tensor *root(Steps *s, Tensor *sum) {
+    if (!sum || !grad_is_on(s->in) || !tensor_needs_grad(sum)) return step1(s, OP_SQRT, sum);
+    Tensor *zero = step2(s, OP_EQ, arg_tensor(sum), arg_int(0));
+    Tensor *r = step1(s, OP_SQRT, step_where(s, zero, arg_int(1), arg_tensor(sum)));
+    return step_where(s, zero, arg_int(0), arg_tensor(r));
 }
 
 BUILTIN(var) {
-    Tensor *x = NULL, *t = variance(in, arg, &x, e);
-    return x && give_rounded(in, t, x, out, e);
+    Steps s = {in, e};
+    Tensor *x = NULL, *t = variance(&s, arg, &x);
+    return give_rounded(&s, t, x, out);
 }
 
 BUILTIN(std) {
-    Tensor *x = NULL, *t = root(in, variance(in, arg, &x, e), e);
-    return x && give_rounded(in, t, x, out, e);
+    Steps s = {in, e};
+    Tensor *x = NULL, *t = root(&s, variance(&s, arg, &x));
+    return give_rounded(&s, t, x, out);
 }
 
 /* x ** p, with gradient 0 where x is 0, as in PyTorch's norms. */
-static Tensor *power_beside_0(Interp *in, Tensor *x, double p, LangError *e) {
-    Tensor *zero = tensor_op2(in, OP_EQ, arg_tensor(x), arg_int(0), e), *safe = NULL, *power = NULL,
-           *out = NULL;
-    Arg one[3] = {arg_tensor(zero), arg_int(1), arg_tensor(x)};
-    if (zero && !tensor_op(in, OP_WHERE, one, 3, NULL, 0, &safe, e)) safe = NULL;
-    if (safe) power = tensor_op2(in, OP_POW, arg_tensor(safe), arg_float(p), e);
-    Arg back[3] = {arg_tensor(zero), arg_float(p < 0 ? INFINITY : 0), arg_tensor(power)};
-    if (power && !tensor_op(in, OP_WHERE, back, 3, NULL, 0, &out, e)) out = NULL;
-    tensor_unref(zero), tensor_unref(safe), tensor_unref(power);
-    return out;
+static Tensor *power_beside_0(Steps *s, Tensor *x, double p) {
+    Tensor *zero = step2(s, OP_EQ, arg_tensor(x), arg_int(0));
+    Tensor *safe = step_where(s, zero, arg_int(1), arg_tensor(x));
+    Tensor *power = step2(s, OP_POW, arg_tensor(safe), arg_float(p));
+    return step_where(s, zero, arg_float(p < 0 ? INFINITY : 0), arg_tensor(power));
 }
 
 BUILTIN(norm) { /* x, p, axis, keepdims */
     Fold f;
     double p = 2;
+    Steps s = {in, e};
     bool is_plain =
         arg[1].kind == V_NONE || (arg[1].kind == V_STR && !strcmp(arg[1].str->s, "fro"));
-    TRY((is_plain || arg_float_of(arg[1], "p", &p, e)) &&
-        fold_args(in, arg[0], arg[2], arg[3], &f, e));
-    Tensor *x = as_float(in, f.x, e), *a = NULL, *s = NULL, *t = NULL;
-    if (x) a = tensor_op1(in, p == 2 ? OP_SQUARE : OP_ABS, arg_tensor(x), e);
-    if (a && p != 2 && p != 1 && !isinf(p)) {
-        Tensor *b = p == 0 ? tensor_op2(in, OP_NE, arg_tensor(a), arg_int(0), e)
-                           : power_beside_0(in, a, p, e);
-        tensor_unref(a);
-        a = b;
-    }
-    s = fold(in, isinf(p) ? p > 0 ? OP_MAX : OP_MIN : OP_SUM, a, &f, f.keepdims, e);
-    if (!s)
-        t = NULL;
-    else if (p == 2)
-        t = root(in, tensor_ref(s), e);
-    else if (p == 0)
-        t = tensor_cast(in, s, (DType)tensor_type(x)->dtype, e);
-    else if (p == 1 || isinf(p))
-        t = tensor_ref(s);
-    else
-        t = power_beside_0(in, s, 1 / p, e);
-    tensor_unref(x), tensor_unref(a), tensor_unref(s);
-    return give_rounded(in, t, f.x, out, e);
+    if (!is_plain) TRY(arg_float_of(arg[1], "p", &p, e));
+    if (!fold_args(&s, arg[0], arg[2], arg[3], &f)) return steps_give(&s, NULL, out);
+    Tensor *x = as_float(&s, f.x), *t = step1(&s, p == 2 ? OP_SQUARE : OP_ABS, x);
+    bool has_power = p != 0 && p != 1 && p != 2 && !isinf(p);
+    if (p == 0) t = step2(&s, OP_NE, arg_tensor(t), arg_int(0));
+    if (has_power) t = power_beside_0(&s, t, p);
+    t = fold(&s, isinf(p) ? p > 0 ? OP_MAX : OP_MIN : OP_SUM, t, &f, f.keepdims);
+    if (p == 2) t = root(&s, t);
+    if (p == 0 && x) t = step_cast(&s, t, (DType)tensor_type(x)->dtype);
+    if (has_power) t = power_beside_0(&s, t, 1 / p);
+    return give_rounded(&s, t, f.x, out);
 }
 
 /* log(sum(exp(x - m))) + m, with m the maximum, or 0 where that is infinite. m has no gradient. */
 BUILTIN(logsumexp) {
     Fold f;
-    TRY(fold_args(in, arg[0], arg[1], arg[2], &f, e));
-    Tensor *x = as_float(in, f.x, e), *m = NULL, *finite = NULL, *safe = NULL, *gap = NULL,
-           *ex = NULL, *s = NULL, *l = NULL, *t = NULL;
-    if (x && !tensor_numel(x)) { /* an empty axis has no maximum: the result is log(0) */
-        ex = tensor_op1(in, OP_EXP, arg_tensor(x), e);
-        if (ex) s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
-        if (s) t = tensor_op1(in, OP_LOG, arg_tensor(s), e);
-        tensor_unref(x), tensor_unref(ex), tensor_unref(s);
-        return give_rounded(in, t, f.x, out, e);
+    Steps s = {in, e};
+    if (!fold_args(&s, arg[0], arg[1], arg[2], &f)) return steps_give(&s, NULL, out);
+    Tensor *x = as_float(&s, f.x), *gap = x, *safe = NULL, *t;
+    bool is_empty = x && !tensor_numel(x); /* no maximum: the result is log(0) */
+    if (!is_empty) {
+        in->no_grad_depth++;
+        Tensor *m = fold(&s, OP_MAX, x, &f, true);
+        safe = step_where(&s, step1(&s, OP_ISFINITE, m), arg_tensor(m), arg_float(0));
+        in->no_grad_depth--;
+        gap = step2(&s, OP_SUB, arg_tensor(x), arg_tensor(safe));
     }
-    in->no_grad_depth++;
-    if (x) m = fold(in, OP_MAX, x, &f, true, e);
-    if (m) finite = tensor_op1(in, OP_ISFINITE, arg_tensor(m), e);
-    Arg w[3] = {arg_tensor(finite), arg_tensor(m), arg_float(0)};
-    if (finite && !tensor_op(in, OP_WHERE, w, 3, NULL, 0, &safe, e)) safe = NULL;
-    in->no_grad_depth--;
-    if (safe) gap = tensor_op2(in, OP_SUB, arg_tensor(x), arg_tensor(safe), e);
-    if (gap) ex = tensor_op1(in, OP_EXP, arg_tensor(gap), e);
-    s = fold(in, OP_SUM, ex, &f, f.keepdims, e);
-    if (s) l = tensor_op1(in, OP_LOG, arg_tensor(s), e);
-    if (l) {
-        Tensor *back = tensor_reshape(in, safe, tensor_type(l)->shape, tensor_type(l)->rank, e);
-        if (back) t = tensor_op2(in, OP_ADD, arg_tensor(l), arg_tensor(back), e);
-        tensor_unref(back);
+    t = step1(&s, OP_LOG, fold(&s, OP_SUM, step1(&s, OP_EXP, gap), &f, f.keepdims));
+    if (t && !is_empty) {
+        Tensor *back = step_reshape(&s, safe, tensor_type(t)->shape, tensor_type(t)->rank);
+        t = step2(&s, OP_ADD, arg_tensor(t), arg_tensor(back));
     }
-    tensor_unref(x), tensor_unref(m), tensor_unref(finite), tensor_unref(safe);
-    tensor_unref(gap), tensor_unref(ex), tensor_unref(s), tensor_unref(l);
-    return give_rounded(in, t, f.x, out, e);
+    return give_rounded(&s, t, f.x, out);
 }
 
 /* ---- along one axis ---- */
 
 static bool arg_extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
-    Tensor *x = arg_as_tensor(in, arg[0], e), *t = NULL;
+    Steps s = {in, e};
+    Tensor *x = steps_arg(&s, arg[0]), *t = NULL;
     int axis = 0;
     bool keep = false;
-    if (!x) return false;
-    bool ok = (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) &&
-              arg_bool_of(arg[2], "keepdims", &keep, e);
-    int64_t a = axis;
-    Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, keep), attr_ints(ATTR_AXIS, &a, 1)};
-    Arg operand = arg_tensor(x);
-    if (ok && !tensor_op(in, op, &operand, 1, attr, arg[1].kind == V_NONE ? 1 : 2, &t, e)) t = NULL;
-    tensor_unref(x);
-    return give_tensor(t, out);
+    if (x && (arg[1].kind == V_NONE || arg_axis(arg[1], tensor_type(x)->rank, &axis, e)) &&
+        arg_bool_of(arg[2], "keepdims", &keep, e)) {
+        int64_t a = axis;
+        Attr attr[2] = {attr_bool(ATTR_KEEPDIMS, keep), attr_ints(ATTR_AXIS, &a, 1)};
+        t = step_op(&s, op, &(Arg){.t = x}, 1, attr, arg[1].kind == V_NONE ? 1 : 2);
+    }
+    return steps_give(&s, t, out);
 }
 
 BUILTIN(argmax) { return arg_extreme(in, OP_ARGMAX, arg, out, e); }
@@ -609,23 +532,29 @@ BUILTIN(cumsum) { /* x, axis, dtype */
     return ok;
 }
 
-static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *out, LangError *e) {
-    Tensor *t, *r[MAX_OUT];
-    int64_t a; /* arg: x, axis */
-    TRY(along(in, arg[0], arg[1], &t, &a, e));
-    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), attr_bool(ATTR_LARGEST, largest)};
-    Arg operand = arg_tensor(t);
-    bool ok = tensor_op(in, OP_CUMMAX, &operand, 1, attr, 2, r, e);
+/* The results of `op` on x along an axis (`along`), as a list of two. Takes ownership of t. */
+static bool two_along(Interp *in, Op op, Value x, Tensor *t, const Attr *attr, int n_attr,
+                      Value *out, LangError *e) {
+    Tensor *r[MAX_OUT];
+    bool ok = tensor_op(in, op, &(Arg){.t = t}, 1, attr, n_attr, r, e);
     tensor_unref(t);
     if (!ok) return false;
     *out = v_list(in, 2);
     for (int i = 0; i < 2; i++) {
-        Tensor *one = off_line(in, arg[0], r[i], e);
+        Tensor *one = off_line(in, x, r[i], e);
         ok &= one != NULL;
         if (one) list_push(out->list, v_tensor(one));
     }
     if (!ok) value_drop(*out);
     return ok;
+}
+
+static bool running_extreme(Interp *in, const Value *arg, bool largest, Value *out, LangError *e) {
+    Tensor *t;
+    int64_t a; /* arg: x, axis */
+    TRY(along(in, arg[0], arg[1], &t, &a, e));
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &a, 1), attr_bool(ATTR_LARGEST, largest)};
+    return two_along(in, OP_CUMMAX, arg[0], t, attr, 2, out, e);
 }
 
 BUILTIN(cummax) { return running_extreme(in, arg, true, out, e); }
@@ -634,18 +563,15 @@ BUILTIN(cummin) { return running_extreme(in, arg, false, out, e); }
 BUILTIN(recurrence) { /* a, b, axis, reverse */
     bool reverse;
     int axis = 0;
-    Arg ab[2];
-    Tensor *t = NULL;
+    Steps s = {in, e};
     TRY(arg_bool_of(arg[3], "reverse", &reverse, e));
-    Tensor *a = arg_as_tensor(in, arg[0], e), *b = a ? arg_as_tensor(in, arg[1], e) : NULL;
+    Tensor *a = steps_arg(&s, arg[0]), *b = a ? steps_arg(&s, arg[1]) : NULL, *t = NULL;
     if (b && arg_axis(arg[2], tensor_type(a)->rank, &axis, e)) {
         int64_t k = axis;
         Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1), attr_bool(ATTR_REVERSE, reverse)};
-        ab[0] = arg_tensor(a), ab[1] = arg_tensor(b);
-        if (!tensor_op(in, OP_RECURRENCE, ab, 2, attr, 2, &t, e)) t = NULL;
+        t = step_op(&s, OP_RECURRENCE, (Arg[]){arg_tensor(a), arg_tensor(b)}, 2, attr, 2);
     }
-    tensor_unref(a), tensor_unref(b);
-    return give_tensor(t, out);
+    return steps_give(&s, t, out);
 }
 
 BUILTIN(sort) { /* x, axis, descending */
@@ -676,23 +602,12 @@ BUILTIN(argsort) {
 }
 
 BUILTIN(topk) { /* x, k, axis, largest */
-    Tensor *t, *r[MAX_OUT];
+    Tensor *t;
     int64_t a, k;
     bool largest;
     TRY(arg_int_of(arg[1], "k", &k, e) && arg_bool_of(arg[3], "largest", &largest, e) &&
         along(in, arg[0], arg[2], &t, &a, e));
     Attr attr[3] = {attr_ints(ATTR_AXIS, &a, 1), attr_int(ATTR_K, k),
                     attr_bool(ATTR_LARGEST, largest)};
-    Arg operand = arg_tensor(t);
-    bool ok = tensor_op(in, OP_TOPK, &operand, 1, attr, 3, r, e);
-    tensor_unref(t);
-    if (!ok) return false;
-    *out = v_list(in, 2);
-    for (int i = 0; i < 2; i++) {
-        Tensor *one = off_line(in, arg[0], r[i], e);
-        ok &= one != NULL;
-        if (one) list_push(out->list, v_tensor(one));
-    }
-    if (!ok) value_drop(*out);
-    return ok;
+    return two_along(in, OP_TOPK, arg[0], t, attr, 3, out, e);
 }

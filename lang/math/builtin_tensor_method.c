@@ -24,9 +24,8 @@ BUILTIN(tolist) {
 }
 
 static bool cast(Interp *in, Value x, DType d, Value *out, LangError *e) {
-    Tensor *t = arg_as_tensor(in, x, e), *r = t ? tensor_cast(in, t, d, e) : NULL;
-    tensor_unref(t);
-    return give_tensor(r, out);
+    Steps s = {in, e};
+    return steps_give(&s, step_cast(&s, steps_arg(&s, x), d), out);
 }
 
 BUILTIN(to) { /* x, dtype (or a tensor, which gives its dtype) */
@@ -202,11 +201,10 @@ static bool random_update(Interp *in, Value p, Op op, double scale, double shift
     DType d = dtype_is_float(t->dtype) ? (DType)t->dtype : in->float_dtype;
     in->no_grad_depth++;
     Tensor *r = tensor_random(in, op, t->shape, t->rank, d, NULL, 0, e);
-    Tensor *s = r ? tensor_op2(in, OP_MUL, arg_tensor(r), arg_float(scale), e) : NULL;
-    Tensor *x = s ? tensor_op2(in, OP_ADD, arg_tensor(s), arg_float(shift), e) : NULL;
+    Tensor *x = random_scaled(in, r, scale, shift, e);
     bool ok = x && updated(in, p, v_tensor(x), out, e);
     in->no_grad_depth--;
-    tensor_unref(r), tensor_unref(s), tensor_unref(x);
+    tensor_unref(x);
     return ok;
 }
 

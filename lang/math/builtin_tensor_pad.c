@@ -71,37 +71,17 @@ static Tensor *constant(Interp *in, Tensor *x, Widths *w, Operand value, LangErr
 
 typedef enum PadMode { PAD_CONSTANT, PAD_REFLECT, PAD_REPLICATE, PAD_CIRCULAR } PadMode;
 
-/* Replaces *t by `op` of *t and a number; is_left: of the number and *t. */
-static bool step(Interp *in, Tensor **t, Op op, int64_t number, bool is_left, LangError *e) {
-    if (!*t) return false;
-    Arg a = is_left ? arg_int(number) : arg_tensor(*t),
-        b = is_left ? arg_tensor(*t) : arg_int(number);
-    Tensor *next = tensor_op2(in, op, a, b, e);
-    tensor_unref(*t);
-    return (*t = next) != NULL;
-}
-
-static bool absolute(Interp *in, Tensor **t, LangError *e) {
-    if (!*t) return false;
-    Tensor *next = tensor_op1(in, OP_ABS, arg_tensor(*t), e);
-    tensor_unref(*t);
-    return (*t = next) != NULL;
-}
-
 /* The indices into an axis of size n for each position of the padded axis. */
-static Tensor *places(Interp *in, PadMode mode, int64_t n, int64_t before, int64_t after,
-                      LangError *e) {
-    Tensor *t = tensor_arange(in, arg_int(-before), arg_int(1), n + before + after, DT_I64, e);
-    switch (mode) {
-    case PAD_REFLECT: /* n - 1 - |n - 1 - |i|| */
-        (void)(absolute(in, &t, e) && step(in, &t, OP_SUB, n - 1, true, e) && absolute(in, &t, e) &&
-               step(in, &t, OP_SUB, n - 1, true, e));
-        break;
-    case PAD_REPLICATE:
-        (void)(step(in, &t, OP_MAXIMUM, 0, false, e) && step(in, &t, OP_MINIMUM, n - 1, false, e));
-        break;
-    default: (void)step(in, &t, OP_MOD, n, false, e);
+static Tensor *places(Steps *s, PadMode mode, int64_t n, int64_t before, int64_t after) {
+    Tensor *t = steps_keep(
+        s, tensor_arange(s->in, arg_int(-before), arg_int(1), n + before + after, DT_I64, s->e));
+    if (mode == PAD_CIRCULAR) return step2(s, OP_MOD, arg_tensor(t), arg_int(n));
+    if (mode == PAD_REPLICATE) {
+        t = step2(s, OP_MAXIMUM, arg_tensor(t), arg_int(0));
+        return step2(s, OP_MINIMUM, arg_tensor(t), arg_int(n - 1));
     }
+    for (int twice = 0; twice < 2; twice++) /* n - 1 - |n - 1 - |i|| */
+        t = step2(s, OP_SUB, arg_int(n - 1), arg_tensor(step1(s, OP_ABS, t)));
     return t;
 }
 
@@ -115,20 +95,19 @@ static Tensor *gathered(Interp *in, Tensor *x, Widths *w, PadMode mode, const ch
         int64_t n = tensor_type(x)->shape[axis], before = w->before[axis], after = w->after[axis];
         if (!before && !after) continue;
         int64_t most = mode == PAD_REFLECT ? n - 1 : mode == PAD_CIRCULAR ? n : MAX_NUMEL;
-        Tensor *t = NULL, *index = NULL;
+        Steps s = {in, e};
+        Tensor *index = NULL;
         if (n == 0)
             error_set(e, "pad: axis %d has no elements to %s", axis, name);
         else if (before > most || after > most)
             error_set(e, "pad: mode \"%s\" adds at most %lld to axis %d of %lld elements", name,
                       (long long)most, axis, (long long)n);
         else
-            index = places(in, mode, n, before, after, e);
+            index = places(&s, mode, n, before, after);
         int64_t a = axis;
         Attr attr = attr_ints(ATTR_AXIS, &a, 1);
-        Arg operand[2] = {arg_tensor(x), arg_tensor(index)};
-        if (index && !tensor_op(in, OP_INDEX, operand, 2, &attr, 1, &t, e)) t = NULL;
-        tensor_unref(index), tensor_unref(x);
-        x = t;
+        Arg operand[2] = {arg_tensor(steps_keep(&s, x)), arg_tensor(index)};
+        x = steps_end(&s, step_op(&s, OP_INDEX, operand, 2, &attr, 1));
     }
     return x;
 }

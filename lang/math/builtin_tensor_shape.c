@@ -14,6 +14,12 @@ static bool finish(Tensor *x, Tensor *t, Value *out) {
     return give_tensor(t, out);
 }
 
+/* A star argument, or the list that it holds alone: x.permute(0, 1), x.permute([0, 1]). */
+static Value unwrapped(Value list) {
+    bool holds_list = value_count(list) == 1 && value_count(value_at(list, 0)) >= 0;
+    return holds_list ? value_at(list, 0) : list;
+}
+
 /* ---- new shape ---- */
 
 BUILTIN(reshape) { /* x, *shape */
@@ -101,12 +107,10 @@ BUILTIN(unsqueeze) { /* x, axis */
 
 BUILTIN(permute) { /* x, *axes */
     Tensor *x = arg_as_tensor(in, arg[0], e), *t = NULL;
-    Value list = arg[1];
     int64_t axes[MAX_DIMS];
     int n;
     if (!x) return false;
-    if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
-    if (arg_axes(list, type_of(x)->rank, axes, &n, e)) {
+    if (arg_axes(unwrapped(arg[1]), type_of(x)->rank, axes, &n, e)) {
         if (n != type_of(x)->rank)
             error_set(e, "permute needs all %d axes, got %d", type_of(x)->rank, n);
         else
@@ -139,44 +143,29 @@ BUILTIN(expand) { /* x, *shape; -1 keeps an axis */
 /* Tiles x n times along one axis: (before, 1, size, after) expanded to (before, n, size, after).
  * Takes ownership of x. */
 static Tensor *tiled(Interp *in, Tensor *x, int axis, int64_t n, LangError *e) {
-    TensorType s = *type_of(x);
-    int64_t four[4] = {1, 1, s.shape[axis], 1};
-    for (int i = 0; i < axis; i++) four[0] *= s.shape[i];
-    for (int i = axis + 1; i < s.rank; i++) four[3] *= s.shape[i];
-    Tensor *a = tensor_reshape(in, x, four, 4, e), *b = NULL, *t = NULL;
+    TensorType t = *type_of(x);
+    Steps s = {in, e};
+    int64_t four[4] = {1, 1, t.shape[axis], 1};
+    for (int i = 0; i < axis; i++) four[0] *= t.shape[i];
+    for (int i = axis + 1; i < t.rank; i++) four[3] *= t.shape[i];
+    Tensor *a = step_reshape(&s, steps_keep(&s, x), four, 4);
     four[1] = n;
-    if (a) b = tensor_expand(in, a, four, 4, e);
-    s.shape[axis] *= n;
-    if (b) t = tensor_reshape(in, b, s.shape, s.rank, e);
-    tensor_unref(x), tensor_unref(a), tensor_unref(b);
-    return t;
+    t.shape[axis] *= n;
+    Tensor *b = a ? steps_keep(&s, tensor_expand(in, a, four, 4, e)) : NULL;
+    return steps_end(&s, step_reshape(&s, b, t.shape, t.rank));
 }
 
-BUILTIN(repeat) { /* x, *times */
+/* x, *times: counts of the last axes; is_repeat: of all axes. */
+static bool repeat(Interp *in, const Value *arg, bool is_repeat, Value *out, LangError *e) {
     int64_t times[MAX_DIMS];
     int n;
     TRY(arg_shape(arg[1], times, &n, e) && shape_is_valid(times, n, e));
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
-    if (n < type_of(x)->rank) {
+    if (is_repeat && n < type_of(x)->rank) {
         error_set(e, "repeat needs a count for each of the %d axes, got %d", type_of(x)->rank, n);
         return finish(x, NULL, out);
     }
-    while (x && type_of(x)->rank < n) {
-        Tensor *more = unsqueezed(in, x, 0, e);
-        tensor_unref(x), x = more;
-    }
-    for (int i = 0; x && i < n; i++)
-        if (times[i] != 1) x = tiled(in, x, i, times[i], e);
-    return give_tensor(x, out);
-}
-
-BUILTIN(tile) { /* x, *times: counts apply to the last axes */
-    int64_t times[MAX_DIMS];
-    int n;
-    TRY(arg_shape(arg[1], times, &n, e) && shape_is_valid(times, n, e));
-    Tensor *x = arg_as_tensor(in, arg[0], e);
-    if (!x) return false;
     while (x && type_of(x)->rank < n) {
         Tensor *more = unsqueezed(in, x, 0, e);
         tensor_unref(x), x = more;
@@ -186,6 +175,8 @@ BUILTIN(tile) { /* x, *times: counts apply to the last axes */
         if (times[i] != 1) x = tiled(in, x, lead + i, times[i], e);
     return give_tensor(x, out);
 }
+BUILTIN(repeat) { return repeat(in, arg, true, out, e); }
+BUILTIN(tile) { return repeat(in, arg, false, out, e); }
 
 /* ---- joining and splitting ---- */
 
@@ -290,11 +281,7 @@ static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
         if (ok) list_push(list.list, v_tensor(tensor_value(t)));
     }
     tensor_unref(x);
-    if (ok)
-        *out = list;
-    else
-        value_drop(list);
-    return ok;
+    return give_if(ok, list, out);
 }
 
 /* Parts of equal size; the last may be smaller. */
@@ -370,26 +357,24 @@ BUILTIN(unbind) { /* x, axis */
 }
 
 BUILTIN(flip) { /* x, *axis: slices with indices in descending order */
-    Value list = arg[1];
+    Value list = unwrapped(arg[1]);
     int64_t axes[MAX_DIMS];
     int n;
-    if (value_count(list) == 0) {
+    if (value_count(arg[1]) == 0) {
         error_set(e, "flip needs an axis");
         return error_hint(e, "x.flip(0); all of them: x.flip(list(range(x.ndim)))");
     }
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
-    if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
     if (!arg_axes(list, type_of(x)->rank, axes, &n, e)) return finish(x, NULL, out);
     for (int i = 0; x && i < n; i++) {
+        Steps s = {in, e};
         int64_t size = type_of(x)->shape[axes[i]];
-        Tensor *index = tensor_arange(in, arg_int(size - 1), arg_int(-1), size, DT_I64, e),
-               *t = NULL;
-        Arg a[2] = {arg_tensor(x), arg_tensor(index)};
+        Tensor *index =
+            steps_keep(&s, tensor_arange(in, arg_int(size - 1), arg_int(-1), size, DT_I64, e));
+        Arg a[2] = {arg_tensor(steps_keep(&s, x)), arg_tensor(index)};
         Attr attr = attr_ints(ATTR_AXIS, &axes[i], 1);
-        if (index && !tensor_op(in, OP_INDEX, a, 2, &attr, 1, &t, e)) t = NULL;
-        tensor_unref(index), tensor_unref(x);
-        x = t;
+        x = steps_end(&s, step_op(&s, OP_INDEX, a, 2, &attr, 1));
     }
     return give_tensor(x, out);
 }
@@ -398,45 +383,43 @@ BUILTIN(flip) { /* x, *axis: slices with indices in descending order */
 
 /* where(column - row compared with k, x, 0), over the last two axes. */
 static bool triangle(Interp *in, const Value *arg, Op keep, Value *out, LangError *e) {
-    Tensor *x = arg_as_tensor(in, arg[0], e), *row = NULL, *shifted = NULL, *column = NULL,
-           *mask = NULL, *t = NULL;
+    Steps s = {in, e};
+    Tensor *x = steps_arg(&s, arg[0]), *t = NULL;
     int64_t k;
-    if (!x) return false;
-    const TensorType *s = type_of(x);
-    if (s->rank < 2)
-        error_set(e, "a triangle needs a matrix, not %d axes", s->rank);
-    else if (arg_int_of(arg[1], "k", &k, e)) {
-        int64_t rows = s->shape[s->rank - 2], shape[2] = {rows, 1};
-        row = tensor_arange(in, arg_int(k), arg_int(1), rows, DT_I64, e);
-        if (row) shifted = tensor_reshape(in, row, shape, 2, e);
+    if (x && type_of(x)->rank < 2)
+        error_set(e, "a triangle needs a matrix, not %d axes", type_of(x)->rank);
+    else if (x && arg_int_of(arg[1], "k", &k, e)) {
+        const int64_t *size = type_of(x)->shape + type_of(x)->rank - 2;
+        Tensor *row = steps_keep(&s, tensor_arange(in, arg_int(k), arg_int(1), size[0], DT_I64, e));
+        Tensor *shifted = step_reshape(&s, row, (int64_t[]){size[0], 1}, 2), *column = NULL;
         if (shifted)
-            column = tensor_arange(in, arg_int(0), arg_int(1), s->shape[s->rank - 1], DT_I64, e);
-        if (column) mask = tensor_op2(in, keep, arg_tensor(column), arg_tensor(shifted), e);
-        Arg w[3] = {arg_tensor(mask), arg_tensor(x),
-                    s->dtype == DT_BOOL ? arg_bool(false) : arg_int(0)};
-        if (mask && !tensor_op(in, OP_WHERE, w, 3, NULL, 0, &t, e)) t = NULL;
+            column = steps_keep(&s, tensor_arange(in, arg_int(0), arg_int(1), size[1], DT_I64, e));
+        Tensor *mask = step2(&s, keep, arg_tensor(column), arg_tensor(shifted));
+        t = step_where(&s, mask, arg_tensor(x),
+                       type_of(x)->dtype == DT_BOOL ? arg_bool(false) : arg_int(0));
     }
-    tensor_unref(row), tensor_unref(shifted), tensor_unref(column), tensor_unref(mask);
-    return finish(x, t, out);
+    return steps_give(&s, t, out);
 }
 
 BUILTIN(tril) { return triangle(in, arg, OP_LE, out, e); }
 BUILTIN(triu) { return triangle(in, arg, OP_GE, out, e); }
 
-/* Applies op to x, an index tensor and perhaps a third, along an axis. arg: x, axis, index[,
- * src]. */
+/* Applies op to x, an index tensor and perhaps a third, along an axis. arg: x, axis, index[, src[,
+ * how]]. */
 static bool indexed(Interp *in, Op op, const Value *arg, int n, Value *out, LangError *e) {
-    Tensor *t[3] = {0}, *r = NULL;
+    Steps s = {in, e};
+    Arg a[3];
+    Tensor *x;
     int axis;
-    TRY(axis_of(in, arg[0], arg[1], &t[0], &axis, e));
-    bool ok =
-        (t[1] = arg_as_tensor(in, arg[2], e)) && (n < 3 || (t[2] = arg_as_tensor(in, arg[3], e)));
-    Arg a[3] = {arg_tensor(t[0]), arg_tensor(t[1]), arg_tensor(t[2])};
+    TRY(axis_of(in, arg[0], arg[1], &x, &axis, e));
+    a[0] = arg_tensor(steps_keep(&s, x));
+    for (int i = 1; i < n; i++) a[i] = arg_tensor(a[i - 1].t ? steps_arg(&s, arg[i + 1]) : NULL);
     int64_t k = axis;
     Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1), attr_bool(ATTR_FROM_ZERO, true)};
-    if (ok && !tensor_op(in, op, a, n, attr, op == OP_INDEX ? 2 : 1, &r, e)) r = NULL;
-    for (int i = 0; i < 3; i++) tensor_unref(t[i]);
-    return give_tensor(r, out);
+    if (op == OP_SCATTER_REDUCE)
+        attr[1] = (Attr){.key = ATTR_REDUCE, .n = (uint32_t)arg[4].str->n, .str = arg[4].str->s};
+    bool has_second = op == OP_INDEX || op == OP_SCATTER_REDUCE;
+    return steps_give(&s, step_op(&s, op, a, n, attr, has_second ? 2 : 1), out);
 }
 
 BUILTIN(gather) { return indexed(in, OP_GATHER, arg, 2, out, e); }
@@ -444,18 +427,8 @@ BUILTIN(index_select) { return indexed(in, OP_INDEX, arg, 2, out, e); }
 BUILTIN(scatter_add) { return indexed(in, OP_SCATTER_ADD, arg, 3, out, e); }
 
 BUILTIN(scatter_with) { /* x, axis, index, src, how: prod, amax or amin */
-    Tensor *x, *t[2] = {0}, *r = NULL;
-    int axis;
     if (arg[4].kind != V_STR) return error_set(e, "'how' is \"prod\", \"amax\" or \"amin\"");
-    TRY(axis_of(in, arg[0], arg[1], &x, &axis, e));
-    int64_t k = axis;
-    Attr attr[2] = {attr_ints(ATTR_AXIS, &k, 1),
-                    {.key = ATTR_REDUCE, .n = (uint32_t)arg[4].str->n, .str = arg[4].str->s}};
-    bool ok = (t[0] = arg_as_tensor(in, arg[2], e)) && (t[1] = arg_as_tensor(in, arg[3], e));
-    Arg a[3] = {arg_tensor(x), arg_tensor(t[0]), arg_tensor(t[1])};
-    if (ok && !tensor_op(in, OP_SCATTER_REDUCE, a, 3, attr, 2, &r, e)) r = NULL;
-    tensor_unref(t[0]), tensor_unref(t[1]);
-    return finish(x, r, out);
+    return indexed(in, OP_SCATTER_REDUCE, arg, 3, out, e);
 }
 
 BUILTIN(searchsorted) { /* sorted, values, right, side */
@@ -465,19 +438,16 @@ BUILTIN(searchsorted) { /* sorted, values, right, side */
         right = true;
     else if (arg[3].kind != V_NONE && (arg[3].kind != V_STR || strcmp(arg[3].str->s, "left")))
         return error_set(e, "'side' is \"left\" or \"right\"");
-    Tensor *x = arg_as_tensor(in, arg[0], e), *v = x ? arg_as_tensor(in, arg[1], e) : NULL,
-           *both[2] = {0}, *t = NULL;
+    Steps s = {in, e};
+    Tensor *x = steps_arg(&s, arg[0]), *v = x ? steps_arg(&s, arg[1]) : NULL, *t = NULL;
     if (v) {
-        const TensorType *tx = type_of(x), *tv = type_of(v);
-        DType d = dtype_promote((DType)tx->dtype, (DType)tv->dtype);
-        both[0] = tensor_cast(in, x, d, e);
-        both[1] = both[0] ? tensor_cast(in, v, d, e) : NULL;
+        DType d = dtype_promote((DType)type_of(x)->dtype, (DType)type_of(v)->dtype);
+        x = step_cast(&s, x, d);
+        if (x) v = step_cast(&s, v, d);
+        Attr attr = attr_bool(ATTR_RIGHT, right);
+        t = step_op(&s, OP_SEARCHSORTED, (Arg[]){arg_tensor(x), arg_tensor(v)}, 2, &attr, 1);
     }
-    Arg a[2] = {arg_tensor(both[0]), arg_tensor(both[1])};
-    Attr attr = attr_bool(ATTR_RIGHT, right);
-    if (both[1] && !tensor_op(in, OP_SEARCHSORTED, a, 2, &attr, 1, &t, e)) t = NULL;
-    tensor_unref(v), tensor_unref(both[0]), tensor_unref(both[1]);
-    return finish(x, t, out);
+    return steps_give(&s, t, out);
 }
 
 /* A new tensor: x with x[i, j, ...] = values, for a list of index tensors (none: a whole axis). */
@@ -515,17 +485,6 @@ BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
     return ok;
 }
 
-/* Looks ids up in 0 .. n - 1, so that an id out of range fails on the worker. */
-static Tensor *known_ids(Interp *in, Tensor *ids, Tensor *classes, LangError *e) {
-    Tensor *wide = tensor_cast(in, ids, DT_I64, e), *known = NULL;
-    int64_t axis = 0;
-    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_FROM_ZERO, true)};
-    Arg look[2] = {arg_tensor(classes), arg_tensor(wide)};
-    if (wide && !tensor_op(in, OP_INDEX, look, 2, attr, 2, &known, e)) known = NULL;
-    tensor_unref(wide);
-    return known;
-}
-
 /* The number of classes: the largest id + 1. Waits for it. */
 static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
     Tensor *top;
@@ -539,26 +498,27 @@ static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
 }
 
 BUILTIN(one_hot) { /* ids, n (none or PyTorch's -1: counted) */
-    int64_t n;
-    Tensor *ids = arg_as_tensor(in, arg[0], e), *known = NULL, *column = NULL, *classes = NULL,
-           *hit = NULL, *t = NULL;
-    if (!ids) return false;
-    if (dtype_is_float((DType)type_of(ids)->dtype)) {
+    int64_t n, axis = 0;
+    Steps s = {in, e};
+    Tensor *ids = steps_arg(&s, arg[0]), *classes = NULL, *column = NULL;
+    if (ids && dtype_is_float((DType)type_of(ids)->dtype)) {
         error_set(e, "one_hot: ids must be whole numbers, not %s",
                   dtype_info[type_of(ids)->dtype].name);
         error_hint(e, "ids.to(int64)");
-    } else if ((arg[1].kind == V_NONE || (arg[1].kind == V_INT && arg[1].i == -1)
+    } else if (ids &&
+               (arg[1].kind == V_NONE || (arg[1].kind == V_INT && arg[1].i == -1)
                     ? count_classes(in, ids, &n, e)
                     : arg_int_of(arg[1], "n", &n, e)) &&
                shape_is_valid(&n, 1, e))
-        classes = tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e);
-    if (classes) known = known_ids(in, ids, classes, e);
-    if (known) column = unsqueezed(in, known, type_of(known)->rank, e);
-    tensor_unref(known);
-    if (column) hit = tensor_op2(in, OP_EQ, arg_tensor(column), arg_tensor(classes), e);
-    if (hit) t = tensor_cast(in, hit, DT_I64, e);
-    tensor_unref(column), tensor_unref(classes), tensor_unref(hit);
-    return finish(ids, t, out);
+        classes = steps_keep(&s, tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e));
+    /* Looks ids up in 0 .. n - 1, so that an id out of range fails on the worker. */
+    Tensor *wide = classes ? step_cast(&s, ids, DT_I64) : NULL;
+    Arg look[2] = {arg_tensor(classes), arg_tensor(wide)};
+    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_FROM_ZERO, true)};
+    Tensor *known = step_op(&s, OP_INDEX, look, 2, attr, 2);
+    if (known) column = steps_keep(&s, unsqueezed(in, known, type_of(known)->rank, e));
+    Tensor *hit = step2(&s, OP_EQ, arg_tensor(column), arg_tensor(classes));
+    return steps_give(&s, step_cast(&s, hit, DT_I64), out);
 }
 
 BUILTIN(nonzero) { /* x, as_tuple */
@@ -578,12 +538,11 @@ BUILTIN(nonzero) { /* x, as_tuple */
 
 /* *tensors, indexing. Tensor i varies along axis i; "xy" swaps the first two axes. */
 BUILTIN(meshgrid) {
-    Value list = arg[0];
+    Value list = unwrapped(arg[0]);
     int64_t n, shape[MAX_DIMS];
     const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
     if (strcmp(how, "ij") && strcmp(how, "xy"))
         return error_set(e, "'indexing' is \"ij\" or \"xy\"");
-    if (value_count(list) == 1 && value_count(value_at(list, 0)) >= 0) list = value_at(list, 0);
     Tensor **t = tensor_list(in, list, &n, "meshgrid", e);
     if (!t) return false;
     bool swaps = !strcmp(how, "xy") && n > 1, ok = n <= MAX_DIMS;
@@ -606,9 +565,5 @@ BUILTIN(meshgrid) {
     }
     for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
     free(t);
-    if (ok)
-        *out = grids;
-    else
-        value_drop(grids);
-    return ok;
+    return give_if(ok, grids, out);
 }

@@ -189,6 +189,14 @@ static inline Value value_ref(Value v) {
 static inline void value_drop(Value v) {
     if (value_is_heap(v) && --v.heap->refs == 0) heap_free(v.heap);
 }
+/* Moves v to *out if ok, otherwise drops it. Returns ok. */
+static inline bool give_if(bool ok, Value v, Value *out) {
+    if (ok)
+        *out = v;
+    else
+        value_drop(v);
+    return ok;
+}
 /* consumes v */
 static inline void value_set(Value *slot, Value v) {
     Value old = *slot;
