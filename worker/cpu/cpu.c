@@ -1,6 +1,5 @@
 /* cpu.c: the engine `cpu`: memory from mem.h, threads from pool.h, inner loops from kernels.h. A
- * call is executed inside submit, a large one on all threads. So `after` is always done, and a
- * ticket only serves to report a failure.
+ * call is executed inside submit (host.h), a large one on all threads.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "runtime/base/env.h"
@@ -9,13 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct CpuFailure CpuFailure;
-struct CpuFailure {
-    Ticket ticket;
-    Err err;
-    CpuFailure *next;
-};
 
 static bool (*const rows[OP_COUNT])(Cpu *, const Call *, Err *) = {
 #define KERNEL(id, ...) [OP_##id] = cpu_##id,
@@ -63,65 +55,35 @@ static uint64_t cache_bytes(void) {
 }
 
 static Engine *cpu_open(const EngineConfig *config, Err *err) {
-    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
-    if (!mem) return NULL;
     Cpu *c = xcalloc(1, sizeof *c);
-    c->engine.ops = &engine_cpu;
-    c->mem = mem;
+    if (!host_open(&c->host, &engine_cpu, config, err)) return free(c), NULL;
     c->pool = pool_new(config->threads > 0 ? config->threads : 1);
     c->kernels = kernels_find();
     c->dense = dense_new();
     c->cache_bytes = cache_bytes();
     snprintf(c->isa, sizeof c->isa, "cpu-%s", c->kernels->isa);
-    return &c->engine;
+    return &c->host.engine;
 }
 
 static void cpu_close(Engine **e) {
     if (!*e) return;
     Cpu *c = (Cpu *)*e;
-    while (c->failures) {
-        CpuFailure *f = c->failures;
-        c->failures = f->next;
-        free(f);
-    }
     pool_free(&c->pool);
     dense_free(&c->dense);
-    mem_close(&c->mem);
+    host_close(&c->host);
     free(c);
     *e = NULL;
 }
 
 static const char *cpu_isa(const Engine *e) { return ((const Cpu *)e)->isa; }
-/* A tensor without elements takes no memory: otherwise millions of them would fill the arena. */
-static void *cpu_alloc(Engine *e, uint64_t bytes) {
-    if (bytes) return mem_alloc(((Cpu *)e)->mem, bytes);
-    void *base;
-    uint64_t all;
-    int fd;
-    mem_range(((Cpu *)e)->mem, &base, &all, &fd);
-    return base;
-}
-static void cpu_free(Engine *e, void *p, uint64_t bytes) {
-    if (bytes) mem_release(((Cpu *)e)->mem, p, bytes);
-}
-static void cpu_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
-    mem_usage(((const Cpu *)e)->mem, used, peak, total);
-}
-static bool cpu_has_room(const Engine *e, uint64_t bytes) {
-    return mem_has(((const Cpu *)e)->mem, bytes);
-}
-static void cpu_trim(Engine *e) { mem_trim(((Cpu *)e)->mem); }
-static void cpu_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
-    mem_range(((const Cpu *)e)->mem, base, bytes, fd);
-}
 
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
     assert(c->n_sides < CPU_SIDES && bytes >= 0);
-    void *p = mem_alloc(c->mem, (uint64_t)bytes);
+    void *p = mem_alloc(c->host.mem, (uint64_t)bytes);
     if (!p) {
         char need[24], left[24], all[24];
         uint64_t used, peak, total;
-        mem_usage(c->mem, &used, &peak, &total);
+        mem_usage(c->host.mem, &used, &peak, &total);
         err_set(err, ERR_MEMORY,
                 "out of memory: '%s' needs %s in addition to its result, %s of %s free",
                 op_info[call->inst->op].name, bytes_text((uint64_t)bytes, need),
@@ -135,14 +97,12 @@ void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err) {
 void cpu_free_sides(Cpu *c) {
     while (c->n_sides > 0) {
         const struct Side *s = &c->side[--c->n_sides];
-        mem_release(c->mem, s->data, s->bytes);
+        mem_release(c->host.mem, s->data, s->bytes);
     }
 }
 
 static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
-    (void)after, (void)n_after; /* all that was submitted is done */
     Cpu *c = (Cpu *)e;
-    Ticket ticket = ++c->last;
     Op op = call->inst->op;
     Err err = {0};
     bool ok = true;
@@ -157,29 +117,9 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     cpu_free_sides(c);
     if (pool_was_cut(c->pool))
         ok = err_set(&err, ERR_CANCELLED, "'%s' was cancelled", op_info[op].name);
-    if (!ok) {
-        CpuFailure *f = xmalloc(sizeof *f);
-        *f = (CpuFailure){ticket, err, c->failures};
-        c->failures = f;
-    }
-    return ticket;
+    return host_ticket(&c->host, ok ? NULL : &err);
 }
 
-static int cpu_done(Engine *e, Ticket t, bool wait, Err *err) {
-    for (CpuFailure **at = &((Cpu *)e)->failures; *at; at = &(*at)->next) {
-        if ((*at)->ticket != t) continue;
-        CpuFailure *f = *at;
-        *at = f->next;
-        if (err) *err = f->err;
-        free(f);
-        return -1;
-    }
-    return 1;
-}
-
-static void cpu_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    if (bytes) memcpy(device, host, bytes);
-}
 static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }
 
 static void cpu_ask(Engine *e, bool (*is_cut)(void *ctx), void *ctx) {
@@ -188,22 +128,8 @@ static void cpu_ask(Engine *e, bool (*is_cut)(void *ctx), void *ctx) {
 static void cpu_cut(Engine *e, bool is_cut) { pool_cut(((Cpu *)e)->pool, is_cut); }
 
 const EngineOps engine_cpu = {
-    .name = "cpu",
-    .open = cpu_open,
-    .close = cpu_close,
-    .isa = cpu_isa,
-    .alloc = cpu_alloc,
-    .free = cpu_free,
-    .memory = cpu_memory,
-    .has_room = cpu_has_room,
-    .trim = cpu_trim,
-    .arena = cpu_arena,
-    .submit = cpu_submit,
-    .done = cpu_done,
-    .copy_in = cpu_copy_in,
-    .copy_out = cpu_copy_out,
-    .fused = cpu_fused,
-    .fused_product = cpu_fused_product,
-    .ask = cpu_ask,
-    .cut = cpu_cut,
+    HOST_ENGINE_OPS,          .name = "cpu",      .open = cpu_open,
+    .close = cpu_close,       .isa = cpu_isa,     .submit = cpu_submit,
+    .copy_out = cpu_copy_out, .fused = cpu_fused, .fused_product = cpu_fused_product,
+    .ask = cpu_ask,           .cut = cpu_cut,
 };

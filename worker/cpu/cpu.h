@@ -5,9 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CPU_CPU_H
 #define GT_WORKER_CPU_CPU_H
-#include "worker/engine/engine.h"
+#include "worker/engine/host.h"
 #include "worker/kernel/kernels.h"
-#include "worker/engine/mem.h"
 #include "worker/engine/pool.h"
 
 enum {
@@ -20,13 +19,10 @@ enum {
 typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
 
 typedef struct Cpu {
-    Engine engine;
-    Mem *mem;
+    HostEngine host;
     Pool *pool;
     const Kernels *kernels;
     Dense *dense;
-    Ticket last;
-    struct CpuFailure *failures; /* calls whose failure was not reported yet */
     struct Side {
         void *data;
         uint64_t bytes;

@@ -119,7 +119,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
     bool is_lanes = k->unit == FUSED_LANES;
     uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
                                                : 8 * k->reductions * a->rows * a->blocks);
-    a->table = mem_alloc(c->mem, table_bytes);
+    a->table = mem_alloc(c->host.mem, table_bytes);
     if (!a->table) return false;
     if (is_lanes) {
         int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
@@ -138,6 +138,6 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         r.fn = k->finish;
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }
-    mem_release(c->mem, a->table, table_bytes);
+    mem_release(c->host.mem, a->table, table_bytes);
     return !bad && !pool_was_cut(c->pool);
 }

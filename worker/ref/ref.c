@@ -3,26 +3,12 @@
  * ref_source.c. ref.h says what the engine is for.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/linalg.h"
-#include "worker/engine/mem.h"
+#include "worker/engine/host.h"
 #include "worker/ref/ref.h"
 #include "runtime/base/buf.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct Failed Failed;
-struct Failed {
-    Ticket ticket;
-    Err err;
-    Failed *next;
-};
-
-typedef struct Ref {
-    Engine engine;
-    Mem *mem;
-    Ticket last;
-    Failed *failed; /* calls whose failure was not reported yet */
-} Ref;
 
 static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
 #define KERNEL(id, ...) [OP_##id] = ref_##id,
@@ -30,40 +16,19 @@ static bool (*const kernels[OP_COUNT])(const Call *, Err *) = {
 };
 
 static Engine *ref_open(const EngineConfig *config, Err *err) {
-    Mem *mem = mem_open(config->memory_bytes, config->is_shared, err);
-    if (!mem) return NULL;
-    Ref *r = xcalloc(1, sizeof *r);
-    r->engine.ops = &engine_reference;
-    r->mem = mem;
-    return &r->engine;
+    HostEngine *h = xcalloc(1, sizeof *h);
+    if (!host_open(h, &engine_reference, config, err)) return free(h), NULL;
+    return &h->engine;
 }
 
 static void ref_close(Engine **e) {
     if (!*e) return;
-    Ref *r = (Ref *)*e;
-    while (r->failed) {
-        Failed *f = r->failed;
-        r->failed = f->next;
-        free(f);
-    }
-    mem_close(&r->mem);
-    free(r);
+    host_close((HostEngine *)*e);
+    free(*e);
     *e = NULL;
 }
 
 static const char *ref_isa(const Engine *e) { return "reference"; }
-static void *ref_alloc(Engine *e, uint64_t bytes) { return mem_alloc(((Ref *)e)->mem, bytes); }
-static void ref_free(Engine *e, void *p, uint64_t bytes) { mem_release(((Ref *)e)->mem, p, bytes); }
-static void ref_memory(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total) {
-    mem_usage(((const Ref *)e)->mem, used, peak, total);
-}
-static bool ref_has_room(const Engine *e, uint64_t bytes) {
-    return mem_has(((const Ref *)e)->mem, bytes);
-}
-static void ref_trim(Engine *e) { mem_trim(((Ref *)e)->mem); }
-static void ref_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
-    mem_range(((const Ref *)e)->mem, base, bytes, fd);
-}
 
 /* ---- Halves: computed in double, rounded by way of float32 when the row is done ---- */
 
@@ -158,7 +123,7 @@ static double side_bytes(const Call *c) {
 }
 
 /* True if that much would fit into the engine's memory, although it is taken elsewhere. */
-static bool has_room(const Ref *r, const Call *c, Err *err) {
+static bool has_room(const HostEngine *r, const Call *c, Err *err) {
     char need[24], all[24];
     uint64_t used, peak, total;
     double bytes = side_bytes(c);
@@ -171,7 +136,7 @@ static bool has_room(const Ref *r, const Call *c, Err *err) {
 }
 
 /* Runs a MAP or KERNEL row. */
-static bool run_row(const Ref *r, const Call *c, Err *err) {
+static bool run_row(const HostEngine *r, const Call *c, Err *err) {
     Op op = c->inst->op;
     if (!has_room(r, c, err)) return false;
     bool is_map = op_info[op].class_ == CLASS_MAP, ok = true;
@@ -186,58 +151,24 @@ static bool run_row(const Ref *r, const Call *c, Err *err) {
 }
 
 static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
-    (void)after, (void)n_after; /* all that was submitted is done */
-    Ref *r = (Ref *)e;
-    Ticket ticket = ++r->last;
+    HostEngine *r = (HostEngine *)e;
     Op op = call->inst->op;
+    Err err = {0};
+    bool ok = true;
     switch (op_info[op].class_) {
     case CLASS_REDUCE: ref_reduce(call); break;
     case CLASS_VIEW: ref_copy(&call->in[0], call->out[0].data); break;
     case CLASS_SOURCE: ref_source(call); break;
     case CLASS_MAP:
-    case CLASS_KERNEL: {
-        Err err = {0};
-        if (run_row(r, call, &err)) break;
-        Failed *f = xmalloc(sizeof *f);
-        *f = (Failed){ticket, err, r->failed};
-        r->failed = f;
-        break;
-    }
+    case CLASS_KERNEL: ok = run_row(r, call, &err); break;
     case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
-    return ticket;
+    return host_ticket(r, ok ? NULL : &err);
 }
 
-static int ref_done(Engine *e, Ticket t, bool wait, Err *err) {
-    for (Failed **at = &((Ref *)e)->failed; *at; at = &(*at)->next) {
-        if ((*at)->ticket != t) continue;
-        Failed *f = *at;
-        *at = f->next;
-        if (err) *err = f->err;
-        free(f);
-        return -1;
-    }
-    return 1;
-}
-
-static void ref_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    if (bytes) memcpy(device, host, bytes);
-}
 static void ref_copy_out(Engine *e, void *host, const View *v) { ref_copy(v, host); }
 
 const EngineOps engine_reference = {
-    .name = "reference",
-    .open = ref_open,
-    .close = ref_close,
-    .isa = ref_isa,
-    .alloc = ref_alloc,
-    .free = ref_free,
-    .memory = ref_memory,
-    .has_room = ref_has_room,
-    .trim = ref_trim,
-    .arena = ref_arena,
-    .submit = ref_submit,
-    .done = ref_done,
-    .copy_in = ref_copy_in,
-    .copy_out = ref_copy_out,
+    HOST_ENGINE_OPS, .name = "reference",  .open = ref_open,         .close = ref_close,
+    .isa = ref_isa,  .submit = ref_submit, .copy_out = ref_copy_out,
 };
