@@ -10,6 +10,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool (*const rules[OP_COUNT])(Infer *s) = {
@@ -32,6 +34,15 @@ bool inst_infer(const Inst *inst, const TensorType *in, TensorType *out, int *n_
 
 /* ---- Checks that rules share ---- */
 
+bool op_fail(Infer *s, ErrCode code, const char *format, ...) {
+    char text[sizeof s->err->text];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    return err_set(s->err, code, "%s%s", s->info->name, text);
+}
+
 static const char *dset_text(unsigned set) {
     return set == DSET_FLOAT  ? "float dtypes"
            : set == DSET_INT  ? "whole-number dtypes"
@@ -42,10 +53,10 @@ static const char *dset_text(unsigned set) {
 
 static bool wrong_count(Infer *s, int least, int most) {
     if (least == most)
-        return err_set(s->err, ERR_ARG, "%s takes %d operand%s, not %d", op_name(s), least,
-                       least == 1 ? "" : "s", s->inst->n_in);
-    return err_set(s->err, ERR_ARG, "%s takes at least %d operand%s, not %d", op_name(s), least,
-                   least == 1 ? "" : "s", s->inst->n_in);
+        return op_fail(s, ERR_ARG, " takes %d operand%s, not %d", least, least == 1 ? "" : "s",
+                       s->inst->n_in);
+    return op_fail(s, ERR_ARG, " takes at least %d operand%s, not %d", least, least == 1 ? "" : "s",
+                   s->inst->n_in);
 }
 
 bool need_tensors(Infer *s, int least, int most) {
@@ -53,15 +64,14 @@ bool need_tensors(Infer *s, int least, int most) {
     if (inst->n_in < least || inst->n_in > most) return wrong_count(s, least, most);
     for (int i = 0; i < inst->n_in; i++)
         if (inst->in[i].kind != IN_TENSOR)
-            return err_set(s->err, ERR_ARG, "%s: operand %d must be a tensor", op_name(s), i + 1);
+            return op_fail(s, ERR_ARG, ": operand %d must be a tensor", i + 1);
     return true;
 }
 
 bool need_dtype(Infer *s, int i) {
     DType d = s->in[i].dtype;
     if (s->info->in & DSET(d)) return true;
-    err_set(s->err, ERR_DTYPE, "%s takes %s, not %s", op_name(s), dset_text(s->info->in),
-            dtype_info[d].name);
+    op_fail(s, ERR_DTYPE, " takes %s, not %s", dset_text(s->info->in), dtype_info[d].name);
     if (s->info->in == DSET_FLOAT)
         err_hint(s->err, "x.to(float32)");
     else if (s->info->in == DSET_NUM)
@@ -71,34 +81,32 @@ bool need_dtype(Infer *s, int i) {
 
 bool need_same_dtype(Infer *s, int i) {
     if (s->in[i].dtype == s->in[0].dtype) return true;
-    return err_set(s->err, ERR_DTYPE, "%s: operands of different dtypes: %s and %s", op_name(s),
+    return op_fail(s, ERR_DTYPE, ": operands of different dtypes: %s and %s",
                    dtype_info[s->in[0].dtype].name, dtype_info[s->in[i].dtype].name);
 }
 
 bool need_index_dtype(Infer *s, int i) {
     if (DSET_INT & DSET(s->in[i].dtype)) return true;
-    err_set(s->err, ERR_DTYPE, "%s: indices must be whole numbers, not %s", op_name(s),
+    op_fail(s, ERR_DTYPE, ": indices must be whole numbers, not %s",
             dtype_info[s->in[i].dtype].name);
     return err_hint(s->err, "idx.to(int64)");
 }
 
 bool missing_attr(Infer *s, AttrKey key) {
-    return err_set(s->err, ERR_ARG, "%s needs the attribute '%s'", op_name(s), attr_info[key].name);
+    return op_fail(s, ERR_ARG, " needs the attribute '%s'", attr_info[key].name);
 }
 
 static bool axis_in_range(Infer *s, int64_t axis, int rank) {
     if (axis >= 0 && axis < rank) return true;
     if (rank == 0)
-        return err_set(s->err, ERR_ARG, "%s: axis %lld of a tensor without axes", op_name(s),
-                       (long long)axis);
-    return err_set(s->err, ERR_ARG, "%s: axis %lld is not in 0 to %d", op_name(s), (long long)axis,
-                   rank - 1);
+        return op_fail(s, ERR_ARG, ": axis %lld of a tensor without axes", (long long)axis);
+    return op_fail(s, ERR_ARG, ": axis %lld is not in 0 to %d", (long long)axis, rank - 1);
 }
 
 bool need_axis(Infer *s, int rank, int *axis) {
     const Attr *a = inst_attr(s->inst, ATTR_AXIS);
     if (!a) return missing_attr(s, ATTR_AXIS);
-    if (a->n != 1) return err_set(s->err, ERR_ARG, "%s takes one axis, not %u", op_name(s), a->n);
+    if (a->n != 1) return op_fail(s, ERR_ARG, " takes one axis, not %u", a->n);
     TRY(axis_in_range(s, a->ints[0], rank));
     *axis = (int)a->ints[0];
     return true;
@@ -118,8 +126,8 @@ static bool numel_fits(const TensorType *t) {
 bool need_numel(Infer *s, const TensorType *t) {
     if (numel_fits(t)) return true;
     ShapeText text;
-    return err_set(s->err, ERR_LIMIT, "%s: a tensor of shape %s has too many elements (limit 2^46)",
-                   op_name(s), shape_text(t, &text));
+    return op_fail(s, ERR_LIMIT, ": a tensor of shape %s has too many elements (limit 2^46)",
+                   shape_text(t, &text));
 }
 
 bool sum_dtype(Infer *s, uint8_t *dtype) {
@@ -127,8 +135,8 @@ bool sum_dtype(Infer *s, uint8_t *dtype) {
     DType of = (DType)s->in[0].dtype;
     *dtype = (uint8_t)(a ? a->dtype : of);
     if (*dtype == of || (a->dtype == DT_F32 && dtype_is_half(of))) return true;
-    return err_set(s->err, ERR_DTYPE, "%s: a product of %s is %s%s, not %s", op_name(s),
-                   dtype_info[of].name, dtype_info[of].name, dtype_is_half(of) ? " or float32" : "",
+    return op_fail(s, ERR_DTYPE, ": a product of %s is %s%s, not %s", dtype_info[of].name,
+                   dtype_info[of].name, dtype_is_half(of) ? " or float32" : "",
                    a->dtype < DT_COUNT ? dtype_info[a->dtype].name : "of an unknown dtype");
 }
 
@@ -136,13 +144,11 @@ bool need_shape(Infer *s, TensorType *t) {
     const Attr *a = inst_attr(s->inst, ATTR_SHAPE);
     if (!a) return missing_attr(s, ATTR_SHAPE);
     if (a->n > MAX_DIMS)
-        return err_set(s->err, ERR_LIMIT, "%s: %u axes, but a tensor has at most %d", op_name(s),
-                       a->n, MAX_DIMS);
+        return op_fail(s, ERR_LIMIT, ": %u axes, but a tensor has at most %d", a->n, MAX_DIMS);
     t->rank = (uint8_t)a->n;
     for (uint32_t i = 0; i < a->n; i++) {
         if (a->ints[i] < 0)
-            return err_set(s->err, ERR_SHAPE, "%s: an axis of %lld elements", op_name(s),
-                           (long long)a->ints[i]);
+            return op_fail(s, ERR_SHAPE, ": an axis of %lld elements", (long long)a->ints[i]);
         t->shape[i] = a->ints[i];
     }
     return need_numel(s, t);
@@ -157,17 +163,14 @@ bool need_fits(Infer *s, const Operand *o, DType t) {
         bool is_value = s->inst->op == OP_FULL || s->inst->op == OP_WHERE;
         bool is_lost = is_value && t == DT_F32 && isfinite(o->f) && fabs(o->f) > (double)FLT_MAX;
         if (!is_lost && dtype_holds_float(t, o->f)) return true;
-        return err_set(s->err, ERR_DTYPE, "%s: %g does not fit %s", op_name(s), o->f,
-                       dtype_info[t].name);
+        return op_fail(s, ERR_DTYPE, ": %g does not fit %s", o->f, dtype_info[t].name);
     }
     if (o->kind == IN_IMM_FLOAT) {
-        err_set(s->err, ERR_DTYPE, "%s: %g is not a value of %s", op_name(s), o->f,
-                dtype_info[t].name);
+        op_fail(s, ERR_DTYPE, ": %g is not a value of %s", o->f, dtype_info[t].name);
         return err_hint(s->err, "x.to(float32)");
     }
     if (dtype_holds_int(t, o->i)) return true;
-    return err_set(s->err, ERR_DTYPE, "%s: %lld does not fit %s", op_name(s), (long long)o->i,
-                   dtype_info[t].name);
+    return op_fail(s, ERR_DTYPE, ": %lld does not fit %s", (long long)o->i, dtype_info[t].name);
 }
 
 /* ---- Pointwise ---- */
@@ -230,15 +233,15 @@ static bool no_broadcast(Infer *s, const TensorType *a, const TensorType *b) {
         err_set(s->err, ERR_SHAPE, "shapes do not broadcast: %s %s %s", shape_text(a, &ta), symbol,
                 shape_text(b, &tb));
     else
-        err_set(s->err, ERR_SHAPE, "%s: shapes do not broadcast: %s and %s", op_name(s),
-                shape_text(a, &ta), shape_text(b, &tb));
+        op_fail(s, ERR_SHAPE, ": shapes do not broadcast: %s and %s", shape_text(a, &ta),
+                shape_text(b, &tb));
     if (s->err) hint_broadcast(s, a, b);
     return false;
 }
 
 static bool dtypes_differ(Infer *s, DType a, DType b) {
-    err_set(s->err, ERR_DTYPE, "%s: operands of different dtypes: %s and %s", op_name(s),
-            dtype_info[a].name, dtype_info[b].name);
+    op_fail(s, ERR_DTYPE, ": operands of different dtypes: %s and %s", dtype_info[a].name,
+            dtype_info[b].name);
     return err_hint(s->err, "cast one of them with .to(%s)", dtype_info[dtype_promote(a, b)].name);
 }
 
@@ -283,21 +286,20 @@ bool infer_broadcast(Infer *s) {
         }
     }
     if (first < 0)
-        return err_set(s->err, ERR_ARG, "%s needs a tensor among its operands%s", op_name(s),
+        return op_fail(s, ERR_ARG, " needs a tensor among its operands%s",
                        start ? " after the condition" : "");
     DType T = s->in[first].dtype;
     for (int i = start; i < inst->n_in; i++)
         if (inst->in[i].kind != IN_TENSOR) TRY(need_fits(s, &inst->in[i], T));
     r.dtype = s->info->out == OUT_boolean ? DT_BOOL : T;
-    s->out[0] = r;
-    return true;
+    return op_gives(s, r);
 }
 
 /* ---- Reductions ---- */
 
 bool empty_axis(Infer *s, int axis) {
     ShapeText text;
-    return err_set(s->err, ERR_SHAPE, "%s of no elements: axis %d of %s is empty", op_name(s), axis,
+    return op_fail(s, ERR_SHAPE, " of no elements: axis %d of %s is empty", axis,
                    shape_text(&s->in[0], &text));
 }
 
@@ -311,8 +313,7 @@ static bool axis_set(Infer *s, int rank, unsigned *set) {
         TRY(axis_in_range(s, a->ints[i], rank));
         unsigned bit = 1u << a->ints[i];
         if (*set & bit)
-            return err_set(s->err, ERR_ARG, "%s: axis %lld is given twice", op_name(s),
-                           (long long)a->ints[i]);
+            return op_fail(s, ERR_ARG, ": axis %lld is given twice", (long long)a->ints[i]);
         *set |= bit;
     }
     return true;
@@ -337,8 +338,7 @@ bool infer_reduce(Infer *s) {
     }
     if (s->info->out == OUT_boolean) r.dtype = DT_BOOL;
     if (s->info->out == OUT_wide && !dtype_is_float(x->dtype)) r.dtype = DT_I64;
-    s->out[0] = r;
-    return true;
+    return op_gives(s, r);
 }
 
 /* ---- Views ---- */
@@ -375,8 +375,7 @@ bool infer_permute(Infer *s) {
         seen |= 1u << a->ints[i];
         r.shape[i] = x->shape[a->ints[i]];
     }
-    s->out[0] = r;
-    return true;
+    return op_gives(s, r);
 }
 
 bool infer_expand(Infer *s) {
@@ -392,8 +391,7 @@ bool infer_expand(Infer *s) {
     if (!fits)
         return err_set(s->err, ERR_SHAPE, "cannot expand %s to %s", shape_text(x, &tx),
                        shape_text(&r, &tr));
-    s->out[0] = r;
-    return true;
+    return op_gives(s, r);
 }
 
 bool slice_type(Infer *s, const TensorType *x, TensorType *out) {
@@ -404,7 +402,7 @@ bool slice_type(Infer *s, const TensorType *x, TensorType *out) {
         if (!list[i]) return missing_attr(s, keys[i]);
         if (list[i]->n == x->rank) continue;
         ShapeText text;
-        return err_set(s->err, ERR_ARG, "%s: %u slices given for shape %s", op_name(s), list[i]->n,
+        return op_fail(s, ERR_ARG, ": %u slices given for shape %s", list[i]->n,
                        shape_text(x, &text));
     }
     TensorType r = {.dtype = x->dtype, .rank = x->rank};
@@ -415,10 +413,9 @@ bool slice_type(Infer *s, const TensorType *x, TensorType *out) {
         bool ok = step >= 1 && size >= 0 && start >= 0 && start <= n &&
                   (size == 0 || (start < n && size - 1 <= (n - 1 - start) / step));
         if (!ok)
-            return err_set(s->err, ERR_INDEX,
-                           "%s: %lld elements from %lld by %lld leave axis %d of %lld elements",
-                           op_name(s), (long long)size, (long long)start, (long long)step, i,
-                           (long long)n);
+            return op_fail(s, ERR_INDEX,
+                           ": %lld elements from %lld by %lld leave axis %d of %lld elements",
+                           (long long)size, (long long)start, (long long)step, i, (long long)n);
         r.shape[i] = size;
     }
     *out = r;
@@ -451,7 +448,7 @@ static bool window_fits(Infer *s, const TensorType *t) {
     bool fits = w->n == 3 && w->ints[0] >= 0 && w->ints[0] < t->rank && w->ints[1] >= 0 &&
                 w->ints[2] >= 0 && w->ints[1] <= w->ints[2] &&
                 t->shape[w->ints[0]] <= w->ints[2] - w->ints[1];
-    if (!fits) return err_set(s->err, ERR_ARG, "%s: the window lies outside", op_name(s));
+    if (!fits) return op_fail(s, ERR_ARG, ": the window lies outside");
     TensorType whole = *t;
     whole.shape[w->ints[0]] = w->ints[2];
     return need_numel(s, &whole);
@@ -465,13 +462,11 @@ static bool source_type(Infer *s, int n_imm, const Operand **imm) {
     *imm = inst->in + has_model;
     for (int i = 0; i < n_imm; i++)
         if ((*imm)[i].kind == IN_TENSOR)
-            return err_set(s->err, ERR_ARG, "%s: operand %d must be a number", op_name(s),
-                           i + has_model + 1);
+            return op_fail(s, ERR_ARG, ": operand %d must be a number", i + has_model + 1);
     TensorType r = {.dtype = DT_NONE};
     if (has_model) {
         if (inst_attr(inst, ATTR_SHAPE))
-            return err_set(s->err, ERR_ARG, "%s: a shape and a model tensor exclude each other",
-                           op_name(s));
+            return op_fail(s, ERR_ARG, ": a shape and a model tensor exclude each other");
         r = s->in[0];
     } else {
         TRY(need_shape(s, &r));
@@ -481,7 +476,7 @@ static bool source_type(Infer *s, int n_imm, const Operand **imm) {
         r.dtype = a->dtype;
     else if (!has_model)
         return missing_attr(s, ATTR_DTYPE);
-    if (r.dtype >= DT_COUNT) return err_set(s->err, ERR_DTYPE, "%s: unknown dtype", op_name(s));
+    if (r.dtype >= DT_COUNT) return op_fail(s, ERR_DTYPE, ": unknown dtype");
     s->out[0] = r;
     return window_fits(s, &r);
 }
@@ -532,11 +527,10 @@ bool infer_random(Infer *s) {
     DType d = s->out[0].dtype;
     const Attr *rng = inst_attr(s->inst, ATTR_RNG);
     if (!rng) return missing_attr(s, ATTR_RNG);
-    if (rng->n != 2) return err_set(s->err, ERR_ARG, "%s: rng is seed:counter", op_name(s));
+    if (rng->n != 2) return op_fail(s, ERR_ARG, ": rng is seed:counter");
     if (s->inst->op != OP_RANDINT) {
         if (dtype_is_float(d)) return true;
-        return err_set(s->err, ERR_DTYPE, "%s makes float dtypes, not %s", op_name(s),
-                       dtype_info[d].name);
+        return op_fail(s, ERR_DTYPE, " makes float dtypes, not %s", dtype_info[d].name);
     }
     if (imm[0].kind != IN_IMM_INT || imm[1].kind != IN_IMM_INT)
         return err_set(s->err, ERR_ARG, "randint: the bounds must be whole numbers");
@@ -561,15 +555,13 @@ static bool need_keys(Infer *s) {
     if (a && (a->n > 0 || s->inst->n_in > 0)) names = 1;
     for (uint32_t i = 0; a && i < a->n; i++) names += a->str[i] == '\n';
     if (names == s->inst->n_in) return true;
-    return err_set(s->err, ERR_ARG, "%s: %u names for %d operands", op_name(s), names,
-                   s->inst->n_in);
+    return op_fail(s, ERR_ARG, ": %u names for %d operands", names, s->inst->n_in);
 }
 
 static bool need_at_most(Infer *s, AttrKey key, int64_t most) {
     int64_t v = inst_int(s->inst, key, 0);
     if (v >= 0 && v <= most) return true;
-    return err_set(s->err, ERR_ARG, "%s: %s=%lld is out of range", op_name(s), attr_info[key].name,
-                   (long long)v);
+    return op_fail(s, ERR_ARG, ": %s=%lld is out of range", attr_info[key].name, (long long)v);
 }
 
 static bool need_edges(Infer *s) {
@@ -586,8 +578,7 @@ static bool need_signal_name(Infer *s) {
     const Attr *name = inst_attr(s->inst, ATTR_NAME);
     TRY(need_attr(s, ATTR_NAME));
     if (name->n > 0 && name->n <= MAX_SIGNAL && !memchr(name->str, 0, name->n)) return true;
-    return err_set(s->err, ERR_ARG, "%s: a name of 1 to %d bytes is needed", op_name(s),
-                   MAX_SIGNAL);
+    return op_fail(s, ERR_ARG, ": a name of 1 to %d bytes is needed", MAX_SIGNAL);
 }
 
 /* The settings of a signal; config.h reads them. */
@@ -595,17 +586,15 @@ static bool need_definition(Infer *s) {
     const Attr *axis = inst_attr(s->inst, ATTR_AXIS), *workers = inst_attr(s->inst, ATTR_WORKERS);
     TRY(need_signal_name(s));
     if (axis && (axis->n != 1 || axis->ints[0] < -MAX_DIMS || axis->ints[0] >= MAX_DIMS))
-        return err_set(s->err, ERR_ARG, "%s: axis is one number from %d to %d", op_name(s),
-                       -MAX_DIMS, MAX_DIMS - 1);
+        return op_fail(s, ERR_ARG, ": axis is one number from %d to %d", -MAX_DIMS, MAX_DIMS - 1);
     for (uint32_t i = 0; workers && i < workers->n; i++) {
         int64_t w = workers->ints[i];
         if (w < 0 || w >= MAX_WORKERS)
-            return err_set(s->err, ERR_ARG, "%s: worker %lld is not from 0 to %d", op_name(s),
-                           (long long)w, MAX_WORKERS - 1);
+            return op_fail(s, ERR_ARG, ": worker %lld is not from 0 to %d", (long long)w,
+                           MAX_WORKERS - 1);
         for (uint32_t k = 0; k < i; k++)
             if (workers->ints[k] == w)
-                return err_set(s->err, ERR_ARG, "%s: worker %lld is named twice", op_name(s),
-                               (long long)w);
+                return op_fail(s, ERR_ARG, ": worker %lld is named twice", (long long)w);
     }
     return true;
 }

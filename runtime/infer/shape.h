@@ -40,9 +40,22 @@ bool slice_type(Infer *s, const TensorType *x, TensorType *out);
 bool sum_dtype(Infer *s, uint8_t *dtype);
 bool need_shape(Infer *s, TensorType *t); /* SHAPE as a type's rank and extents, within limits */
 bool empty_axis(Infer *s, int axis);      /* error: the largest element of an empty axis */
+/* An error that begins with the operation's name. */
+bool op_fail(Infer *s, ErrCode code, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* The result is t; a second one: the indices of its elements. Both return true. */
+static inline bool op_gives(Infer *s, TensorType t) {
+    s->out[0] = t;
+    return true;
+}
+static inline bool op_gives_indices(Infer *s) {
+    s->out[1] = s->out[0];
+    s->out[1].dtype = DT_I64;
+    s->n_out = 2;
+    return true;
+}
 
 static inline const char *shape_text(const TensorType *t, ShapeText *buf) {
     return type_shape_text(t, buf->s);
 }
-static inline const char *op_name(const Infer *s) { return s->info->name; }
 #endif

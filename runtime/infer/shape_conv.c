@@ -85,7 +85,7 @@ static const char *spatial_text(const int64_t *v, int n, ShapeText *text) {
 
 /* "conv2d", "max_pool1d", "conv2d_dx". */
 static const char *name_of(const Infer *s, int n, char buf[32]) {
-    const char *name = op_name(s), *tail = s->info->name;
+    const char *name = s->info->name, *tail = name;
     while (*tail && !(tail[0] == '_' && tail[1] == 'd')) tail++;
     snprintf(buf, 32, "%.*s%dd%s", (int)(tail - name), name, n, tail);
     return buf;
@@ -138,9 +138,9 @@ static bool conv_type(Infer *s, const TensorType *x, const TensorType *w, Tensor
     char name[32];
     int n = x->rank - 2;
     if (n < 1 || n > WINDOW_AXES)
-        return err_set(s->err, ERR_SHAPE,
-                       "%s: the input needs images, channels and 1 to 3 more axes, not shape %s",
-                       op_name(s), shape_text(x, &tx));
+        return op_fail(s, ERR_SHAPE,
+                       ": the input needs images, channels and 1 to 3 more axes, not shape %s",
+                       shape_text(x, &tx));
     name_of(s, n, name);
     if (w->rank != x->rank)
         return err_set(s->err, ERR_SHAPE,
@@ -182,8 +182,8 @@ static bool need_gradient_of(Infer *s, const TensorType *dy, const TensorType *y
     for (int i = 0; fits && i < y->rank; i++) fits = dy->shape[i] == y->shape[i];
     if (fits) return true;
     ShapeText td, ty;
-    return err_set(s->err, ERR_SHAPE, "%s: a gradient of shape %s, but the result has %s",
-                   op_name(s), shape_text(dy, &td), shape_text(y, &ty));
+    return op_fail(s, ERR_SHAPE, ": a gradient of shape %s, but the result has %s",
+                   shape_text(dy, &td), shape_text(y, &ty));
 }
 
 bool infer_conv_dx(Infer *s) {
@@ -212,9 +212,7 @@ static bool pool_type(Infer *s, const TensorType *x, TensorType *y) {
     ShapeText tx;
     if (!kernel) return missing_attr(s, ATTR_KERNEL);
     int n = kernel->n <= WINDOW_AXES ? (int)kernel->n : 0;
-    if (n < 1)
-        return err_set(s->err, ERR_ARG, "%s: windows have 1 to 3 axes, not %u", op_name(s),
-                       kernel->n);
+    if (n < 1) return op_fail(s, ERR_ARG, ": windows have 1 to 3 axes, not %u", kernel->n);
     name_of(s, n, name);
     if (x->rank < n)
         return err_set(s->err, ERR_SHAPE, "%s: the input needs %d spatial axes, not shape %s", name,
@@ -248,18 +246,13 @@ static bool one_number(Infer *s) {
 bool infer_max_pool(Infer *s) {
     TRY(one_number(s));
     TRY(pool_type(s, &s->in[0], &s->out[0]));
-    s->out[1] = s->out[0];
-    s->out[1].dtype = DT_I64;
-    s->n_out = 2;
-    return true;
+    return op_gives_indices(s);
 }
 
 static bool need_average(Infer *s) {
     const Attr *divisor = inst_attr(s->inst, ATTR_DIVISOR);
-    if (inst_attr(s->inst, ATTR_DILATION))
-        return err_set(s->err, ERR_ARG, "%s has no dilation", op_name(s));
-    if (divisor && divisor->i == 0)
-        return err_set(s->err, ERR_ARG, "%s: the divisor must not be 0", op_name(s));
+    if (inst_attr(s->inst, ATTR_DILATION)) return op_fail(s, ERR_ARG, " has no dilation");
+    if (divisor && divisor->i == 0) return op_fail(s, ERR_ARG, ": the divisor must not be 0");
     return one_number(s);
 }
 
@@ -270,6 +263,5 @@ bool infer_avg_pool_dx(Infer *s) {
     TRY(need_average(s));
     TRY(need_shape(s, &x));
     TRY(pool_type(s, &x, &y) && need_gradient_of(s, &s->in[0], &y));
-    s->out[0] = x;
-    return true;
+    return op_gives(s, x);
 }

@@ -43,9 +43,7 @@ bool infer_matmul(Infer *s) {
     TRY(sum_dtype(s, &r.dtype));
     if (a->rank > 1) r.shape[r.rank++] = a->shape[a->rank - 2];
     if (b->rank > 1) r.shape[r.rank++] = b->shape[b->rank - 1];
-    TRY(need_numel(s, &r));
-    s->out[0] = r;
-    return true;
+    return need_numel(s, &r) && op_gives(s, r);
 }
 
 /* ---- Joining and replacing ---- */
@@ -76,9 +74,7 @@ bool infer_cat(Infer *s) {
         }
         r.shape[axis] += t->shape[axis];
     }
-    TRY(need_numel(s, &r));
-    s->out[0] = r;
-    return true;
+    return need_numel(s, &r) && op_gives(s, r);
 }
 
 /* v must broadcast to `to` without growing it. */
@@ -88,8 +84,8 @@ static bool need_broadcast_to(Infer *s, const TensorType *v, const TensorType *t
         fits = v->shape[v->rank - i] == to->shape[to->rank - i] || v->shape[v->rank - i] == 1;
     if (fits) return true;
     ShapeText tv, tt;
-    return err_set(s->err, ERR_SHAPE, "%s: a value of shape %s does not fit %s", op_name(s),
-                   shape_text(v, &tv), shape_text(to, &tt));
+    return op_fail(s, ERR_SHAPE, ": a value of shape %s does not fit %s", shape_text(v, &tv),
+                   shape_text(to, &tt));
 }
 
 bool infer_slice_put(Infer *s) {
@@ -98,8 +94,7 @@ bool infer_slice_put(Infer *s) {
     TensorType part;
     TRY(slice_type(s, &s->in[0], &part));
     TRY(need_broadcast_to(s, &s->in[1], &part));
-    s->out[0] = s->in[0];
-    return true;
+    return op_gives(s, s->in[0]);
 }
 
 /* ---- Indexing ---- */
@@ -112,20 +107,20 @@ static bool indexed_type(Infer *s, int first, TensorType *out) {
     TRY(need_axis(s, x->rank, &axis));
     ShapeText ta, tb;
     if (axis + k > x->rank)
-        return err_set(s->err, ERR_ARG, "%s: %d indices from axis %d on, but the shape is %s",
-                       op_name(s), k, axis, shape_text(x, &ta));
+        return op_fail(s, ERR_ARG, ": %d indices from axis %d on, but the shape is %s", k, axis,
+                       shape_text(x, &ta));
     TensorType b = s->in[first];
     for (int i = first; i < s->inst->n_in; i++) {
         TRY(need_index_dtype(s, i));
         TensorType before = b;
         if (!shape_broadcast(&before, &s->in[i], &b))
-            return err_set(s->err, ERR_SHAPE, "%s: indices of shapes %s and %s do not broadcast",
-                           op_name(s), shape_text(&before, &ta), shape_text(&s->in[i], &tb));
+            return op_fail(s, ERR_SHAPE, ": indices of shapes %s and %s do not broadcast",
+                           shape_text(&before, &ta), shape_text(&s->in[i], &tb));
     }
     int rank = x->rank - k + b.rank;
     if (rank > MAX_DIMS)
-        return err_set(s->err, ERR_LIMIT, "%s: a result of %d axes, but a tensor has at most %d",
-                       op_name(s), rank, MAX_DIMS);
+        return op_fail(s, ERR_LIMIT, ": a result of %d axes, but a tensor has at most %d", rank,
+                       MAX_DIMS);
     TensorType r = {.dtype = x->dtype};
     for (int i = 0; i < axis; i++) r.shape[r.rank++] = x->shape[i];
     for (int i = 0; i < b.rank; i++) r.shape[r.rank++] = b.shape[i];
@@ -146,8 +141,7 @@ bool infer_index_put(Infer *s) {
     TensorType part;
     TRY(indexed_type(s, 2, &part));
     TRY(need_broadcast_to(s, &s->in[1], &part));
-    s->out[0] = s->in[0];
-    return true;
+    return op_gives(s, s->in[0]);
 }
 
 /* idx must have x's rank and at most its extents, except along axis. */
@@ -156,9 +150,8 @@ static bool need_index_within(Infer *s, const TensorType *idx, const TensorType 
     for (int i = 0; fits && i < x->rank; i++) fits = i == axis || idx->shape[i] <= x->shape[i];
     if (fits) return true;
     ShapeText ti, tx;
-    return err_set(s->err, ERR_SHAPE, "%s: indices of shape %s reach beyond %s%s", op_name(s),
-                   shape_text(idx, &ti), shape_text(x, &tx),
-                   idx->rank == x->rank ? "" : " (they need as many axes)");
+    return op_fail(s, ERR_SHAPE, ": indices of shape %s reach beyond %s%s", shape_text(idx, &ti),
+                   shape_text(x, &tx), idx->rank == x->rank ? "" : " (they need as many axes)");
 }
 
 bool infer_gather(Infer *s) {
@@ -170,9 +163,7 @@ bool infer_gather(Infer *s) {
     TRY(need_index_within(s, idx, x, axis));
     TensorType r = *idx;
     r.dtype = x->dtype;
-    TRY(need_numel(s, &r));
-    s->out[0] = r;
-    return true;
+    return need_numel(s, &r) && op_gives(s, r);
 }
 
 bool infer_scatter_add(Infer *s) {
@@ -183,8 +174,7 @@ bool infer_scatter_add(Infer *s) {
     TRY(need_axis(s, x->rank, &axis));
     TRY(need_index_within(s, idx, x, axis));
     TRY(need_index_within(s, idx, &s->in[2], -1));
-    s->out[0] = *x;
-    return true;
+    return op_gives(s, *x);
 }
 
 bool infer_scatter_reduce(Infer *s) {
@@ -194,7 +184,7 @@ bool infer_scatter_reduce(Infer *s) {
     static const char *const known[] = {"prod", "amax", "amin"};
     for (int i = 0; i < 3; i++)
         if (how->n == 4 && !memcmp(how->str, known[i], 4)) return true;
-    return err_set(s->err, ERR_ARG, "%s: 'reduce' is prod, amax or amin", op_name(s));
+    return op_fail(s, ERR_ARG, ": 'reduce' is prod, amax or amin");
 }
 
 /* ---- Order statistics and scans ---- */
@@ -215,8 +205,7 @@ bool infer_arg_reduce(Infer *s) {
         else if (keep)
             r.shape[r.rank++] = 1;
     }
-    s->out[0] = r;
-    return true;
+    return op_gives(s, r);
 }
 
 /* One operand, one axis, the operand's own shape: shared by cumsum, sort and argsort. */
@@ -224,8 +213,7 @@ static bool along_axis(Infer *s, int *axis) {
     TRY(need_tensors(s, 1, 1));
     TRY(need_dtype(s, 0));
     TRY(need_axis(s, s->in[0].rank, axis));
-    s->out[0] = s->in[0];
-    return true;
+    return op_gives(s, s->in[0]);
 }
 
 bool infer_cumsum(Infer *s) {
@@ -256,19 +244,13 @@ bool infer_topk(Infer *s) {
         return err_set(s->err, ERR_ARG, "topk: %lld of the %lld elements of axis %d",
                        (long long)k->i, (long long)s->in[0].shape[axis], axis);
     s->out[0].shape[axis] = k->i;
-    s->out[1] = s->out[0];
-    s->out[1].dtype = DT_I64;
-    s->n_out = 2;
-    return true;
+    return op_gives_indices(s);
 }
 
 bool infer_cummax(Infer *s) {
     int axis;
     TRY(along_axis(s, &axis));
-    s->out[1] = s->out[0];
-    s->out[1].dtype = DT_I64;
-    s->n_out = 2;
-    return true;
+    return op_gives_indices(s);
 }
 
 bool infer_recurrence(Infer *s) {
@@ -280,10 +262,9 @@ bool infer_recurrence(Infer *s) {
     for (int i = 0; fits && i < a->rank; i++) fits = a->shape[i] == b->shape[i];
     ShapeText ta, tb;
     if (!fits)
-        return err_set(s->err, ERR_SHAPE, "%s: factors of shape %s, but terms of shape %s",
-                       op_name(s), shape_text(a, &ta), shape_text(b, &tb));
-    s->out[0] = *a;
-    return true;
+        return op_fail(s, ERR_SHAPE, ": factors of shape %s, but terms of shape %s",
+                       shape_text(a, &ta), shape_text(b, &tb));
+    return op_gives(s, *a);
 }
 
 /* (..., n) and (..., m), or (n) and any shape. */
@@ -295,8 +276,7 @@ bool infer_searchsorted(Infer *s) {
     for (int i = 0; fits && i < x->rank - 1; i++) fits = x->shape[i] == v->shape[i];
     ShapeText tx, tv;
     if (!fits)
-        return err_set(s->err, ERR_SHAPE,
-                       "%s: rows of shape %s do not belong to values of shape %s", op_name(s),
+        return op_fail(s, ERR_SHAPE, ": rows of shape %s do not belong to values of shape %s",
                        shape_text(x, &tx), shape_text(v, &tv));
     s->out[0] = *v;
     s->out[0].dtype = DT_I64;

@@ -7,8 +7,7 @@
 static bool need_digits(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     if (t->dtype != DT_F32 && t->dtype != DT_F64) {
-        err_set(s->err, ERR_DTYPE, "%s takes float32 or float64, not %s", op_name(s),
-                dtype_info[t->dtype].name);
+        op_fail(s, ERR_DTYPE, " takes float32 or float64, not %s", dtype_info[t->dtype].name);
         return err_hint(s->err, "x.float()");
     }
     return true;
@@ -20,14 +19,12 @@ static bool need_square(Infer *s, int i) {
     TRY(need_digits(s, i));
     if (t->rank >= 2 && t->shape[t->rank - 1] == t->shape[t->rank - 2]) return true;
     ShapeText text;
-    return err_set(s->err, ERR_SHAPE, "%s needs square matrices, not shape %s", op_name(s),
-                   shape_text(t, &text));
+    return op_fail(s, ERR_SHAPE, " needs square matrices, not shape %s", shape_text(t, &text));
 }
 
 bool infer_cholesky(Infer *s) {
     TRY(need_tensors(s, 1, 1) && need_square(s, 0));
-    s->out[0] = s->in[0];
-    return true;
+    return op_gives(s, s->in[0]);
 }
 
 bool infer_lu(Infer *s) {
@@ -54,8 +51,7 @@ static bool need_matrices(Infer *s, int64_t *m, int64_t *n) {
     ShapeText text;
     TRY(need_tensors(s, 1, 1) && need_digits(s, 0));
     if (t->rank < 2)
-        return err_set(s->err, ERR_SHAPE, "%s needs matrices, not shape %s", op_name(s),
-                       shape_text(t, &text));
+        return op_fail(s, ERR_SHAPE, " needs matrices, not shape %s", shape_text(t, &text));
     *m = t->shape[t->rank - 2], *n = t->shape[t->rank - 1];
     return true;
 }
@@ -65,10 +61,9 @@ bool infer_qr(Infer *s) {
     ShapeText text;
     TRY(need_matrices(s, &m, &n));
     if (m < n)
-        return err_set(s->err, ERR_SHAPE,
-                       "%s needs matrices of at least as many rows as columns, "
-                       "not shape %s",
-                       op_name(s), shape_text(&s->in[0], &text));
+        return op_fail(s, ERR_SHAPE,
+                       " needs matrices of at least as many rows as columns, not shape %s",
+                       shape_text(&s->in[0], &text));
     return packed_type(s, m + n, n);
 }
 
@@ -90,18 +85,16 @@ static bool solved_type(Infer *s) {
     TensorType a = s->in[0], b = s->in[1], r;
     ShapeText ta, tb;
     if (b.rank < 2 || b.shape[b.rank - 2] != a.shape[a.rank - 1])
-        return err_set(s->err, ERR_SHAPE, "%s: %s equations, but right sides of shape %s",
-                       op_name(s), shape_text(&a, &ta), shape_text(&b, &tb));
+        return op_fail(s, ERR_SHAPE, ": %s equations, but right sides of shape %s",
+                       shape_text(&a, &ta), shape_text(&b, &tb));
     int64_t n = b.shape[b.rank - 2], k = b.shape[b.rank - 1];
     a.rank -= 2, b.rank -= 2;
     if (!shape_broadcast(&a, &b, &r))
-        return err_set(s->err, ERR_SHAPE, "%s: leading axes do not broadcast: %s and %s",
-                       op_name(s), shape_text(&s->in[0], &ta), shape_text(&s->in[1], &tb));
+        return op_fail(s, ERR_SHAPE, ": leading axes do not broadcast: %s and %s",
+                       shape_text(&s->in[0], &ta), shape_text(&s->in[1], &tb));
     r.dtype = a.dtype;
     r.shape[r.rank++] = n, r.shape[r.rank++] = k;
-    TRY(need_numel(s, &r));
-    s->out[0] = r;
-    return true;
+    return need_numel(s, &r) && op_gives(s, r);
 }
 
 bool infer_solve(Infer *s) {
