@@ -127,16 +127,34 @@ BUILTIN(div) { /* a, b, rounding_mode */
     return ok;
 }
 
-BUILTIN(softplus) { /* x, beta; accurate everywhere, so PyTorch's threshold is not needed */
-    double beta;
+/* Sets *out to x where product is above the threshold, else to soft. */
+static bool above_threshold(Interp *in, Value product, double threshold, Value x, Value soft,
+                            Value *out, LangError *e) {
+    Value pair[2] = {product, v_float(threshold)}, choice[3] = {v_none(), x, soft};
+    TRY(map_call(in, OP_GT, pair, &choice[0], e));
+    bool ok = map_call(in, OP_WHERE, choice, out, e);
+    value_drop(choice[0]);
+    return ok;
+}
+
+/* x, beta, threshold. It is accurate everywhere: above 20 the threshold makes no difference. */
+BUILTIN(softplus) {
+    double beta, threshold;
     TRY(arg_float_of(arg[1], "beta", &beta, e));
-    if (beta == 1) return map_call(in, OP_SOFTPLUS, arg, out, e);
-    Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product;
+    TRY(arg_float_of(arg[2], "threshold", &threshold, e));
+    bool is_cut = threshold < 20;
+    if (beta == 1 && !is_cut) return map_call(in, OP_SOFTPLUS, arg, out, e);
+    Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product, whole;
     TRY(map_call(in, OP_MUL, v, &product, e));
     bool ok = map_call(in, OP_SOFTPLUS, &product, &soft[0], e);
-    value_drop(product);
-    ok = ok && map_call(in, OP_DIV, soft, out, e);
+    ok = ok && map_call(in, OP_DIV, soft, &whole, e);
     value_drop(soft[0]);
+    if (ok && is_cut) {
+        ok = above_threshold(in, product, threshold, arg[0], whole, out, e);
+        value_drop(whole);
+    } else if (ok)
+        *out = whole;
+    value_drop(product);
     return ok;
 }
 

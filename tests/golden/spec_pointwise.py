@@ -51,6 +51,10 @@ cases("gelu", """
 gelu(x, approximate="tanh") | f(3, 4) ; f64(4) ; fv(nan, 0, 30, -30) ; bf16(4)
 gelu(x, approximate="none") | f(4)
 """)
+cases("softplus", """
+softplus(x, 2, 1) | f(3, 4) ; f64(4) ; bf16(4)
+softplus(x, beta=0.5, threshold=-1) | f(3, 4) ; f(0, 2)
+""", floats(F.softplus))
 cases("elu", FLOAT_LINES.format(f="elu", d="", d0="", i=", lo=0, hi=3").replace("SPECIAL", FINITE.replace("nan", "-inf, inf")) + """
 elu(x) | fv(nan, 1) | nograd
 elu(x, 0.5) | f(3, 4)
