@@ -206,7 +206,18 @@ static bool visit_count(Walk *w, Value v, LangError *e) {
 
 static bool visit_zero_grad(Walk *w, Value v, LangError *e) {
     static const char grad[] = "grad";
-    return !is_trained(v) || tensor_set_field(w->in, v.tensor, intern(grad, 4), v_none(), e);
+    if (!is_trained(v) || !v.tensor->grad) return true;
+    Value zeros = v_none();
+    if (!w->n) { /* set_to_none=false */
+        const TensorType *t = tensor_type(v.tensor);
+        Operand zero = {.kind = IN_IMM_INT};
+        Tensor *z = tensor_full(w->in, t->shape, t->rank, (DType)t->dtype, zero, e);
+        if (!z) return false;
+        zeros = v_tensor(z);
+    }
+    bool ok = tensor_set_field(w->in, v.tensor, intern(grad, 4), zeros, e);
+    value_drop(zeros);
+    return ok;
 }
 
 static bool visit_mode(Walk *w, Value v, LangError *e) {
@@ -595,7 +606,9 @@ static bool bi_num_params(Interp *in, const Value *arg, Value *out, LangError *e
 }
 
 static bool bi_zero_grad(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Walk w = {.visit = visit_zero_grad};
+    bool to_none;
+    TRY(value_truth(in, arg[1], &to_none, e));
+    Walk w = {.visit = visit_zero_grad, .n = to_none};
     *out = v_none();
     return walk_all(&w, in, arg[0], e);
 }
@@ -669,7 +682,7 @@ const Builtin builtins_object[] = {
      "A map of names to values of parameters and buffers: a snapshot."},
     {"load_state_dict", "self, m, strict=true", bi_load_state_dict,
      "Writes values into parameters and buffers by name; all that does not fit is named at once."},
-    {"zero_grad", "self, set_to_none=true", bi_zero_grad, "Sets .grad of all parameters to none."},
+    {"zero_grad", "self, set_to_none=true", bi_zero_grad, "Sets .grad of all parameters to none, or to zeros."},
     {"requires_grad_", "self, requires_grad=true", bi_requires_grad_,
      "Whether the parameters are trained; with false they stay as they are."},
     {"train", "self, mode=true", bi_train, "Sets self.training of the module and all in it."},
