@@ -399,7 +399,8 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
     else if (!strcmp(word, ":stats"))
         run_code(in, "debug.print_worker_stats()");
     else if (!strcmp(word, ":signals"))
-        run_code(in, "for name, config in signal.get().items() { print(name + \":\", config) }");
+        run_code(in, "(fn() { for name, config in signal.get().items() {"
+                     " print(name + \":\", config) } })()");
     else if (!strcmp(word, ":workers")) {
         if (rest[strspn(rest, "0123456789")] || strlen(rest) > 18) {
             fputs(":workers needs a number, such as :workers 2\n", stderr);

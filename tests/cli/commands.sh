@@ -1,0 +1,22 @@
+# Commands at the prompt change no variables of the program.
+. tests/fixtures/check.sh
+cat >"$TMP/typed" <<'EOF'
+name = 5
+config = 7
+i = 1
+x = 1
+signal.define("a", axis=0)
+y = ones(2)
+:signals
+:stats
+:tape
+:workers
+:kernel y
+:check-nan off
+:who
+print("names", name, config, i, x)
+EOF
+out=$("$GTSH" -q -i --norc <"$TMP/typed" 2>/dev/null)
+has ":signals" "$out" "a: {shard: {axis: 0"
+has "names" "$out" "names 5 7 1 1"
+finish
