@@ -1,6 +1,7 @@
-/* repl_test.c: the prompt on a pseudo terminal, as a user meets it: echo, continuation, paste,
- * help, errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and what a script does on
- * Ctrl-C. The program is $GTSH, else build/gtsh. SPDX-License-Identifier: MIT */
+/* repl_test.c: the prompt on a pseudo terminal, as a user sees it: echo, continuation, paste, help,
+ * errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and Ctrl-C in a script. The
+ * program is $GTSH, else build/gtsh.
+ * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "runtime/base/arena.h"
 #include "patience.h"
@@ -20,7 +21,7 @@ typedef struct Session {
     int fd;
     Bytes all;
     size_t seen;
-} Session; /* seen: what has been expected so far */
+} Session; /* seen: end of the output that was expected so far */
 
 static const char *gtsh(void) {
     const char *path = getenv("GTSH");
@@ -48,7 +49,7 @@ static long now_ms(void) {
     return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* Takes what the program prints next; false at its end or after LIMIT_MS. */
+/* Reads more output of the program; false at its end or after LIMIT_MS. */
 static bool more(Session *s, long until) {
     char chunk[4096];
     struct pollfd p = {.fd = s->fd, .events = POLLIN};
@@ -61,7 +62,7 @@ static bool more(Session *s, long until) {
     return true;
 }
 
-/* Waits until the text comes, after all that was expected before. */
+/* Waits until the text appears after everything expected before. */
 static void expect(Session *s, const char *text) {
     long until = now_ms() + LIMIT_MS;
     const char *hit = NULL;
@@ -86,7 +87,7 @@ static void line(Session *s, const char *keys, const char *result) {
     expect(s, "gt> ");
 }
 
-/* Types a line that takes long, and waits until it is under way. */
+/* Types a line that takes long, and waits until it runs. */
 static void set_off(Session *s, const char *code) {
     type(s, "print(\"be\" + \"gun\"); ");
     type(s, code);
@@ -157,7 +158,7 @@ static void continuation(void) {
     type(&s, "\"\"\"a\r");
     expect(&s, "…> ");
     line(&s, "b\"\"\"", "\"a\\nb\"");
-    /* Ctrl-C drops what was typed, the statement that had begun too. */
+    /* Ctrl-C discards the typed line and an incomplete statement. */
     type(&s, "fn g() {\r");
     expect(&s, " {…> ");
     type(&s, "abc\003");
@@ -167,7 +168,7 @@ static void continuation(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* Bracketed paste brings several lines at once; they run one by one, up to the first error. */
+/* Bracketed paste inserts several lines at once; they run one by one, up to the first error. */
 static void paste(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
@@ -201,8 +202,8 @@ static void interrupt(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* An error in the middle of a training step leaves model and optimiser as they were; so does Ctrl-C
- * during a loop of steps. */
+/* An error within a training step leaves model and optimiser unchanged; so does Ctrl-C during a
+ * loop of steps. */
 static void training(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
@@ -226,9 +227,8 @@ static void training(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* What was interrupted leaves nothing behind: not the loop's temporaries, nor a graph that was
- * being built; and after a second Ctrl-C, which cancels what has not begun, neither do the names
- * lost. */
+/* An interrupted statement leaves nothing: no temporaries of a loop and no partial graph; after a
+ * second Ctrl-C, which cancels what has not started, no names of lost tensors either. */
 static void interrupt_memory(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
@@ -258,8 +258,8 @@ static void interrupt_memory(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* Commands that print more than the terminal has rows go through $PAGER, which leaves the prompt as
- * it was however it ends; short ones, values and other terminals do without. */
+/* Commands whose output is longer than the terminal go through $PAGER, and the prompt works after
+ * it, however it ends; short output, values and other terminals use no pager. */
 static void pager(void) {
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
@@ -363,10 +363,10 @@ static void history(void) {
     unlink(path);
 }
 
-/* What a loop was to print and has not yet does not come after Ctrl-C, not below the prompt, nor
- * while the next line is typed; nor does a progress line go on. Values still become complete. */
-/* A9: one instruction that would take minutes: Ctrl-C gives the prompt, the second one ends what is
- * being computed, and the worker is free at once. */
+/* Pending prints of a loop do not appear after Ctrl-C, neither below the prompt nor while the next
+ * line is typed; a progress line stops too. Values appear complete. */
+/* One instruction that would take minutes: Ctrl-C gives the prompt, the second one ends the
+ * computation, and the worker is free at once. */
 static void interrupt_endless(void) {
     Session s = start((const char *[]){"-q", "--norc", "-w", "1", NULL});
     expect(&s, "gt> ");
@@ -397,13 +397,13 @@ static void interrupt_prints(void) {
     expect(&s, "prints are not shown\n");
     expect(&s, "gt> ");
     CHECK_MSG(now_ms() - begin < patient_ms(5000), "%ld ms",
-              now_ms() - begin); /* hundreds of products are under way */
+              now_ms() - begin); /* hundreds of products are in flight */
     size_t from = s.seen;
     type(&s, "sync(); (y - x @ x).abs().sum() + 40\r");
     expect(&s, "\ntensor(40.)\n");
     expect(&s, "gt> ");
     CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
-    /* A command that waits for what is still under way, interrupted too. */
+    /* A command that waits for instructions in flight is interrupted too. */
     set_off(&s, "while true { y = x @ x; print(\"at\", y.sum()) }");
     type(&s, "\003");
     expect(&s, "prints are not shown\n");
@@ -445,7 +445,8 @@ static void interrupt_prints(void) {
     CHECK_INT(finish(&s), 0);
 }
 
-/* Ctrl-C while input() waits is no end of input; what was typed is dropped, and the next works. */
+/* Ctrl-C while input() waits is not the end of input; the typed text is dropped, and the next
+ * input() works. */
 static void interrupt_input(void) {
     Session s = start((const char *[]){"-q", "--norc", NULL});
     expect(&s, "gt> ");
@@ -457,7 +458,7 @@ static void interrupt_input(void) {
     expect(&s, "interrupted (repl:1)\n");
     expect(&s, "gt> ");
     CHECK(!strstr(s.all.data, "end of standard input"));
-    /* Nor do other calls that wait return as if nothing had been. */
+    /* Other calls that wait do not return normally either. */
     const char *calls[] = {"sleep(100); a = 1", "shell(\"sleep 100\"); a = 1",
                            "a = read(\"/dev/zero\")", "a = lines(\"/dev/tty\")"};
     for (int i = 0; i < 4; i++) {
@@ -486,7 +487,7 @@ static void interrupt_input(void) {
     CHECK_INT(finish(&s), 128 + SIGINT);
 }
 
-/* A script dies by the signal after it has cleaned up, so that a shell loop around it stops too. */
+/* A script dies by the signal after it has cleaned up, so that a shell loop around it ends too. */
 static void script(void) {
     Session s =
         start((const char *[]){"-c", "print(\"begin\"); while true { x = randn(8, 8) }", NULL});

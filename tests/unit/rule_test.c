@@ -1,8 +1,8 @@
-/* rule_test.c: which conversions common layers need, forward and backward, when they are sharded by
- * scopes alone. Each program is emitted by the interpreter, its instructions go through rule_apply
- * as the dispatcher would send them (sources outside scopes are replicated, a conversion is
- * remembered with its operand), and what has to be moved is compared with a list. Parts of what is
- * whole cost nothing and are not listed; for the others, the bytes that ranks get from each other.
+/* rule_test.c: the conversions that common layers need, forward and backward, if only scopes shard
+ * them. Each program is emitted by the interpreter. Its instructions go through rule_apply as the
+ * dispatcher would send them: sources outside of scopes are replicated, and a converted operand
+ * stays converted. The conversions are compared with a list. Splitting a whole tensor costs nothing
+ * and is not listed; the others are listed with the bytes that ranks get from each other.
  *
  *   rule_test [NAME]    one program, with every instruction's layouts
  * SPDX-License-Identifier: MIT */
@@ -16,7 +16,7 @@ enum { RANKS = 4, COPIES = 4, TENSORS = 20000, DEPTH = 8 };
 
 /* ---- Programs ---- */
 
-/* Scopes: s0, s1, s2: the result split along that axis; sl: along the last one. */
+/* Scopes: s0, s1, s2: results are split along that axis; sl: along the last one. */
 typedef struct Case {
     const char *name, *script, *moves; /* one line per conversion */
 } Case;
@@ -260,7 +260,7 @@ typedef struct Tensor {
 
 typedef struct Driver {
     Tensor tensor[TENSORS];
-    int scope[DEPTH], depth; /* axes wanted */
+    int scope[DEPTH], depth; /* requested axes */
     Bytes moves;
     bool is_loud;
 } Driver;
@@ -282,7 +282,7 @@ static void convert(const Inst *inst, Tensor *t, const Layout *need) {
         if (layout_equal(&t->copy[c], need)) return;
     Move m = {.type = t->type, .from = {1, t->copy[0]}, .to = {1, *need}};
     if (t->copy[0].kind == LAYOUT_PARTIAL)
-        t->copy[0] = *need; /* of no use any more */
+        t->copy[0] = *need; /* no longer used */
     else if (t->n_copies < COPIES)
         t->copy[t->n_copies++] = *need;
     Pull pull[RANKS];
@@ -346,7 +346,7 @@ static void step(const InstLine *line) {
     if (driver.is_loud) show(line, &r);
 }
 
-/* What a script emits, as text; the caller frees it. */
+/* The instructions that a script emits, as text; the caller frees it. */
 static char *emitted(const Case *c) {
     LangError e = {0};
     char *text = NULL, open;

@@ -1,6 +1,7 @@
 /* shape_test.c: inference, case by case: an instruction as text, the types of t0, t1 ..., and the
- * result types or the error (with its hint after " | "). Every op of the table must come up in a
- * good case. SPDX-License-Identifier: MIT */
+ * result types or the error (with its hint after " | "). Every op of the table must have a valid
+ * case.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 
@@ -411,7 +412,7 @@ static const Case wrong[] = {
     {"f32[2]", "t9 = shard t0", "shard needs the attribute 'name'"},
 };
 
-/* Types from text, by way of the parser's result types. */
+/* Parses types from text, by the parser for result types. */
 static int read_types(const char *text, Arena *a, TensorType *t) {
     int n = 0;
     while (*text) {
@@ -475,8 +476,7 @@ static void test_cases(void) {
     arena_fini(&a);
 }
 
-/* Pointwise ops of one operand, from the table alone: every dtype is taken or refused as the row
- * says. */
+/* Unary pointwise ops, from the table: every dtype is accepted or refused as the row says. */
 static void test_unary(void) {
     Operand x = {.kind = IN_TENSOR, .id = 0};
     for (int op = 0; op < OP_COUNT; op++) {

@@ -1,7 +1,7 @@
-/* shard_test: what the dispatcher makes of a stream in scopes: which group and layout each
- * instruction gets, and which conversions are inserted. A client's lines go in as instruction text;
- * what workers would receive comes out as text, a frame's recipients before it. A table of
- * programs with what must come of them; `shard_test -v` prints what does.
+/* shard_test: instructions in scopes through the dispatcher: the group and layout of each, and the
+ * conversions that are inserted. A client's lines go in as instruction text; the frames that
+ * workers get come out as text, each with its recipients first. A table holds programs and their
+ * expected frames; `shard_test -v` prints the actual ones.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/state/handle.h"
@@ -11,14 +11,14 @@
 enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
 
 static Dispatcher *d;
-static Bodies placed[WORKERS]; /* of the dispatcher's, as workers know them */
+static Bodies placed[WORKERS]; /* of the dispatcher's groups, as workers know them */
 static Bytes heard;            /* frames for workers, as text                      */
-static Bytes told;             /* what the client was told: errors and replies     */
+static Bytes told;             /* messages to the client: errors and replies */
 static uint64_t seq;
-static uint64_t done[WORKERS]; /* before which each has done all it was sent */
+static uint64_t done[WORKERS]; /* groups of workers; each worker acknowledges all before */
 
 static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
-    /* One frame goes to several: it is shown once, with all of them in front. */
+    /* A frame for several workers is printed once, after its recipients. */
     FrameReader r;
     Arena a = {0};
     Inst in;
@@ -45,7 +45,7 @@ static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
     arena_fini(&a);
 }
 
-/* Takes all that the dispatcher says; workers acknowledge at the end when `acks`. */
+/* Takes all messages of the dispatcher; with `acks` workers acknowledge at the end. */
 static void listen(bool acks) {
     PeerId to;
     Msg m;
@@ -203,7 +203,7 @@ static const char split_all[] = "signal define a axis=0\n"
                                 "signal enter a\n"
                                 "t0 = full 1 [8,2] f32\n";
 
-/* Errors are told in stream order, once per instruction, when all workers are past it. */
+/* Errors are reported in stream order, once per instruction, when all workers are past it. */
 static void test_order(void) {
     start();
     say(split_all);
@@ -221,7 +221,7 @@ static void test_order(void) {
     listen(false);
     CHECK_STR(told.data, "3: first rank\n4: second\nreply\nack 5\n");
     clear(&told);
-    say("fetch t0\n"); /* Good news is told at once. */
+    say("fetch t0\n"); /* A success is reported at once. */
     listen(false);
     reply(0, 5, ERR_NONE, 1);
     listen(false);
@@ -229,8 +229,8 @@ static void test_order(void) {
     stop();
 }
 
-/* Of many errors under way each instruction's is told once, however they come; what a worker says
- * of instructions that were never sent, or are done, is nothing. */
+/* Of many errors in flight each instruction's is reported once, in any order of arrival; errors of
+ * instructions that were never sent, or are done, are ignored. */
 static void test_many_errors(void) {
     enum { N = 60000, FRAME = 250 };
     start();
@@ -256,7 +256,7 @@ static void test_many_errors(void) {
     stop();
 }
 
-/* A sync is answered when all workers are past it; a frame is done when all that have it are. */
+/* A sync is answered when all workers are past it; a frame is done when all its recipients are. */
 static void test_sync(void) {
     start();
     say(split_all);
@@ -288,7 +288,7 @@ static void test_sync(void) {
     stop();
 }
 
-/* A worker that dies takes the clients that used it along, and says how much is lost. */
+/* A worker that dies ends the clients that used it; the error says how much is lost. */
 static void test_death(void) {
     start();
     say("signal define a axis=0 workers=[0,2]\nsignal enter a\nt0 = full 1 [8,2] f32\n"
@@ -311,7 +311,7 @@ static void test_death(void) {
     stop();
 }
 
-/* Nobody but the dispatcher says where things run. */
+/* Only the dispatcher may say where an instruction runs. */
 static void test_claims(void) {
     static const char *const claims[] = {
         "t0 = full 1 [2] f32 on=1\n",
@@ -329,7 +329,7 @@ static void test_claims(void) {
     }
 }
 
-/* Ids of the dispatcher's own, a place for a free, attributes without end. */
+/* Ids reserved for the dispatcher; `on` of a free; too many attributes. */
 static void test_hostile(void) {
     start();
     say(split_all);
@@ -345,7 +345,7 @@ static void test_hostile(void) {
     stop();
 }
 
-/* What came before `check` is not checked, wherever it runs; what comes later is, everywhere. */
+/* Instructions before `check` are not checked on any worker; later ones are on all. */
 static void test_check(void) {
     start();
     say("signal define a axis=0\nt0 = full 1 [8,2] f32\ncheck nan=true\n"
@@ -359,9 +359,9 @@ static void test_check(void) {
     stop();
 }
 
-/* A `scope` is inserted where compilation at first sight begins and where it ends: the innermost
- * scope that says so counts. A frame in which neither happens goes on as it came. A worker that
- * did not get the last `scope` gets it before its next frame. */
+/* A `scope` is inserted where compilation at first request begins and where it ends; the innermost
+ * scope that sets it counts. Other frames are forwarded unchanged. A worker that did not get the
+ * last `scope` gets it before its next frame. */
 static void test_compile(void) {
     start();
     say("signal define a compile=true\nsignal define b compile=false\nsignal define c axis=0 "
@@ -377,22 +377,21 @@ static void test_compile(void) {
     say("signal exit c\nsignal exit a\n");
     say("t13 = exp t6\n");
     listen(true);
-    CHECK_STR(heard.data,
-              "t0 = full 1 [8,2] f32 on=1\n+ scope compile=true\nt1 = exp t0 on=1\n"
-              "+ scope compile=false\nt2 = exp t0 on=1\n+ scope compile=true\n"
-              "t3 = exp t0 on=1\n-> w0 \n"
-              "t4 = exp t0\n-> w0 \n"
-              "+ scope compile=true\n-> w1 w2 \n"
-              "t5 = exp t0 on=1\nt6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
-              "t7 = exp t6 on=6 split=[0,4]\n+ scope compile=false\nt8 = exp t0 on=1\n"
-              "-> w0 w1 w2 \n"
-              "t9 = exp t0\n-> w0 \n"
-              "+ scope compile=true\nt10 = exp t0 on=1\n+ scope compile=false\n"
-              "t11 = exp t0 on=1\n-> w0 \n"
-              "+ scope compile=true\nt12 = exp t6 on=6 split=[0,4]\n-> w0 w1 w2 \n"
-              "+ scope compile=false\n-> w0 \n"
-              "+ scope compile=false\n-> w1 w2 \n"
-              "t13 = exp t6 on=6 split=[0,4]\n-> w1 w2 \n");
+    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=1\n+ scope compile=true\nt1 = exp t0 on=1\n"
+                          "+ scope compile=false\nt2 = exp t0 on=1\n+ scope compile=true\n"
+                          "t3 = exp t0 on=1\n-> w0 \n"
+                          "t4 = exp t0\n-> w0 \n"
+                          "+ scope compile=true\n-> w1 w2 \n"
+                          "t5 = exp t0 on=1\nt6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+                          "t7 = exp t6 on=6 split=[0,4]\n+ scope compile=false\nt8 = exp t0 on=1\n"
+                          "-> w0 w1 w2 \n"
+                          "t9 = exp t0\n-> w0 \n"
+                          "+ scope compile=true\nt10 = exp t0 on=1\n+ scope compile=false\n"
+                          "t11 = exp t0 on=1\n-> w0 \n"
+                          "+ scope compile=true\nt12 = exp t6 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+                          "+ scope compile=false\n-> w0 \n"
+                          "+ scope compile=false\n-> w1 w2 \n"
+                          "t13 = exp t6 on=6 split=[0,4]\n-> w1 w2 \n");
     clear(&heard), clear(&told);
     say("scope compile=true\n");
     listen(true);
@@ -400,7 +399,7 @@ static void test_compile(void) {
     stop();
 }
 
-/* Everything that a program made is freed everywhere: ids freed are those made. */
+/* All tensors that a program made are freed on all workers: the ids freed are those made. */
 static void test_frees(void) {
     start();
     say("signal define a axis=0\nsignal define b axis=1 workers=[3,1]\n"
@@ -415,7 +414,7 @@ static void test_frees(void) {
     stop();
 }
 
-/* A free goes to all who have one of its tensors, and to nobody else. */
+/* A free goes to all workers that have one of its tensors, and to no others. */
 static void test_free_of_groups(void) {
     start();
     say("signal define a axis=0 workers=[1]\nsignal define b axis=0 workers=[2]\nsignal enter a\n"
@@ -429,8 +428,8 @@ static void test_free_of_groups(void) {
     stop();
 }
 
-/* A loop over slices: copies of all but the last windows go, and with the tensor the rest. One
- * instruction may need more of them than are kept. */
+/* A loop over slices: copies of all but the last windows are freed, and the rest with the tensor.
+ * One instruction may need more of them than are kept. */
 static void test_copies(void) {
     start();
     say("signal define a axis=0\nsignal enter a\nt0 = randn [64,2] f32 rng=1:0\nsignal exit a\n");
@@ -456,7 +455,7 @@ static void test_copies(void) {
     stop();
 }
 
-/* Copies take as many bytes as tensors may, and no more: the rest is made anew for each use. */
+/* Copies take as many bytes as tensors may, and no more: others are made again for each use. */
 static void test_copy_bytes(void) {
     static const char *const names[] = {"a", "b", "c"};
     enum { EACH = 8 * 40 * 4, MAX = 11 * (EACH + TENSOR_HEAD) };
@@ -486,7 +485,7 @@ static void test_copy_bytes(void) {
     stop();
 }
 
-/* A definition counts at once for scopes of its name that are open, and for no other. */
+/* A redefinition takes effect at once in open scopes of that name, and in no others. */
 static void test_redefined(void) {
     start();
     say("signal define a axis=0\nsignal define b workers=[1]\nsignal enter b\nsignal enter a\n"
@@ -502,8 +501,8 @@ static void test_redefined(void) {
     stop();
 }
 
-/* A client that makes groups without end: then there are no more for it, but every worker that
- * comes has its own, and who comes when it has left makes as many again. */
+/* A client that makes groups without end is refused more, but every new worker still gets its own
+ * group, and after the client has left, another one may make as many. */
 static void test_groups(void) {
     enum { ALL = 16, SESSIONS = 2, GROUPS = 300 };
     start();

@@ -1,13 +1,13 @@
-/* show_test.c: what tests/golden/show.gt cannot reach: a reply that holds edge items only gives the
- * same text as the whole tensor cut down here; formats with braces, specs and too few or too many
+/* show_test.c: cases that tests/golden/show.gt cannot cover: a reply with edge items only gives the
+ * same text as the whole tensor; formats with braces, specifications, and too few or too many
  * values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/show.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/check.h"
 
-/* The value as a worker sends it: of each axis longer than 2 * edge its first and last `edge`
- * items. */
+/* The value as a worker sends it: the first and last `edge` items of each axis longer than 2 *
+ * edge. */
 static ReplyValue cut(const ReplyValue *whole, uint32_t edge, int64_t *to) {
     const TensorType *t = &whole->type;
     ReplyValue v = {.edge = edge, .type = *t, .data = to};

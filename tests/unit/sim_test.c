@@ -1,12 +1,13 @@
-/* sim_test: law 7. Whole clusters in one thread (sim_cluster.h), random programs (sim_program.h),
- * random schedules: several clients and workers, delays, links that starve, little memory, peers
- * whose memory can be read or not, engines that finish late, nodes that die, cancels. After each:
- * nobody is stuck, every effect has its one answer, every value has the bits that one worker
- * without signals gives, all memory is back, and the dispatcher's tables are empty.
+/* sim_test: a simulator test: sharding, timing and failures never change values. Whole clusters in
+ * one thread (sim_cluster.h), random programs (sim_program.h), random schedules: several clients
+ * and workers, delays, slow links, little memory, peers whose memory can be read or not, engines
+ * that finish late, nodes that die, cancels. After each run: nothing is stuck, every effect has
+ * exactly one answer, every value has the bits that one worker without signals gives, all memory is
+ * freed, and the dispatcher's tables are empty.
  *
  *   sim_test                      a few seconds' worth
  *   sim_test -n N [-s FIRST] [-j JOBS]   N schedules, in JOBS processes
- *   sim_test [-t] SEED            one, with its programs and what went wrong; -t: all messages
+ *   sim_test [-t] SEED            one, with its programs and the error; -t: all messages
  *   sim_test --shrink SEED        the same, with as few instructions as still fail
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/sim_cluster.h"
@@ -18,11 +19,11 @@ typedef enum Mode { PLAIN, TIGHT, MISTAKES, CANCEL, CLIENT_DIES, WORKER_DIES, LA
 static const char *const mode_name[MODES] = {"plain",       "tight memory", "mistakes",   "cancel",
                                              "client dies", "worker dies",  "worker late"};
 
-/* What processes share: figures, and where each is. */
+/* Shared by processes: counts, and the seed of each. */
 typedef struct Tally {
     _Atomic uint64_t schedules, instructions, messages, of_mode[MODES], out_of_memory, cut_off,
         failed, shards, gets, bytes, sent_hot, planned;
-    _Atomic uint64_t at[64]; /* the seed that a process works on */
+    _Atomic uint64_t at[64]; /* the seed that a process runs */
 } Tally;
 static Tally *tally;
 static int slot;
@@ -42,7 +43,7 @@ static Sim *sim_new(uint64_t seed, int n_workers, int n_clients, int wanted) {
     return s;
 }
 
-/* One worker, one client, no signals, no haste. */
+/* One worker, one client, no signals, no delays. */
 static Sim *run_plain(SimProgram *p, const char *engine) {
     Sim *s = sim_new(1, 1, 1, 1);
     s->worker[1].engine = engine;
@@ -106,7 +107,7 @@ static void check_client(Sim *s, int i, const SimClient *plain, Mode mode) {
                           err_name((ErrCode)got->status));
             continue;
         }
-        if (want->status) continue; /* an index that is wrong on another rank's part */
+        if (want->status) continue; /* an index out of range on another rank's part */
         bool same = got->value.n == want->value.n &&
                     (!got->value.n || !memcmp(got->value.data, want->value.data, got->value.n));
         if (same) continue;
@@ -140,8 +141,8 @@ static void check_quiet(Sim *s, const char *when) {
     if (!dispatcher_is_idle(s->d)) sim_wrong(s, "%s: the dispatcher waits for something", when);
 }
 
-/* Each worker has read what the algebra says, and not a byte more; less only where something failed
- * before it came to that. */
+/* Each worker has read exactly the bytes that the algebra predicts; fewer only if something failed
+ * before. */
 static void check_bytes(Sim *s, bool is_clean) {
     for (int k = 1; k <= s->n_workers; k++) {
         const SimWorker *w = &s->worker[k];
@@ -158,7 +159,7 @@ static void check_bytes(Sim *s, bool is_clean) {
 }
 
 static void check_end(Sim *s, Mode mode) {
-    s->die_worker = s->die_client = 0; /* its time has not come */
+    s->die_worker = s->die_client = 0; /* it is not time for it yet */
     for (int i = 0; i < s->n_clients; i++) {
         SimClient *c = &s->client[i];
         int node = sim_client_node(s, i);
@@ -192,7 +193,7 @@ static void check_end(Sim *s, Mode mode) {
 
 /* ---- One schedule ---- */
 
-/* Leaves out what the mask says, and what depends on it. */
+/* Leaves out the instructions of the mask, and those that depend on them. */
 static void apply_mask(SimProgram *p, const uint8_t *out) {
     Map gone = {0};
     static int there;
@@ -231,7 +232,7 @@ static void set_weather(Sim *s) {
             l->is_slow = style > 1 && sim_below(s, 6) == 0;
             if (style == 3 && sim_below(s, 8) == 0) l->closed_until = sim_below(s, 5000);
         }
-    int readable = sim_below(s, 3); /* nobody's, everybody's, some */
+    int readable = sim_below(s, 3); /* no client's, all clients', or some */
     for (int a = 1; a <= s->n_workers; a++) {
         s->worker[a].priority = sim_below(s, 1000);
         for (int b = 1; b <= s->n_workers; b++)
@@ -241,7 +242,7 @@ static void set_weather(Sim *s) {
 
 typedef struct Setting {
     int n_workers, n_clients; /* at first */
-    bool has_spare;           /* one more comes later */
+    bool has_spare;           /* one more joins later */
     Mode mode;
     uint64_t memory_bytes;
     const char *engine, *plain_engine;
@@ -282,7 +283,7 @@ static void set_fate(Sim *s, const Setting *g, int n_insts) {
         s->client[i].cancel_at = 1 + sim_below(s, s->client[i].program->n + 1);
 }
 
-/* True when all is well; else why has the reason. */
+/* Returns true if all is well; else why holds the reason. */
 static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
     Rand r = {.state = seed * 0x9E3779B97F4A7C15u + 7};
     sim_clock_ns = 0;
@@ -353,7 +354,7 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
 
 static int jobs = 1;
 
-/* In a process of its own: seeds from `first` on, until one ends it. */
+/* In a process of its own: runs seeds from `first` on, until one crashes it. */
 static pid_t start_batch(int k, uint64_t first, uint64_t n) {
     fflush(NULL);
     pid_t pid = fork();
@@ -388,7 +389,7 @@ static void run_many(uint64_t first, uint64_t n, bool tells) {
                 }
                 pid[k] = 0;
                 uint64_t at = tally->at[k];
-                if (at != UINT64_MAX) { /* It fell: the next one goes on behind it. */
+                if (at != UINT64_MAX) { /* it crashed: the next one continues after that seed */
                     printf("sim_test: seed %llu: ended by signal %d\n", (unsigned long long)at,
                            WIFSIGNALED(status) ? WTERMSIG(status) : 0);
                     tally->failed++;
@@ -435,7 +436,7 @@ static void print_summary(void) {
 
 /* ---- Making a failure small ---- */
 
-/* Fails in a process of its own: it may crash. */
+/* Runs in a process of its own: it may crash. */
 static bool fails(uint64_t seed) {
     fflush(NULL);
     pid_t pid = fork();
@@ -450,7 +451,7 @@ static bool fails(uint64_t seed) {
     return !(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-/* Under this or some other schedule. */
+/* Under this or another schedule. */
 static bool still_fails(uint64_t seed) {
     uint64_t before = salt;
     if (fails(seed)) return true;

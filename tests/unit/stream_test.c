@@ -1,6 +1,6 @@
-/* stream_test: the client's end against a real embedded worker, against real workers behind a
- * dispatcher in a thread (ipc and tcp), and against a worker of our own that answers late, out of
- * order, or not at all.
+/* stream_test: the client's stream against a real embedded worker, against real workers behind a
+ * dispatcher in a thread (ipc and tcp), and against a simulated worker that answers late, out of
+ * order, or never.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "lang/stream/stream.h"
@@ -33,7 +33,7 @@ static int64_t now_ms(void) {
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-/* ---- Short forms of what the language does ---- */
+/* ---- Short forms of the interpreter's calls ---- */
 
 static LangError error;
 static Span at(uint32_t line) { return (Span){&source, line, 5, 3}; }
@@ -77,7 +77,7 @@ static double value(Stream *s, const Handle *h) {
     return v;
 }
 
-/* An effect that appends to a text: its name and the first value of each operand. */
+/* An effect that appends its name and the first value of each operand to a text. */
 static char story[4096];
 typedef struct Teller {
     char name[16];
@@ -130,7 +130,7 @@ static Stream *open_stream(const char *endpoint) {
     return stream_new(&c);
 }
 
-/* The number after name= in stats. */
+/* Returns the number after name= in stats. */
 static long stat_of(Stream *s, const char *name) {
     Bytes text = {0};
     error = (LangError){0};
@@ -141,7 +141,7 @@ static long stat_of(Stream *s, const char *name) {
     return v;
 }
 
-/* ---- With real workers, wherever they are ---- */
+/* ---- With real workers, embedded or behind a dispatcher ---- */
 
 static void test_values(Stream *s) {
     Handle *a = full(s, 4, 1.5, 1), *b = full(s, 4, 2, 1);
@@ -150,7 +150,7 @@ static void test_values(Stream *s) {
     CHECK(value(s, a) == 1.5);
     Handle *c = binary(s, OP_ADD, a, b, 2);
     CHECK(value(s, c) == 3.5);
-    for (int i = 0; i < 1000; i++) { /* b = b + a, the old b goes */
+    for (int i = 0; i < 1000; i++) { /* b = b + a; the old b is freed */
         Handle *next = binary(s, OP_ADD, b, a, 2);
         handle_unref(s, &b);
         b = next;
@@ -159,7 +159,7 @@ static void test_values(Stream *s) {
     CHECK(value(s, b) == 2 + 1000 * 1.5);
     CHECK(stream_sync(s, &error));
     CHECK_INT(stat_of(s, "your_tensors"), 3);
-    /* A mistake is caught before anything is sent. */
+    /* Invalid arguments are reported before anything is sent. */
     Handle *d = full(s, 5, 1, 1);
     uint64_t count = stream_count(s);
     CHECK(!binary(s, OP_ADD, a, d, 2));
@@ -182,7 +182,7 @@ static void test_large(Stream *s) {
     free(data);
     buf_unref(&buf);
     handle_unref(s, &h);
-    t.shape[0] = 0; /* of no elements */
+    t.shape[0] = 0; /* without elements */
     h = stream_data(s, &t, NULL, NULL, at(1), &error);
     CHECK(h && stream_value(s, h, at(2), &data, &error));
     free(data);
@@ -191,23 +191,23 @@ static void test_large(Stream *s) {
 
 static void test_effects(Stream *s) {
     story[0] = 0, n_dropped = 0;
-    CHECK(stream_sync(s, &error));    /* of what came before, frees too */
-    CHECK(effect(s, "now", NULL, 1)); /* nothing is pending: at once */
+    CHECK(stream_sync(s, &error));    /* what came before, including frees */
+    CHECK(effect(s, "now", NULL, 1)); /* nothing is pending: runs at once */
     CHECK_STR(story, "now; ");
     Handle *h[20];
     for (int i = 0; i < 20; i++) {
         h[i] = full(s, 2, i, 1);
         CHECK(effect(s, "t", h[i], 1));
         if (i % 5 == 0) CHECK(effect(s, "host", NULL, 1));
-        handle_unref(s, &h[i]); /* The effect keeps what it needs. */
+        handle_unref(s, &h[i]); /* The effect keeps its operands. */
     }
     CHECK(stream_sync(s, &error));
     CHECK_STR(story, "now; t 0; host; t 1; t 2; t 3; t 4; t 5; host; t 6; t 7; t 8; t 9; t 10; "
                      "host; t 11; t 12; t 13; "
                      "t 14; t 15; host; t 16; t 17; t 18; t 19; ");
     CHECK_INT(n_dropped, 25);
-    /* The world refuses: told once, where the effect stands; what stands behind it is not carried
-     * out until it has been told. */
+    /* The worker refuses: reported once, at the effect; later effects are not executed until that
+     * is reported. */
     story[0] = 0;
     h[0] = full(s, 2, 7, 1);
     CHECK(effect(s, "full", h[0], 2) && effect(s, "after", h[0], 3));
@@ -224,7 +224,7 @@ static void test_effects(Stream *s) {
     handle_unref(s, &h[0]);
 }
 
-/* Issuing an instruction runs no effect, even where it waits for the window; a statement's end
+/* Issuing an instruction runs no effect, even if it waits for the window; the end of a statement
  * does. */
 static void test_safepoints(Stream *s) {
     story[0] = 0;
@@ -244,7 +244,7 @@ static void test_safepoints(Stream *s) {
     CHECK(stream_sync(s, &error));
 }
 
-/* An index out of range is found by the worker only. */
+/* Only the worker detects an index out of range. */
 static void test_failure(Stream *s) {
     story[0] = 0;
     Handle *x = full(s, 4, 1, 1), *good = ints(s, 0, 3, 1), *bad = ints(s, 0, 4, 1);
@@ -259,15 +259,15 @@ static void test_failure(Stream *s) {
     CHECK_INT(error.at.line, 2);
     CHECK_INT(error.at.col, 5);
     CHECK_INT(error.at.len, 3);
-    CHECK_STR(story, ""); /* behind the failure, though its own operand is sound */
+    CHECK_STR(story, ""); /* after the failure, though its own operand is valid */
     CHECK(z->is_failed);
-    CHECK(stream_sync(s, &error)); /* told once */
+    CHECK(stream_sync(s, &error)); /* reported once */
     CHECK(effect(s, "done", y, 3) && stream_sync(s, &error));
     CHECK_STR(story, "done 1; ");
-    CHECK(value(s, w) == -1); /* asked for by name: said again, with the place */
+    CHECK(value(s, w) == -1); /* asked for by name: reported again, with its position */
     CHECK(error.kind == E_RUN && strstr(error.what, "earlier error") && error.at.line == 9);
     CHECK(value(s, y) == 1);
-    /* Not yet told, the cause itself is the answer. */
+    /* If the cause was not reported yet, the answer is the cause itself. */
     Handle *v = binary(s, OP_INDEX, x, bad, 2);
     CHECK(value(s, v) == -1);
     CHECK(error.at.line == 2);
@@ -276,7 +276,7 @@ static void test_failure(Stream *s) {
     handle_unref(s, &x), handle_unref(s, &y), handle_unref(s, &z), handle_unref(s, &w),
         handle_unref(s, &v);
     handle_unref(s, &good), handle_unref(s, &bad);
-    /* A loop learns of it at its edge. */
+    /* A loop reports it at its edge. */
     x = full(s, 4, 1, 1), bad = ints(s, 9, 9, 1), z = binary(s, OP_INDEX, x, bad, 2);
     error = (LangError){0};
     int64_t end = now_ms() + patient_ms(5000);
@@ -316,8 +316,8 @@ static void test_texts(Stream *s) {
     handle_unref(s, &h), handle_unref(s, &out[0]);
 }
 
-/* One mistake in a loop is told once; the next time it is made, again. A script's end tells the
- * first failure, and leaves undone what has not begun. */
+/* One error in a loop is reported once; when it occurs again, again. The end of a script reports
+ * the first failure; instructions that have not started are dropped. */
 static void test_repeats(Stream *s) {
     Handle *x = full(s, 4, 1, 1), *bad = ints(s, 0, 4, 1);
     for (int round = 0; round < 2; round++) {
@@ -353,8 +353,7 @@ static void test_memory(Stream *s) {
     handle_unref(s, &small);
 }
 
-/* Without what malloc keeps for later: how much that is depends on how far the worker was behind.
- */
+/* Without what malloc keeps for later: how much that is depends on how far the worker was behind */
 static long resident_kb(void) {
     malloc_trim(0);
     long pages = 0, resident = 0;
@@ -376,7 +375,7 @@ static void add_many(Stream *s, Handle **x, const Handle *one, int n) {
 /* A million instructions without a fetch. */
 static void test_flat(Stream *s) {
     Handle *x = full(s, 2, 0, 1), *one = full(s, 2, 1, 1);
-    add_many(s, &x, one, 60000); /* all windows and tables have their size */
+    add_many(s, &x, one, 60000); /* all windows and tables have their final size */
     CHECK(stream_sync(s, &error));
     long before = resident_kb(), slots = stat_of(s, "\nslots");
     add_many(s, &x, one, 340000); /* with its free and its edge: three instructions each */
@@ -407,7 +406,7 @@ static void test_embedded(void) {
     test_flat(s);
     stream_free(&s);
     CHECK(s == NULL);
-    s = open_stream(NULL); /* Nobody asked for a tensor: no cluster. */
+    s = open_stream(NULL); /* No tensor was requested: no cluster is started. */
     CHECK(effect(s, "text", NULL, 1) && stream_sync(s, &error));
     Attr name = {.key = ATTR_NAME, .n = 1, .str = "a"};
     Inst enter = {.op = OP_SIGNAL_ENTER, .n_attr = 1, .attr = &name};
@@ -433,7 +432,7 @@ static void test_embedded(void) {
     stream_free(&s);
 }
 
-/* A dispatcher in a thread, with real workers or one of ours. */
+/* A dispatcher in a thread, with real workers or a simulated one. */
 typedef struct Cluster {
     Hub *hub;
     DispatcherConfig config;
@@ -484,12 +483,12 @@ static void test_remote(const char *endpoint) {
     pthread_create(&c.worker, NULL, worker_main, &c.worker_config);
     Stream *s = open_stream(bound), *t = open_stream(bound);
     test_stream(s);
-    test_stream(t); /* a second client beside the first */
+    test_stream(t); /* a second client */
     Handle *x = full(s, 2, 5, 1), *y = full(t, 2, 6, 1);
     CHECK(value(s, x) == 5 && value(t, y) == 6);
     stream_free(&s);
     for (int i = 0; i < 6000 && stat_of(t, "\ntensors") != 1; i++) usleep(10000);
-    CHECK_INT(stat_of(t, "\ntensors"), 1); /* What the other had is gone, its goodbye once read. */
+    CHECK_INT(stat_of(t, "\ntensors"), 1); /* the other's are gone: its BYE was read */
     cluster_stop(&c);
     CHECK(value(t, y) == -1);
     CHECK(error.kind == E_GONE && strstr(error.what, bound) &&
@@ -502,9 +501,10 @@ static void test_remote(const char *endpoint) {
 
 /* ---- With a worker of our own ---- */
 
-/* Answers a fetch with the value of the `full` that made the operand. It acks and replies as `how`
- * says. `index` fails: LATE, what stands behind it had begun when the cancel comes, and is answered
- * then; PASSED, it is answered before the failure is told, as by another worker. */
+/* Answers a fetch with the value of the `full` that made the operand, and acknowledges and replies
+ * as `how` says. `index` fails. LATE: later instructions had started when the cancel arrives, and
+ * are answered then. PASSED: they are answered before the failure is reported, as by another
+ * worker. */
 typedef enum How { PROMPTLY, BACKWARDS, NEVER, DYING, WRONGLY, LATE, PASSED } How;
 typedef struct Fake {
     char endpoint[64];
@@ -512,9 +512,9 @@ typedef struct Fake {
     _Atomic bool stop;
     _Atomic uint64_t n_seen, cancelled;
     uint64_t fetched[64];
-    int n_fetched; /* BACKWARDS, LATE: numbers of fetches not yet answered */
+    int n_fetched; /* BACKWARDS, LATE: numbers of fetches that are not answered yet */
     uint32_t client;
-    uint64_t failed, end; /* LATE, PASSED: number of an index, 0: none; behind the last frame */
+    uint64_t failed, end; /* LATE, PASSED: number of an index, 0: none; after the last frame */
 } Fake;
 
 static void fake_reply(Link *link, uint32_t client, uint64_t seq, bool is_wrong) {
@@ -650,8 +650,8 @@ static void test_backwards(void) {
     stage_stop(&g);
 }
 
-/* What stands behind a failure in the stream is not carried out, however late or early it is
- * answered, and a value is not given. */
+/* An effect after a failure in the stream is not executed, however late or early it is answered,
+ * and its value is not returned. */
 static void test_behind(void) {
     Stage g;
     for (int round = 0; round < 4; round++) {
@@ -670,7 +670,7 @@ static void test_behind(void) {
         CHECK_STR(error.what, "out of range");
         CHECK(error.is_late && error.at.line == 2);
         CHECK_STR(story, "before 4; ");
-        z = full(g.s, 2, 4, 4); /* who goes on (attempt) is not behind it any more */
+        z = full(g.s, 2, 4, 4); /* attempt() has continued: no effect of the failure */
         if (round == 1) CHECK(effect(g.s, "on", z, 4) && stream_sync(g.s, &error));
         if (round == 1) CHECK_STR(story, "before 4; on 4; ");
         handle_unref(g.s, &x), handle_unref(g.s, &bad), handle_unref(g.s, &y);
@@ -697,8 +697,8 @@ static void *interrupt_later(void *ctx) {
     return NULL;
 }
 
-/* A wait on a worker that never answers ends with Ctrl-C, in a fetch, in a full window, and the
- * stream lives on. */
+/* Ctrl-C ends a wait on a worker that never answers, in a fetch and in a full window, and the
+ * stream continues. */
 static void test_interrupt(void) {
     Stage g;
     stage_start(&g, NEVER, NULL);
@@ -740,7 +740,7 @@ static void test_interrupt(void) {
 }
 
 /* At the prompt the window is about 2 s of work: a slow worker gets a few dozen instructions, a
- * fast one all it can take. */
+ * fast one as many as it can take. */
 static void test_prompt_window(void) {
     StreamConfig c = {.mode = STREAM_LIVE,
                       .prompt = true,
@@ -767,7 +767,7 @@ static void test_prompt_window(void) {
     stream_free(&s);
 }
 
-/* ... and it ends where the oldest frame has been under way for so long. */
+/* ... and it is full once the oldest frame has been in flight for so long. */
 static void test_prompt(void) {
     Stage g;
     StreamConfig c = {.prompt = true};
@@ -804,7 +804,7 @@ static void test_death(void) {
     stage_stop(&g);
 }
 
-/* A slow link: a hub, and what passes on PACE_BYTES of what it says every PACE_MS. */
+/* A slow link: a hub, and a thread that forwards PACE_BYTES of its messages every PACE_MS. */
 enum { PACE_MS = 20, PACE_BYTES = 4096 };
 typedef struct SlowLink {
     Hub *hub;
@@ -846,8 +846,8 @@ static void *slow_link(void *arg) {
     return NULL;
 }
 
-/* One answer takes longer to arrive than a dispatcher may be silent: its bytes are signs of life
- * (A13). When they end, and nothing comes, it is gone. */
+/* One answer takes longer to arrive than a dispatcher may be silent: its bytes count as signs of
+ * life. When they end, and nothing else arrives, the dispatcher is gone. */
 static void test_slow_link(void) {
     Err err;
     char endpoint[64];
@@ -875,7 +875,7 @@ static void test_slow_link(void) {
     hub_close(&l.hub);
 }
 
-/* Somebody listens but says nothing: no welcome; no program listens at all; the heart stops. */
+/* A program listens but sends nothing: no WELCOME. No program listens at all. Beats stop. */
 static void test_silence(void) {
     Err err;
     char endpoint[200];
@@ -887,7 +887,7 @@ static void test_silence(void) {
     CHECK(error.kind == E_GONE && strstr(error.what, endpoint));
     CHECK(strstr(error.what, "there is no such socket"));
     CHECK(now_ms() - start < patient_ms(3000));
-    /* connect(): an error, and everything as before; then the workers of one's own serve. */
+    /* connect() fails: an error, and nothing changes; then embedded workers are used. */
     StreamConfig own = {.engine = "reference", .workers = 1, .threads = 1, .answer_ms = 200};
     own.memory_bytes = 64 << 20;
     Stream *u = stream_new(&own);
@@ -901,7 +901,7 @@ static void test_silence(void) {
     CHECK(!stream_set_workers(u, 2));
     handle_unref(u, &mine);
     stream_free(&u);
-    Hub *hub = hub_open(endpoint, &err); /* the next attempt meets a mute one */
+    Hub *hub = hub_open(endpoint, &err); /* the next attempt meets a silent one */
     CHECK(!full(s, 2, 1, 1));
     CHECK(error.kind == E_GONE && strstr(error.what, "0.2 s"));
     hub_close(&hub);
@@ -911,7 +911,7 @@ static void test_silence(void) {
     stage_start(&g, NEVER, &c);
     Handle *x = full(g.s, 2, 1, 1);
     stream_flush(g.s);
-    usleep(300000); /* Beats that wait to be read do not count against it. */
+    usleep(300000); /* Beats that are not read yet do not count against the dispatcher. */
     pthread_t thread, self = pthread_self();
     pthread_create(&thread, NULL, interrupt_later, &self);
     CHECK(value(g.s, x) == -1);

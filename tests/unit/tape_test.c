@@ -1,5 +1,5 @@
-/* tape_test: the log's writer (a file, a full disk, a pipe without reader, a slow reader) and the
- * reader of its columns.
+/* tape_test: the writer of the log (to a file, a full disk, a pipe without reader, a slow reader)
+ * and the reader of its columns.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
 #include "tests/unit/check.h"
@@ -38,7 +38,7 @@ static void test_writer(void) {
                         "12000.000000 2 = c20 g7 a\n0.000000 3 + - w0 b\n"));
     int64_t before = tape_now_ns(t);
     CHECK(before >= 0 && tape_now_ns(t) >= before);
-    for (int i = 0; i < 100000; i++) { /* much is written without being asked to */
+    for (int i = 0; i < 100000; i++) { /* much is written without a flush */
         bytes_puts(tape_begin(t, i, TAPE_SENT, 1, 'w', 0), "t1 = add t2 t3");
         tape_end(t);
     }
@@ -48,7 +48,8 @@ static void test_writer(void) {
     CHECK(t == NULL && stat(path, &st) == 0 && st.st_size > 3500000);
 }
 
-/* Elements beside the tape: each content once, aligned, in a file of its own; full is told once. */
+/* Elements beside the tape: each content once, aligned, in a file of its own; a full disk is
+ * reported once. */
 static void test_beside(void) {
     char data[80], text[4096];
     snprintf(data, sizeof data, "%s.data", path);
@@ -83,7 +84,7 @@ static void test_beside(void) {
     CHECK(!tape_take_error(t, &why));
     CHECK(!tape_keep(t, "x", TAPE_DATA_BYTES + 1, &c)); /* not looked at */
     CHECK(tape_take_error(t, &why) && strstr(why.text, "it holds 1 GiB"));
-    CHECK(!tape_take_error(t, &why) && !tape_keep(t, "y", 1, &c)); /* once, and no more */
+    CHECK(!tape_take_error(t, &why) && !tape_keep(t, "y", 1, &c)); /* once only */
     bytes_puts(tape_begin(t, 0, TAPE_SENT, 1, 'w', 0), "the tape goes on");
     tape_end(t);
     tape_close(&t);
@@ -106,7 +107,7 @@ static void test_failures(void) {
 static void test_pipe(void) {
     unlink(path);
     CHECK(mkfifo(path, 0600) == 0);
-    CHECK_FAIL(tape_open(path, &err), ERR_IO); /* nobody reads */
+    CHECK_FAIL(tape_open(path, &err), ERR_IO); /* no reader */
     int fd = open(path, O_RDONLY | O_NONBLOCK);
     Tape *t = tape_open(path, &why);
     CHECK(t != NULL);
@@ -125,7 +126,7 @@ static void test_pipe(void) {
         for (ssize_t i = 0; i < n; i++) seen += buf[i] == '\n';
     }
     CHECK_INT(seen, lines + 1);
-    /* Too much for it: given up, in words. */
+    /* Too much for it: the log is given up, with a message. */
     char *much = xmalloc(1 << 20);
     memset(much, 'x', 1 << 20);
     for (int i = 0; i < 70; i++) {
@@ -135,7 +136,7 @@ static void test_pipe(void) {
     free(much);
     CHECK(tape_take_error(t, &why) && strstr(why.text, "too slow"));
     tape_close(&t);
-    /* It goes: an error, no signal. */
+    /* The reader goes: an error, no signal. */
     close(fd);
     fd = open(path, O_RDONLY | O_NONBLOCK);
     t = tape_open(path, &why);

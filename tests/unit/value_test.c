@@ -1,6 +1,6 @@
 /* value_test.c: maps of the language against a naive model, under random operations; equality and
- * order of numbers; strings by code point; containers that only hold each other, or nest a
- * million deep, being freed.
+ * order of numbers; strings by code point; freeing of containers that only hold each other, or nest
+ * a million deep.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
 #include "lang/value/heap.h"
@@ -20,7 +20,7 @@ static Value random_key(void) {
     return v_cstr(text);
 }
 
-/* The model: pairs in order of insertion, looked through from the start. */
+/* The model: pairs in order of insertion, searched linearly. */
 typedef struct Model {
     Value key[128];
     int64_t value[128];
@@ -87,7 +87,7 @@ static void numbers(void) {
     CHECK(!value_equal(v_int(1), one));
     value_drop(one);
     CHECK_INT(number_compare(v_int((1ll << 53) + 1), v_float(0x1p53)),
-              1); /* as doubles they were equal */
+              1); /* as doubles they would be equal */
     CHECK_INT(number_compare(v_float(0x1p53), v_int((1ll << 53) + 1)), -1);
     CHECK_INT(number_compare(v_int(INT64_MAX), v_float(0x1p63)), -1);
     CHECK_INT(number_compare(v_int(INT64_MIN), v_float(-0x1p63)), 0);
@@ -129,7 +129,7 @@ static void lifetimes(Interp *in) {
     list_push(a.list, value_ref(a));
     value_drop(b);
     cycles_collect(in);
-    CHECK_INT(in->n_containers, before + 2); /* a is still ours */
+    CHECK_INT(in->n_containers, before + 2); /* the caller still owns a */
     value_drop(a);
     CHECK_INT(in->n_containers, before + 2);
     cycles_collect(in);

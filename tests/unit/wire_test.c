@@ -1,6 +1,7 @@
-/* wire_test.c: records and messages survive the binary form; no truncation, no flipped bit and no
- * noise makes a reader crash, over-read or allocate wildly (run it under ASan); what decodes
- * encodes again. SPDX-License-Identifier: MIT */
+/* wire_test.c: records and messages survive the binary form. No truncation, flipped bit or noise
+ * makes a reader crash, over-read or allocate wildly (run it under ASan). What decodes encodes
+ * again.
+ * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
@@ -12,7 +13,7 @@ static uint64_t seed = 1;
 
 static void release(void *data, void *ctx) { free(data); }
 
-/* A message whose head is malloc'ed to the byte, so that ASan sees over-reads. */
+/* A message whose head is malloc'ed with its exact size, so that ASan detects over-reads. */
 static Msg hostile_msg(const Msg *m, const uint8_t *head, size_t n) {
     Msg h = {0};
     uint8_t *q = xmalloc(n);
@@ -27,8 +28,8 @@ static void drop(Msg *m) {
     m->n = 0;
 }
 
-/* Decodes everything; returns the number of instructions, or -1. Touches all that the views point
- * at. */
+/* Decodes everything; returns the number of instructions, or -1. Reads all memory that the views
+ * point at. */
 static int decode_all(const Msg *m, Arena *scratch) {
     FrameReader r;
     Err err;
@@ -108,7 +109,7 @@ static void test_large_payloads(void) {
                .payload_buf = big};
     FrameWriter w = {0}, raw = {0};
     frame_begin(&w, 1, 0), frame_begin(&raw, 1, 0);
-    for (uint64_t i = 0; i < MAX_MSG_PARTS + 3; i++) { /* more than there are parts */
+    for (uint64_t i = 0; i < MAX_MSG_PARTS + 3; i++) { /* more parts than there are */
         in.out[0] = i;
         if (i == 1) in.payload_buf = NULL; /* copied into a part of its own */
         frame_add(&w, &in);
@@ -143,7 +144,7 @@ static void test_large_payloads(void) {
 /* A frame is full at its number of instructions or of bytes, whichever comes first. */
 static void unmap(void *data, void *ctx) { munmap(data, *(size_t *)ctx); }
 
-/* A payload of a size that no head could have is kept by reference, and takes no room in it. */
+/* A payload too large for any head is kept by reference, and takes no space in it. */
 static void test_huge_payload(void) {
     static size_t bytes = (size_t)3 << 30;
     void *data = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -181,7 +182,7 @@ static void test_full(void) {
     CHECK(frame_is_full(&w));
     frame_end(&w, &m), drop(&m);
     frame_begin(&w, 1, 0);
-    frame_add(&w, &note); /* one that is larger than a frame still travels */
+    frame_add(&w, &note); /* one that is larger than a frame is still sent */
     CHECK(frame_is_full(&w) && frame_bytes(&w) > FRAME_BYTES);
     frame_end(&w, &m);
     Arena scratch = {0};
@@ -190,7 +191,7 @@ static void test_full(void) {
     arena_fini(&scratch);
 }
 
-/* Counts beyond the limits, in a record that is otherwise as it was. */
+/* Counts beyond the limits, in an otherwise valid record. */
 static void test_counts(void) {
     Operand in = {.kind = IN_TENSOR, .id = 1};
     Inst neg = {.op = OP_NEG, .n_in = 1, .n_out = 1, .in = &in, .out = {7}};
@@ -258,7 +259,7 @@ static void test_hostile_frames(void) {
     arena_fini(&a), arena_fini(&scratch);
 }
 
-/* A transport may put a message anywhere: lists and payloads still come out aligned. */
+/* A transport may put a message at any address: lists and payloads are aligned nevertheless. */
 static void test_unaligned(void) {
     Rand r = {seed + 1};
     Arena a = {0}, scratch = {0};
@@ -519,7 +520,7 @@ static void test_times(void) {
     arena_fini(&a);
 }
 
-/* What workers hear of one another, and say to one another. */
+/* Messages about peers, and between peers. */
 static void test_peers(void) {
     Msg m = {0};
     int32_t rank[] = {7, 0, 1023}, rank2[MAX_INTS];

@@ -1,6 +1,6 @@
-/* worker_test.c: worker_run in threads, behind every transport, with this test as the
- * dispatcher: greeting, work, figures, leaving; two workers in one process; a dispatcher that
- * vanishes; engines that do not exist.
+/* worker_test.c: worker_run in threads, over every transport, with this test as the dispatcher:
+ * hello, work, statistics, leaving; two workers in one process; a dispatcher that vanishes; unknown
+ * engines.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "runtime/wire/wire.h"
@@ -29,7 +29,7 @@ static void start(Run *r, const char *endpoint) {
     CHECK(pthread_create(&r->thread, NULL, run_main, r) == 0);
 }
 
-/* The next message of a kind, others dropped; false: none in time, or the peer is gone. */
+/* The next message of a kind, others are dropped; false: none in time, or the peer is gone. */
 static bool await(Hub *hub, MsgKind kind, PeerId *from, Msg *m) {
     for (int waited = 0; waited < WAIT_MS; waited += 100) {
         int r;
@@ -61,8 +61,7 @@ static PeerId greet(Hub *hub, uint32_t rank) {
     return peer;
 }
 
-/* full, add, fetch: the sum comes back. Then too much memory: the worker's rank is in the
- * answer. */
+/* full, add, fetch: the sum is returned. Then too much memory: the error names the worker. */
 static void work(Hub *hub, PeerId peer, uint32_t rank) {
     FrameWriter w = {.edge_id = UINT64_MAX};
     int64_t shape[] = {1000, 1000};
@@ -133,7 +132,7 @@ static void test_transport(const char *endpoint) {
         peer[i] = greet(hub, (uint32_t)i);
     }
     for (int i = 0; i < 2; i++) work(hub, peer[i], (uint32_t)i);
-    /* one is told to leave, the other finds the dispatcher gone */
+    /* one gets BYE, the other notices that the dispatcher is gone */
     Msg m = {0};
     wire_text(MSG_BYE, "", 0, &m);
     CHECK(hub_send(hub, peer[0], &m));
