@@ -1,5 +1,5 @@
-/* bare.h: matrix products by bare oneDNN with its own threads, which others are held against.
- * Without the library's header, or the library, there are none: bare_open says so.
+/* bare.h: matrix products by plain oneDNN with its own threads, for comparison. Without the library
+ * or its header bare_open returns false.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_BENCH_BARE_H
 #define GT_TESTS_BENCH_BARE_H
@@ -23,14 +23,14 @@ static struct BareApi {
 static dnnl_engine_t bare_engine;
 static dnnl_stream_t bare_stream;
 
-/* A product: made once, run often. */
+/* A product: created once, run often. */
 typedef struct Bare {
     dnnl_primitive_desc_t pd;
     dnnl_primitive_t primitive;
     dnnl_exec_arg_t arg[3];
 } Bare;
 
-/* Once, before all else; false: there is no oneDNN here. */
+/* To be called first; false: there is no oneDNN here. */
 static inline bool bare_open(void) {
     if (bare_stream) return true;
     void *l = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);
@@ -44,10 +44,10 @@ static inline bool bare_open(void) {
            !bare_api.dnnl_engine_create(&bare_engine, dnnl_cpu, 0) &&
            !bare_api.dnnl_stream_create(&bare_stream, bare_engine, dnnl_stream_default_flags);
 }
-/* For products made from now on. */
+/* For products created from now on. */
 static inline void bare_threads(int n) { bare_api.omp_set_num_threads(n); }
 
-/* out (M,N) = a (M,K) @ b (K,N) of float32, row by row or (transposed) column by column. */
+/* out (M,N) = a (M,K) @ b (K,N) of float32, row-major or (transposed) column-major. */
 static inline void bare_init(Bare *p, int64_t M, int64_t N, int64_t K, bool a_t, bool b_t, void *a,
                              void *b, void *out) {
     const int64_t shape[3][2] = {{M, K}, {K, N}, {M, N}};

@@ -4,7 +4,7 @@
 #define GT_TESTS_BENCH_CLOCK_H
 #include <time.h>
 
-/* One thread may be timed by its own clock (CLOCK_THREAD_CPUTIME_ID), which a busy machine disturbs
+/* One thread may be timed by its own clock (CLOCK_THREAD_CPUTIME_ID), which other processes disturb
  * less. */
 static clockid_t clock_id = CLOCK_MONOTONIC;
 
@@ -14,7 +14,8 @@ static inline double now_s(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* Best time of one call, in seconds, over about so many seconds; short ones are timed in rows. */
+/* Returns the best time of one call, in seconds, measured over about so many seconds; short calls
+ * are timed in batches. */
 static inline double best_within(void (*fn)(void *), void *ctx, double seconds) {
     double best = 1e9, start = now_s();
     fn(ctx);

@@ -1,7 +1,7 @@
-/* conv_bench: convolutions and their gradients on the cpu engine beside bare oneDNN in the same
- * run: its own threads, its own choice of layouts, between row-major operands and results
- * ("whole"), and without that ("kernel": what a program would get that never left those layouts).
- * Figures are GFLOP/s and ratios. Skipped where the library is missing. Usage: conv_bench [THREADS]
+/* conv_bench: convolutions and their gradients on the cpu engine against plain oneDNN in the same
+ * run, with its own threads and layouts: between row-major operands and results ("whole"), and
+ * without the conversions ("kernel": what a program could reach that never left those layouts).
+ * Prints GFLOP/s and ratios. Skipped without the library. Usage: conv_bench [THREADS]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
 #include "runtime/inst/inst.h"
@@ -104,7 +104,7 @@ static void kernel(void *ctx) {
     run_step(&b->step[b->kernel]);
 }
 
-/* A step between a row-major operand and one of the library's layout, unless they are one. */
+/* A conversion between row-major and one of the library's layouts, unless they are equal. */
 static dnnl_memory_t laid_out(Bare *b, const dnnl_memory_desc_t *plain,
                               const dnnl_memory_desc_t *own, float *data, bool is_result) {
     dnnl_memory_t p, o;
@@ -121,7 +121,7 @@ static dnnl_memory_t laid_out(Bare *b, const dnnl_memory_desc_t *plain,
     return o;
 }
 
-/* Seconds of the whole and of the kernel alone. Objects are left to the end of the process. */
+/* Seconds of the whole and of the kernel alone. The objects live until the process ends. */
 static void bare_s(const Shape *s, Kind kind, float *const data[3], double *all, double *alone) {
     int64_t Q = out_of(s);
     dnnl_dims_t dims[3] = {{s->N, s->C, s->H, s->H}, {s->O, s->C, s->K, s->K}, {s->N, s->O, Q, Q}};

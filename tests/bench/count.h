@@ -1,8 +1,7 @@
-/* count.h: how often a program allocates, takes a lock or calls the system: the C library's
- * functions for that are replaced in the program that includes this (one file of it), count and
- * pass on. Allocations: malloc and its kin. Locks: pthread_mutex_lock. System calls: those that
- * threads wait, wake and talk with (syscall, which is where futexes go, poll, read, write,
- * sched_yield, nanosleep, mmap, munmap, madvise).
+/* count.h: counts a program's allocations, locks and system calls by replacing the C library's
+ * functions in the program that includes this (in one file). Allocations: malloc and its kin.
+ * Locks: pthread_mutex_lock. System calls: those by which threads wait, wake and communicate
+ * (syscall, which futexes use, poll, read, write, sched_yield, nanosleep, mmap, munmap, madvise).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_BENCH_COUNT_H
 #define GT_TESTS_BENCH_COUNT_H

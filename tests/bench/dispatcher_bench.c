@@ -10,10 +10,10 @@
  *   in vain       likewise, but nothing comes again
  *   in short frames: each step of 6 instructions is a frame of its own
  *
- * CPU us per instruction of the client, budget 1 and flat (DESIGN 10): all that happens in
- * dispatcher_on_message and dispatcher_next, acknowledgements included. What is left of it per
- * recipient of a frame (256 instructions at most) is shown too: that part must grow with the
- * workers, and must be small beside the rest.
+ * Prints CPU us per instruction of the client: all time in dispatcher_on_message and
+ * dispatcher_next, acknowledgements included. The goal is at most 1, for any number of workers.
+ * Also prints the part per recipient of a frame (256 instructions at most): that part grows with
+ * the workers and must be small.
  *
  * Usage: dispatcher_bench [INSTRUCTIONS [STREAM [WORKERS]]]: only streams that have STREAM in their
  * names; so many workers instead of 72
@@ -34,12 +34,12 @@ typedef struct Bench {
     FrameWriter frame;
     Arena arena;         /* of one line */
     uint64_t id, seq;    /* of the client: the next ones */
-    bool is_hot, learns; /* a body is sent; its forms are being gathered */
+    bool is_hot, learns; /* a body is sent; its forms are being collected */
     bool has_no_edges;
     Bytes forms;
     Bodies bodies;
     int n_workers;
-    bool owes[WORKERS + 1]; /* by peer: got the frame, has not acknowledged it */
+    bool owes[WORKERS + 1]; /* by peer: it got the frame and has not acknowledged it */
     bool is_timed;
     double us;
     uint64_t n_insts, n_frames, n_sent; /* n_sent: frames by recipient */
@@ -58,7 +58,7 @@ static _Noreturn void stop(const char *what, const char *why) {
 
 /* ---- The other ends ---- */
 
-/* Who says what is not looked at but for errors: this must not cost. */
+/* Of the dispatcher's messages only errors are read: reading must not cost. */
 static void drain(Bench *b) {
     PeerId to;
     Msg m;
@@ -103,7 +103,7 @@ static void hello(Bench *b, PeerId peer, Role role) {
     drain(b);
 }
 
-/* Hands in what was gathered. */
+/* Sends the collected forms. */
 static void flush(Bench *b) {
     Msg m;
     uint32_t count = b->frame.count;
@@ -130,7 +130,7 @@ static void add(Bench *b, const Inst *inst) {
     memcpy(b->forms.data + b->forms.n - n, &length, sizeof length);
 }
 
-/* Of hot streams what comes between the first two edges is the body of all that follow. */
+/* In hot streams the instructions between the first two edges are the body of all later ones. */
 static void edge(Bench *b) {
     b->frame.edge_id = b->frame.next_id;
     if (!b->is_hot || b->bodies.next) return;
@@ -180,7 +180,7 @@ typedef struct Stream {
     bool looks, has_no_edges;
 } Stream;
 
-static uint64_t x, w, xt; /* what steps use */
+static uint64_t x, w, xt; /* the sources that steps read */
 
 static void unsharded_begin(Bench *b) {
     emit(b, "t%llu = full 1 [64,64] f32", T(x = b->id++));
@@ -195,7 +195,7 @@ static void unsharded_step(Bench *b) {
     emit(b, "edge");
 }
 
-/* Another one each time, with its edge now and then. */
+/* Another operation each time, with an edge now and then. */
 static void random_step(Bench *b) {
     static const char *const ops[] = {"add", "sub", "mul", "maximum"};
     static uint64_t random = 1;

@@ -1,9 +1,9 @@
-/* floor: what the machine allows, as a racer of race.c: reads lines "WAY NAME SECONDS" and answers
+/* floor: the machine's limits, as a racer of race.c: reads lines "WAY NAME SECONDS" and answers
  * each with the seconds of one round, measured over about so many seconds, or "-".
  *
  *   gelu, adam     memcpy of the bytes that must be read and written, on as many threads
- *   matmul_*       the product by bare oneDNN; matmul_nt_256 is a @ b.T, both 256 by 256
- *   mlp, charlm    the matrix products of the step alone, by bare oneDNN
+ *   matmul_*       the product by plain oneDNN; matmul_nt_256 is a @ b.T, both 256 by 256
+ *   mlp, charlm    the matrix products of the step alone, by plain oneDNN
  *
  * Usage: floor THREADS
  * SPDX-License-Identifier: MIT */
@@ -23,14 +23,14 @@ static int threads;
 /* A round: copies, or products. */
 typedef struct Round {
     char *from, *to;
-    size_t n_bytes; /* to copy: half of what is read and written */
+    size_t n_bytes; /* bytes to copy: half of those read and written */
     Bare product[PRODUCTS];
     int repeats[PRODUCTS];
     float *data[3 * PRODUCTS];
     int n_products, n_data;
 } Round;
 
-/* In large pages, as a worker's arena is. */
+/* In large pages, like a worker's arena. */
 static void *memory(size_t bytes) {
     size_t n = (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
     void *p = aligned_alloc(bytes < HUGE_PAGE ? 4096 : HUGE_PAGE, n);

@@ -44,7 +44,7 @@ typedef struct Program {
     int n_values;
     float scalar[OPS];
     int n_scalars;
-    double bytes; /* that the cluster reads and writes */
+    double bytes; /* bytes that the cluster reads and writes */
     const FusedKernel *kernel;
 } Program;
 
@@ -179,7 +179,7 @@ static void adam(Program *p) {
 enum { TENSORS = 50 };
 typedef struct Runs {
     Program *p;
-    int n; /* programs alike, one after another */
+    int n; /* the same program, several times in a row */
     char *from, *to;
 } Runs;
 

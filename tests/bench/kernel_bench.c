@@ -1,7 +1,7 @@
-/* kernel_bench: the cpu engine's kernels, each figure beside a bound taken in the same run:
- * pointwise and reducing ops by the bytes that they must move, against memcpy; matrix products
- * against bare oneDNN with its own threads (skipped where the library is missing). Usage:
- * kernel_bench [THREADS] SPDX-License-Identifier: MIT */
+/* kernel_bench: the cpu engine's kernels, each against a limit measured in the same run: pointwise
+ * and reducing ops by the bytes that they must move, against memcpy; matrix products against plain
+ * oneDNN with its own threads (skipped without the library). Usage: kernel_bench [THREADS]
+ * SPDX-License-Identifier: MIT */
 #include "tests/bench/bare.h"
 #include "tests/bench/clock.h"
 #include "tests/bench/figure.h"
@@ -179,7 +179,7 @@ static void bench_matmul(int threads) {
             init(&w, OP_MATMUL, 2, (View[]){a, b}, &o);
             double ratio = 0, ours = 1e9, bare = 1e9;
             for (int round = 0; round < 3;
-                 round++) { /* alternating, so that both see the same machine */
+                 round++) { /* alternating, so that both run under the same conditions */
                 bare_threads(threads);
                 double t = bare_s(&a, &b, &o);
                 bare = t < bare ? t : bare;
@@ -198,7 +198,7 @@ static void bench_matmul(int threads) {
     tell_worst(worst, threads);
 }
 
-/* Products that are our own: tiny ones, vectors, float64. */
+/* Products by our own kernels: tiny ones, vectors, float64. */
 static void bench_own(void) {
     static const struct {
         DType d;
@@ -222,7 +222,7 @@ static void bench_own(void) {
     }
 }
 
-/* ---- Factorizations, beside the engine's own matrix product of the same size ---- */
+/* ---- Factorizations, against the engine's own matrix product of the same size ---- */
 
 static void bench_linalg(void) {
     static const int64_t sizes[] = {32, 128, 512, 1024, 2048};
@@ -241,7 +241,7 @@ static void bench_linalg(void) {
         View a = tensor(d, n, n), b = tensor(d, n, n), o = tensor(d, n, n);
         View perm = tensor(DT_I64, n, 1);
         perm.type.rank = 1;
-        for (int64_t i = 0; i < n; i++) { /* a strong diagonal */
+        for (int64_t i = 0; i < n; i++) { /* a dominant diagonal */
             if (d == DT_F32)
                 ((float *)a.data)[i * (n + 1)] = 2 * (float)n;
             else

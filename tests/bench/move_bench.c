@@ -1,9 +1,9 @@
-/* move_bench: what workers in processes of their own exchange in a second, beside memcpy of as many
- * bytes: all_gather of a split tensor, all_reduce of terms, for each way between them (in place, in
- * messages, through UCX where it is). This program is the dispatcher.
+/* move_bench: the rate of data exchange between worker processes, against memcpy of as many bytes:
+ * all_gather of a split tensor, all_reduce of terms, for each data plane (in place, in messages,
+ * through UCX if it is built in). This program is the dispatcher.
  *
- * Bytes are those that the collective cannot do without, over all workers: all_gather (n - 1) B,
- * all_reduce 2 (n - 1) B of a tensor of B bytes. memcpy: n processes at once, each its n-th.
+ * Bytes are those that the collective must move, over all workers: all_gather (n - 1) B, all_reduce
+ * 2 (n - 1) B of a tensor of B bytes. memcpy: n processes at once, each a share of 1/n.
  *
  * Usage: move_bench [MIB [REPEATS]]
  * SPDX-License-Identifier: MIT */
@@ -52,7 +52,7 @@ static bool rank_of(const Cluster *c, PeerId id, int *rank) {
     return *rank < c->n;
 }
 
-/* Takes in what the workers say until all have acknowledged `seq`, or n have said hello. */
+/* Handles the workers' messages until all have acknowledged `seq`, or n have said hello. */
 static void hear(Cluster *c, uint64_t seq, PeerInfo *hello, int *n_hello) {
     double end = now_s() + WAIT_S;
     for (;;) {
@@ -103,7 +103,7 @@ static bool cluster_start(Cluster *c, int n, const char *way) {
     }
     PeerInfo info[WORKERS];
     int n_hello = 0;
-    for (int i = 0; i < 50 && !strcmp(way, "ucx"); i++) { /* It may not be there. */
+    for (int i = 0; i < 50 && !strcmp(way, "ucx"); i++) { /* It may not be built in. */
         int status;
         if (waitpid(c->pid[0], &status, WNOHANG) == c->pid[0]) {
             for (int k = 1; k < n; k++) waitpid(c->pid[k], &status, 0);
@@ -150,7 +150,7 @@ static void add(Cluster *c, const Inst *in) {
     c->seq++, c->number++;
 }
 
-/* To all; waits until all is done. */
+/* Sends to all; waits until all is done. */
 static void flush(Cluster *c) {
     Msg m;
     frame_end(&c->frame, &m);
@@ -224,7 +224,7 @@ static double copies(int n, double bytes) {
             close(go[1]);
             if (write(ready[1], &x, 1) != 1 || read(go[0], &x, 1) < 0) _exit(1);
             for (int k = 0; k < repeats; k++) memcpy(k % 2 ? a : b, k % 2 ? b : a, each);
-            _exit(a[each / 2] == 77); /* It is used. */
+            _exit(a[each / 2] == 77); /* Marks it as used. */
         }
         char x;
         for (int i = 0; i < n; i++)

@@ -1,13 +1,13 @@
-/* path_bench: what a small op costs through the whole path, client -> dispatcher -> worker,
- * embedded, and what a fetch costs beside the bare wake-up of two threads, in one run.
+/* path_bench: the cost of a small op on the whole path, client -> dispatcher -> worker, embedded,
+ * and of a fetch against the bare wake-up of two threads, in one run.
  *
- *   client      the stream alone, before a hub that only acknowledges; in full and hot, and what it
- *               costs to look for hot bodies where there are none: loops that never repeat
- *   dispatcher  its step function alone, on the frames of the same program, in full and hot, and
- *               where it has to find that they are, or looks for that in vain
- *   worker      CPU of its thread in the whole path, kernel included
- *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each; and how often
- *               it allocates, locks and calls the system: not once per instruction, but per frame
+ *   client      the stream alone, with a hub that only acknowledges; in full and hot, and the cost
+ *               of looking for hot bodies in vain: loops that never repeat
+ *   dispatcher  its step function alone, on the frames of the same program, in full and hot, with
+ *               bodies that it has to find, or looks for in vain
+ *   worker      CPU time of its thread on the whole path, kernel included
+ *   whole path  64x64 adds: t = t + x, the old t freed; then with an edge for each; and its
+ *               allocations, locks and system calls: per frame, not per instruction
  *
  * Usage: path_bench [ADDS]
  * SPDX-License-Identifier: MIT */
@@ -50,8 +50,8 @@ static Handle *full(Stream *s, int64_t side) {
     return out[0];
 }
 
-/* t = t op x, n times; op is another each time if `varies`. With an edge after every `edges` adds
- * (0: none). */
+/* t = t op x, n times; op differs each time if `varies`. With an edge after every `edges` adds (0:
+ * none). */
 static void ops(Stream *s, Handle **t, const Handle *x, int n, int edges, bool varies) {
     static const Op op[] = {OP_ADD, OP_SUB, OP_MUL, OP_MAXIMUM};
     static uint64_t random = 1;
@@ -78,8 +78,7 @@ static void settle(Stream *s) {
     if (!stream_sync(s, &error)) stop("sync");
 }
 
-/* ---- The client alone: a hub in this thread would be the dispatcher; here one in another
- * acknowledges ---- */
+/* ---- The client alone: its hub is in another thread, which acknowledges ---- */
 
 typedef struct Sink {
     Hub *hub;
@@ -145,7 +144,7 @@ static double client_alone(Sink *k, int n, int edges, bool varies, const char *t
     return us;
 }
 
-/* ---- The dispatcher alone: the frames that the sink kept, from many clients in turn ---- */
+/* ---- The dispatcher alone: the recorded frames, from many clients in turn ---- */
 
 static void swallow(Dispatcher *d) {
     PeerId to;
@@ -154,8 +153,8 @@ static void swallow(Dispatcher *d) {
     while (dispatcher_next(d, &to, &m, &drop)) msg_fini(&m);
 }
 
-/* is_shared: the frames' bytes are somebody else's too, so that they are copied record by record;
- * looks: for hot bodies. */
+/* is_shared: the frames' bytes have another owner too, so they are copied record by record; looks:
+ * for hot bodies. */
 static double dispatcher_alone(const Sink *k, int n, PeerId workers, bool is_shared, bool looks) {
     DispatcherConfig config = {0};
     if (looks) config.hot = (DetectorConfig){2, 2, 16384, .expand_max = 256};
@@ -257,7 +256,7 @@ static int by_size(const void *a, const void *b) {
 
 enum { TRIPS = 2000 };
 
-/* Median of the bare two-hop wake-up: a message to a sleeping thread and back. */
+/* Median of the bare wake-up over two hops: a message to a sleeping thread and back. */
 static double bare_trip(void) {
     static double us[TRIPS];
     Err err;
@@ -267,7 +266,7 @@ static double bare_trip(void) {
     pthread_create(&thread, NULL, echo_main, link);
     PeerId peer = 1;
     Msg none;
-    hub_recv(hub, &peer, &none); /* takes the link in */
+    hub_recv(hub, &peer, &none); /* accepts the link */
     peer = 1;
     for (int i = 0; i < TRIPS; i++) {
         usleep(200); /* so that the other side sleeps */
@@ -305,9 +304,9 @@ static double fetch_trip(Stream *s) {
 
 enum { BODY = 8 }; /* adds of a body */
 
-/* us an instruction more, in the client and in the dispatcher: the least of three. */
+/* us per instruction more, in the client and in the dispatcher: the least of three. */
 static void look_in_vain(int n, double *client, double *dispatcher) {
-    static Sink all, full; /* what a client sends that looks; that does not */
+    static Sink all, full; /* frames of a client that looks for bodies; of one that does not */
     *client = *dispatcher = 1e9;
     for (int i = 0; i < 3; i++) {
         double us = client_alone(&all, n, BODY, true, "2");

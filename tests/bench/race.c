@@ -1,15 +1,16 @@
-/* race: workloads by several programs in one run, by turns, so that all meet the same machine.
+/* race: workloads by several programs in one run, alternating, so that all run under the same
+ * conditions.
  *
  * Each racer is a process that reads lines "WAY NAME SECONDS" and answers each with the seconds
  * that one round of the workload took ("-": it has none), measured over about so many. While one
- * works the others sleep. After a first question, in which it may compile and warm up, every way of
- * a workload is asked once per round, in turning order; what is told is its median, and the median
+ * works the others sleep. After a first request, in which it may compile and warm up, every way of
+ * a workload is requested once per round, in rotating order. Printed are its median, and the median
  * over the rounds of its ratio to gtsh in the same round.
  *
- * Output, a line for each: race THREADS NAME WAY SECONDS RATIO, and one for PyTorch's greeting.
- * Usage: race [-c] [-b BUILD] [-p PYTHON] [-t THREADS] [-r ROUNDS] [-s SECONDS] NAME ...
- * PYTHON "": without PyTorch and NumPy. -c: CPU time in place of time, of all threads of a racer:
- * for a look on a busy machine.
+ * Output, a line for each: race THREADS NAME WAY SECONDS RATIO, and one for PyTorch's version.
+ * Usage: race [-c] [-b BUILD] [-p PYTHON] [-t THREADS] [-r ROUNDS] [-s SECONDS] NAME ... PYTHON "":
+ * without PyTorch and NumPy. -c: CPU time, of all threads of a racer, in place of wall time: for a
+ * busy machine.
  * SPDX-License-Identifier: MIT */
 #include <poll.h>
 #include <stdbool.h>
@@ -52,7 +53,7 @@ static void start(Racer *r, char *const argv[]) {
     close(in[0]), close(out[1]);
     r->to = in[1], r->from = out[0];
 }
-/* It ends after this line, or is ended. */
+/* It exits after this line, or is ended. */
 static void stop(Racer *r) {
     if (!r->pid) return;
     if (write(r->to, "end\n", 4) < 0) kill(r->pid, SIGKILL);
@@ -63,7 +64,7 @@ static void stop(Racer *r) {
     }
     *r = (Racer){0};
 }
-/* A line, without its end; false: none in time, and that racer is out. */
+/* Reads a line, without its end; false: none in time, and that racer is dropped. */
 static bool listen_to(Racer *r, char *line, size_t size, int timeout_ms) {
     size_t n = 0;
     struct timespec t;

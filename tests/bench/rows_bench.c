@@ -1,9 +1,9 @@
-/* rows_bench: every row of the op table on the cpu engine, each figure beside a bound taken in the
+/* rows_bench: every row of the op table on the cpu engine, each against a limit measured in the
  * same run: rows that move memory against memcpy of as many bytes (operands read, results written),
- * rows that multiply matrices against our product of 1024 by 1024 (which kernel_bench holds against
- * bare oneDNN). What is below a third of its bound is marked, with the reason where there is one. A
- * new row appears by itself: pointwise rows, reductions and sources need nothing, KERNEL rows a
- * line in `cases` where the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
+ * rows that multiply matrices against our product of 1024 by 1024 (which kernel_bench compares with
+ * plain oneDNN). Rows below a third of their limit are marked, with the reason if there is one. New
+ * pointwise rows, reductions and sources appear by themselves; a KERNEL row needs a line in `cases`
+ * if the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
  * SPDX-License-Identifier: MIT */
 #include "tests/bench/clock.h"
 #include "runtime/inst/element.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-/* ---- What is measured ---- */
+/* ---- The cases ---- */
 
 /* Operands: T is the dtype under test; contents after ~: eye (unit matrix), ramp (0, 1, 2, ...), or
  * a number n (0 .. n - 1, mixed up); else numbers between -1.2 and 1.8. flops: of one call. */
@@ -48,7 +48,7 @@ static const Case cases[] = {
     {"avg_pool", "T[8,64,64,64]", " kernel=[2,2]", 0},
     {"avg_pool_dx", "T[8,64,32,32]", " shape=[8,64,64,64] kernel=[2,2]", 0},
 };
-/* Of what is slower than a third of its bound, and should be. */
+/* Reasons of rows that are slower than a third of their limit, and should be. */
 static const struct {
     const char *op, *why;
 } reasons[] = {
@@ -91,7 +91,7 @@ static const struct {
 static const char *reason_of(Op op) {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
         if (!strcmp(reasons[i].op, op_info[op].name)) return reasons[i].why;
-    const char *e = op_info[op].expr; /* a transcendental function costs what it costs */
+    const char *e = op_info[op].expr; /* the price of a transcendental function */
     static const char *const heavy[] = {"EXP", "LOG",  "POW",  "SIN",  "COS",   "TAN",
                                         "ERF", "GELU", "SIGM", "SOFT", "HYPOT", "DIV("};
     for (size_t i = 0; i < sizeof heavy / sizeof *heavy; i++)
@@ -172,7 +172,7 @@ static const char *add_operand(Work *w, const char *s, DType d) {
     return *s == ' ' ? s + 1 : s;
 }
 
-/* Operands, instruction and results; false: inference says no. */
+/* Makes operands, instruction and results; false: inference refuses them. */
 static bool prepare(Work *w, Op op, const char *operands, const char *attrs, DType d, Err *err) {
     w->call = (Call){.in = w->view};
     while (*operands) operands = add_operand(w, operands, d);
@@ -211,7 +211,7 @@ static bool prepare(Work *w, Op op, const char *operands, const char *attrs, DTy
     return true;
 }
 
-/* What a row without a case of its own is given. */
+/* Default operands of a row without a case. */
 static void defaults(Op op, DType d, char *operands, size_t cap, char *attrs, size_t cap_attrs) {
     const OpInfo *o = &op_info[op];
     *operands = *attrs = 0;
