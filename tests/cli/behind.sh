@@ -1,5 +1,5 @@
-# Where a program ends when an instruction fails does not depend on timing: what stands before it is carried out, what stands
-# behind it and waits for values is not, with one worker, with several, behind a dispatcher and in a replay, many times over.
+# The point at which a failing instruction ends a program does not depend on timing: effects before it run, effects
+# after it that wait for values do not; with one worker, with several, behind a dispatcher and in a replay, many times.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 TRIES=$((4 * ${SOAK:-1}))

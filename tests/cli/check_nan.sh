@@ -1,4 +1,5 @@
-# --check-nan: the first instruction that makes a nan or an infinity, with its line, how many, and of what; once.
+# --check-nan reports the first instruction that makes a nan or an infinity, with its line, the count and the inputs;
+# once.
 . tests/fixtures/check.sh
 cat >"$TMP/a.gt" <<'GT'
 p = rand(64, 64) + 0.5

@@ -1,4 +1,4 @@
-# charlm saves a checkpoint and goes on from it.
+# charlm saves a checkpoint and continues from it.
 . tests/fixtures/check.sh
 small="--data README.md --batch 4 --sample 0"
 code train 0 "$GTSH" scripts/charlm.gt $small --ctx 16 --width 16 --heads 2 --layers 1 --steps 5 --out "$TMP/deep/c.safetensors"

@@ -1,5 +1,6 @@
-# What is compiled, and when: `compile: true` asks for a scope's kernels at their first sight, in the program's words and in a
-# file's, on one worker and on two; GT_AUTO_COMPILE, GT_COMPILE and GT_WORKER_BATCH_SIZE say what is gathered. The bits stay.
+# When kernels are compiled: `compile: true` compiles a scope's kernels at the first request, set in the program or in a
+# file, on one worker and on two; the effect of GT_AUTO_COMPILE, GT_COMPILE and GT_WORKER_BATCH_SIZE. Results have the
+# same bits.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/once.gt" <<'EOF'

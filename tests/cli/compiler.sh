@@ -1,5 +1,5 @@
-# A compiler that fails, is killed, writes garbage or nothing, or is missing; a cache that is full, removed, or left untidy by
-# killed processes: results are the same, the fault is reported once, and nothing is left behind.
+# A compiler that fails, is killed, writes garbage or nothing, or is missing; a cache that is full, removed, or has
+# temporary files of killed processes: results are the same, the error is reported once, and no file is left.
 . tests/fixtures/check.sh
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait; export GT_FUSE

@@ -1,5 +1,5 @@
-# A compiler that hangs, ignores SIGTERM, spins, or floods its output is ended: reported once with the reason,
-# the work goes on without new kernels, GT_FUSE=wait waits no longer than that, and nothing is left behind, no process either.
+# A compiler that hangs, ignores SIGTERM, spins, or floods its output is ended and reported once with the reason. The
+# program continues without new kernels, GT_FUSE=wait waits no longer than the limit, and no file or process is left.
 . tests/fixtures/check.sh
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait GT_CC_SECONDS=1; export GT_FUSE GT_CC_SECONDS

@@ -1,4 +1,4 @@
-# Configurations of signals: their sources, warnings about unknown names, and errors at their place.
+# Configurations of signals: their sources, warnings about unknown names, and errors with their positions.
 . tests/fixtures/check.sh
 cat >"$TMP/shard.yaml" <<'YAML'
 forward_layer1:

@@ -1,5 +1,5 @@
-# A prompt survives the loss of its worker or dispatcher (F4): :connect connects again, says what it did, and keeps all that
-# is no tensor; signals are defined again.
+# A prompt survives the loss of its worker or dispatcher: :connect connects again, reports what is kept and lost, and
+# keeps all values that are not tensors; signals are defined again.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" -w 1 --threads 1 --memory 64M; d=$pid

@@ -1,6 +1,5 @@
-# An operation without end (A9), at a worker of its own process: when its client is killed, or goes, the worker is there
-# for others at once; so is an end of the dispatcher, or of the worker, which do not wait for it. Without that each of
-# these would take many minutes.
+# An operation that takes many minutes, on a worker process: when its client is killed or leaves, the worker serves
+# others at once; ending the dispatcher or the worker does not wait for the operation.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" --endpoint-file "$TMP/where" -w 2; d=$pid

@@ -1,5 +1,5 @@
-# Variables of the environment that cannot be what they are: one sentence that names the variable, its value and what it may
-# be, and exit code 2, from all three programs; empty is as if not set.
+# Environment variables with invalid values: one sentence that names the variable, its value and the valid ones, and
+# exit code 2, from all three programs; empty means not set.
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 for wrong in \

@@ -1,5 +1,5 @@
-# Ten clients of daemons at once, one of them flooding with small operations for as long as the others ask: all answers are
-# right, and nobody waits for its end. What an answer takes is measured by tests/bench/flood.
+# Ten clients of daemons at once, one of which floods with small operations while the others send requests: all answers
+# are right, and none waits for the end of the flood. tests/bench/flood measures the times.
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 "$B/gt-dispatcher" -w 2 --threads 1 --memory 256M >"$TMP/out.d" 2>"$TMP/err.d" &

@@ -1,5 +1,6 @@
-# Clients that look for no hot bodies themselves: the dispatcher finds them, in loops with edges and in streams without any.
-# Output, errors and their lines are what they are in full; the tape marks what is hot and replays to the same.
+# Clients that do not look for hot bodies themselves: the dispatcher finds them, in loops with edges and in streams
+# without. Output, errors and their lines are those without hot bodies; the tape marks hot records and replays to the
+# same.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 cat >"$TMP/loops.gt" <<'GT'

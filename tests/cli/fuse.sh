@@ -1,7 +1,7 @@
-# Fused is eager, bit for bit (law 2): a training loop and random programs print the same text with clusters carried out
-# one by one, by kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler.
-# `make test`: some sizes and dtypes, one random program, and kernels of another instruction set for three of them beside
-# the machine's own eager values; `make soak`: all sizes, dtypes and instruction sets, and other random programs.
+# Fusion never changes a bit: a training loop and random programs print the same text with clusters run one by one, by
+# kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler. `make test`:
+# some sizes and dtypes, one random program, and kernels of another instruction set for three of them; `make soak`: all
+# sizes, dtypes and instruction sets, and other random programs.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/train.gt" <<'EOF'

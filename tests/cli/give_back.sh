@@ -1,4 +1,4 @@
-# An idle worker returns the memory of freed tensors to the system (D1); later results are the same.
+# An idle worker returns the memory of freed tensors to the system; later results are the same.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" -w 1 --threads 1 --memory 1G; d=$pid

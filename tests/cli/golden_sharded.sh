@@ -1,5 +1,5 @@
-# PyTorch's values of every function and its gradients (tests/golden/fn), computed in a scope that cuts tensors: each
-# file under one of four configurations on three workers, in turn. `make test` takes every fifth file, `make soak` all.
+# PyTorch's values of every function and its gradients (tests/golden/fn), computed in a scope that splits tensors: each
+# file under one of four configurations on three workers. `make test` runs every fifth file, `make soak` all.
 . tests/fixtures/check.sh
 i=0
 for f in tests/golden/fn/*.gt; do

@@ -1,10 +1,10 @@
-# What instruction text and tapes need beside them: files that a program loads, ids made from lists. Emitting is small and
-# complete, replaying gives the same bits, and a file that is missing or another one is named with both hashes.
+# Instruction text and tapes that refer to data beside them: files that a program loads, ids made from lists. Emitted
+# text is small and complete, replaying gives the same bits, and a missing or changed file is reported with both hashes.
 # CHECKPOINT_MB=500 (make soak) makes the checkpoint as large.
 . tests/fixtures/check.sh
 cd "$TMP" || exit 2
 
-# I7: a nanoGPT-like program: its ids come from a list; --emit is text of at most 1 MB, whole, and replays bit for bit
+# A nanoGPT-like program: its ids come from a list; --emit is text of at most 1 MB, whole, and replays bit for bit
 cat >gpt.gt <<'X'
 text = read("text.txt")
 chars = []

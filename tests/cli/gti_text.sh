@@ -1,5 +1,4 @@
-# Mistakes in hand-written instruction text are errors with hints in the format's own terms, and a file cannot control the
-# terminal.
+# Errors in hand-written instruction text have hints in the format's own terms, and a file cannot control the terminal.
 . tests/fixtures/check.sh
 f="$TMP/a.gti"
 wrong() { # WHAT CODE TEXT...: each a part of the message; lines after `gti 1` on standard input
@@ -12,7 +11,7 @@ wrong() { # WHAT CODE TEXT...: each a part of the message; lines after `gti 1` o
 esc=$(printf '\033')
 quiet() { case "$(cat "$TMP/out" "$TMP/err")" in *"$esc"*) fail "$1: an escape reaches the terminal: $(cat -v "$TMP/out" "$TMP/err")" ;; esac; }
 
-# I1: a key that the operation does not have, be it another operation's
+# A key that the operation does not have, be it another operation's
 wrong "axes for axis" 65 "a.gti:3:13: error: sum has no attribute 'axes'" "did you mean 'axis'?" <<'X'
 t0 = full 1 [2,3] f32
 t1 = sum t0 axes=[0]
@@ -53,7 +52,7 @@ X
 } >"$f"
 code annotations 0 "$GTSH" --replay "$f"; same annotations "$(out)" 'tensor([2., 2., 2.])'
 
-# I2: names that are nearly operations, or are so elsewhere
+# Names that are nearly operations, or are so elsewhere
 wrong ones 65 "a.gti:2:6: error: unknown op 'ones'" "hint: t0 = full 1 [2,3] f32" <<'X'
 t0 = ones [2,3] f32
 X
@@ -71,7 +70,7 @@ wrong "nothing near" 65 "gt-ops(7) lists the operations" <<'X'
 t0 = zzzzzzz
 X
 
-# I3: both lines of a tensor that is gone
+# Both lines of a tensor that is gone
 wrong freed 1 "a.gti:4:10: error: t0 was freed in line 3" "  4 | t1 = mul t0 2.0
     |          ^^ used here
   3 | free t0
@@ -81,7 +80,7 @@ free t0
 t1 = mul t0 2.0
 X
 
-# I4: hints that this format can write
+# Hints that this format can write
 wrong matmul 1 "cannot multiply (2, 3) @ (2, 3)" "hint: permute t0 axes=[1,0], and take its result" <<'X'
 t0 = full 1 [2,3] f32
 t1 = matmul t0 t0
@@ -131,7 +130,7 @@ code "the way out" 0 "$GTSH" --replay "$f"
 code empty 65 "$GTSH" --replay - </dev/null
 has empty "$(err)" "this is not instruction text: it does not begin with 'gti 1'"
 
-# I5: a program is no instruction text
+# A program is no instruction text
 printf 'seed(3)\nprint(1)\n' >"$TMP/e.gt"
 code program 65 "$GTSH" --replay "$TMP/e.gt"
 has program "$(err)" "e.gt:1:1: error: this is not instruction text: it does not begin with 'gti 1'"
@@ -142,7 +141,7 @@ code "program on a pipe" 65 sh -c '"$GTSH" --replay - <"$TMP/e.gt"'; has "progra
 printf 't0 = full 1 [2] f32\n' >"$f"
 code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" "put the line 'gti 1' before it"
 
-# I6: line breaks and control characters in messages
+# Line breaks and control characters in messages
 wrong "a line break in a format" 1 "format '{}\\n' needs more values than the 0 given" <<'X'
 t0 = full 1 [2] f32
 print "{}\n"

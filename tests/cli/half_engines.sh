@@ -1,5 +1,5 @@
-# Halves are rounded once, and at the same places, by every engine, with hot paths and without, and in kernels that are
-# compiled and waited for (D2, D10).
+# Every engine rounds halves once, at the same places, with and without hot paths, and in compiled kernels that are
+# waited for.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 for t in tests/nn/half_once.gt tests/tensor/half_sharded.gt; do

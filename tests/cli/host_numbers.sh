@@ -1,5 +1,5 @@
-# Every pointwise operation on plain numbers gives what it gives on tensors of float64, int64 and bool. The operations are
-# the rows of ops.def: a new one is tried without a change here.
+# Every pointwise operation on plain numbers gives the same as on tensors of float64, int64 and bool. The operations
+# come from ops.def: a new one is tested without a change here.
 . tests/fixtures/check.sh
 cat >"$TMP/try.gt" <<'X'
 real = [-inf, -700.5, -3.0, -2.5, -1.0, -0.3, 0.0, 0.4, 1.0, 2.5, 3.0, 40.25, inf, nan]

@@ -1,5 +1,6 @@
-# Hot bodies: what lies between two loop edges goes out as its arguments from the second time on, in nested loops, bodies that
-# differ now and then, and streams without edges; the tape marks it; the output is what it is without.
+# Hot bodies: from the second time on, the instructions between two loop edges are sent as their arguments, in nested
+# loops, bodies that differ now and then, and streams without edges. The tape marks them; the output is the same as
+# without.
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 cat >"$TMP/loops.gt" <<'GT'

@@ -1,5 +1,5 @@
-# `make install` brings all that the pages and the programs speak of, at work from there; `make uninstall` leaves nothing.
-# What is built stays as it is (-o all): other tests run it.
+# `make install` installs every file that the manual and the programs refer to, and the programs work from there; `make
+# uninstall` leaves nothing. Nothing is built anew (-o all): other tests run these programs.
 . tests/fixtures/check.sh
 root=$TMP/root prefix=$TMP/root/usr/local
 install() { make --no-print-directory -s -o all B="$B" DESTDIR="$root" "$@" >"$TMP/out" 2>"$TMP/err" || fail "make $*: $(err)"; }

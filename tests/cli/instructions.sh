@@ -1,4 +1,4 @@
-# How many instructions a step costs: what is the same for all time steps or parameters is not done again for each.
+# The number of instructions per step: work that is the same for all time steps or parameters is done once.
 . tests/fixtures/check.sh
 cat >"$TMP/rnn.gt" <<'X'
 kind = arg("kind", "LSTM"); t = arg("t", 1)

@@ -1,5 +1,5 @@
-# What a program writes takes an old file's place or leaves it alone: mode, links and, on a full disk, all of it stay; for
-# save, write and track alike (A4). And scripts/cluster writes through nobody's link (A3).
+# Writing over a file replaces it completely or leaves it unchanged: mode and links are kept, and on a full disk the
+# whole file is; for save, write and track. scripts/cluster does not write through another user's link.
 . tests/fixtures/check.sh
 cd "$TMP" || exit 1
 mode() { stat -c %a "$1"; }

@@ -1,5 +1,5 @@
-# debug.print_kernel and :kernel print the source of the kernel that computed a tensor, or why there is none; with
-# two workers, and with workers of a daemon. stats() adds up what the workers count.
+# debug.print_kernel and :kernel print the source of the kernel that computed a tensor, or why there is none; with two
+# workers, and with workers of a daemon. stats() adds up the workers' counters.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME

@@ -1,6 +1,6 @@
 # Random programs (tests/fuzz/laws.gt) print the same text in every world: with two workers, other numbers of threads,
-# from standard input, through --emit | --replay -, and once more; and memory is back at its baseline.
-# 25 programs in `make test`, others in `make soak`.
+# from standard input, through --emit | --replay -, and a second time; and all memory is freed. 25 programs in `make
+# test`, others in `make soak`.
 . tests/fixtures/check.sh
 n=$((25 * ${SOAK:-1})) seed=${SOAK_SEED:-1}
 "$GTSH" tests/fuzz/laws.gt --programs "$n" --start "$seed" >"$TMP/a.gt" 2>"$TMP/err" || fail "laws.gt: $(err)"

@@ -1,5 +1,6 @@
-# Sharded loops are hot all the way: the dispatcher sends what it makes of them as arguments of bodies of its own, and workers
-# carry out their parts by plans. The same bits and the same errors as without, whatever changes from step to step.
+# Sharded loops use hot bodies to the end: the dispatcher sends the instructions that it makes of them as arguments of
+# its own bodies, and workers run their parts by plans. Bits and errors are the same as without, whatever changes from
+# step to step.
 . tests/fixtures/check.sh
 D=$B/gt-dispatcher
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=

@@ -1,4 +1,5 @@
-# The manual has every operation with its attributes and every option with an example, and mandoc (if installed) finds no fault.
+# The manual has every operation with its attributes and every option with an example, and mandoc (if installed) reports
+# nothing.
 . tests/fixtures/check.sh
 sh scripts/genman >"$TMP/gt-ops.7" || fail "genman"
 want=$(grep -cE '^(MAP|REDUCE|VIEW|KERNEL|SOURCE|CONTROL|EFFECT|LAYOUT)\(' runtime/inst/ops.def)

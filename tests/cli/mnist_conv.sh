@@ -1,5 +1,5 @@
-# The residual network learns real digits where the files are there (GT_DATA, else ../shared/data): even a thin one, in two
-# passes, sees 95 % of the 1,000 test images right. In `make soak` the program as it stands: 97.5 %.
+# The residual network learns real digits if the files exist (GT_DATA, else ../shared/data): a thin one, after two
+# epochs, classifies 95 % of 1,000 test images correctly. In `make soak` the program as it is: 97.5 %.
 . tests/fixtures/check.sh
 dir=${GT_DATA:-../shared/data}
 if [ ! -r "$dir/t10k-images-idx3-ubyte.gz" ] || [ ! -r "$dir/t10k-labels-idx1-ubyte.gz" ]; then

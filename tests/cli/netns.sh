@@ -1,5 +1,6 @@
-# Several hosts, as network namespaces with addresses of their own: dispatcher and workers over tcp, a client that comes,
-# trains and leaves, memory that is back where it was; tensors in messages and, where it is built in, through UCX.
+# Several hosts, as network namespaces with their own addresses: dispatcher and workers over tcp, a client that
+# connects, trains and leaves, after which all memory is freed; tensors sent in messages and, if it is built in, through
+# UCX.
 . tests/fixtures/check.sh
 if [ -z "$GT_TEST_INSIDE" ]; then
     command -v ip >/dev/null || { echo "there is no 'ip' (iproute2) here"; exit 77; }

@@ -1,5 +1,5 @@
-# What takes no memory may still be much to write (A12): a tensor of no elements and 900 million rows, from a file of 12
-# bytes, as lists; one element that is shown 2^44 times. Each is an answer or an error at once, and no file is left.
+# Values without memory may be large as text: a tensor without elements and 900 million rows, from a file of 12 bytes,
+# as lists; one element expanded 2^44 times. Each gives an answer or an error at once, and no file is left.
 . tests/fixtures/check.sh
 printf '\0\0\010\002\065\244\351\0\0\0\0\0' >"$TMP/a-idx2-ubyte"
 gt() { timeout 60 "$GTSH" --memory 64M --threads 1 -c "$1" >"$TMP/out" 2>"$TMP/err"; got=$?; }
@@ -32,7 +32,7 @@ gt "x = ones(1).expand(2**44).tolist()"
 same "fetch" "$got" 1
 has "fetch" "$(err)" "64 TiB"
 
-# Tensors of no elements (A11): a client's limit counts them, and without a limit they take no memory from others.
+# Tensors of no elements: a client's limit counts them, and without a limit they take no memory from others.
 . tests/fixtures/daemons.sh
 for limit in 1M none; do
     [ $limit = none ] && n=70000 && set -- || { n=6000 && set -- --client-memory $limit; }

@@ -1,4 +1,4 @@
-# --engine null: shapes and errors as everywhere, values 0, no memory: 72 workers fit.
+# --engine null: shapes and errors as with other engines, values 0, no memory: 72 workers fit.
 . tests/fixtures/check.sh
 null() { "$GTSH" --engine null "$@"; }
 same values "$(null -c 'x = ones(3, 2); y = x @ x.T + 1; print(y); print(y.shape, y.sum().item())')" 'tensor([[0., 0., 0.],

@@ -1,4 +1,4 @@
-# The ways to hand gtsh a program, and its exit codes (LANGUAGE 1.2).
+# The ways to pass gtsh a program, and its exit codes.
 . tests/fixtures/check.sh
 code -c 0 "$GTSH" -c 'print(1 + 1)'; same -c "$(out)" 2
 code -p 0 "$GTSH" -p '2 ** 10'; same -p "$(out)" 1024

@@ -1,5 +1,5 @@
-# Tensors go from worker to worker: in place, in messages, through UCX where it is built in; the same bits in each way, and
-# nothing of them through the dispatcher. A worker that dies in the middle of it.
+# Tensors move between workers in place, in messages, and through UCX if it is built in: the same bits each way, and no
+# data through the dispatcher. Then a worker dies during moves.
 . tests/fixtures/check.sh
 D=$B/gt-dispatcher
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=

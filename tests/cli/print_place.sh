@@ -1,5 +1,5 @@
-# S9: a print of host values waits for the work before it, as does time(): while the only worker is stopped neither
-# goes on. A print before all work is there at once.
+# A print of host values waits for the effects before it, and so does time(): while the only worker is stopped neither
+# returns. A print before all effects appears at once.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" --endpoint-file "$TMP/where"; d=$pid

@@ -1,4 +1,4 @@
-# How the process ends and what goes where: exit codes, standard output and error, closed pipes, signals, input by pipe.
+# Ends of the process and its streams: exit codes, standard output and error, closed pipes, signals, input from a pipe.
 . tests/fixtures/check.sh
 
 code "no script" 66 "$GTSH" "$TMP/none.gt"; has "no script" "$(err)" "cannot read '$TMP/none.gt'"

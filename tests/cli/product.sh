@@ -1,5 +1,5 @@
-# Matrix products and the clusters that read them (law 2): the same files with products by themselves and op by op, with
-# products and clusters tile by tile, with kernels as they come, and with two workers.
+# Matrix products and the clusters that read them give the same bits: separately and op by op, tile by tile, with
+# kernels as they become ready, and with two workers.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/product.gt" <<'EOF_GT'

@@ -1,4 +1,4 @@
-# --replay of text that was written by hand: every kind of line, and every mistake at its line.
+# --replay of hand-written text: every kind of line, and every error with its line.
 . tests/fixtures/check.sh
 f="$TMP/a.gti"
 replay() { # WHAT CODE, text on standard input

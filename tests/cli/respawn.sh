@@ -1,5 +1,5 @@
-# A worker that the dispatcher has started and that is lost: its client hears how it ended (D4), another takes its place
-# (D2), and scripts/cluster knows of it. A dispatcher that is not there is missed at once (D3).
+# The dispatcher restarts a lost worker; the client's error says how the worker ended, and scripts/cluster reports it. A
+# missing dispatcher is reported at once.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 export B

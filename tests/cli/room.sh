@@ -1,5 +1,5 @@
-# An operand that only repeats one number may look far larger than all memory. What a row would need beside its result
-# is then an error of that row, on both engines: the worker goes on.
+# An expanded operand may look far larger than all memory. A row that needs temporary memory for it gives an error, on
+# both engines, and the worker continues.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 for engine in cpu reference; do

@@ -1,5 +1,5 @@
-# What the runner of the tests itself promises: limits count CPU time and hanging, not time on the clock; a failure by time
-# says what to do; nothing that a test started outlives it. With a hundredth of the time that tests have.
+# The test runner: limits count CPU time and hanging, not wall-clock time; a failure by time says what to do; nothing
+# that a test started outlives it. Runs with a hundredth of the usual limits.
 . tests/fixtures/check.sh
 mkdir -p "$TMP/tree/tests" "$TMP/tree/build/test" && cd "$TMP/tree" || exit 1
 echo 'while :; do :; done' >tests/spins.sh

@@ -1,4 +1,4 @@
-# The programs in scripts/ run, explain themselves, and say what is wrong.
+# The programs in scripts/ run, have a help text, and report errors.
 . tests/fixtures/check.sh
 for s in scripts/*.gt; do
     code "$s --help" 0 "$GTSH" "$s" --help

@@ -1,4 +1,5 @@
-# The programs that show sharding: unsharded and on four workers they say the same, and tensors lie as their files ask.
+# The programs that show sharding print the same unsharded and on four workers, and their tensors are placed as their
+# files say.
 . tests/fixtures/check.sh
 # both SCRIPT [OPTION ...]: with and without its file; the figures that are printed agree to the last digit but one
 both() {

@@ -1,4 +1,4 @@
-# Which signal each operation runs under: gradients under the backward signal of what they are gradients of, wherever
+# The signal of each operation: gradients run under the backward signal of the operation that they belong to, wherever
 # `backward` is called; and scopes are closed however they are left.
 . tests/fixtures/check.sh
 # every operation of a stream with the innermost signal that is open

@@ -1,4 +1,4 @@
-# The calls behind an error, where more than one file, several workers, the prompt or a replay have a part in it (W1).
+# The call stack of an error that involves several files, several workers, the prompt or a replay.
 . tests/fixtures/check.sh
 cat >"$TMP/lib.gt" <<'GT'
 table = ones(3, 2)

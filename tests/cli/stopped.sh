@@ -1,5 +1,6 @@
-# A reader that stops (SIGSTOP) for a while: the owner keeps what it is to read, the others go on, and when it goes on
-# all ends right and memory is back at its baseline. One that is killed while others wait for it: they hear of it soon.
+# A reader that is stopped (SIGSTOP) for a while: the owner keeps the storages that it reads, other workers continue,
+# and when it continues all results are right and all memory is freed. A reader that is killed while others wait for it:
+# they get errors soon.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" --endpoint-file "$TMP/where"; d=$pid

@@ -1,5 +1,5 @@
-# What other users of the machine, and whoever connects without the token, can do: not be the dispatcher, not be a worker or
-# a client, not have bytes kept, not end it by connections, not keep it from its signals (A1, A2, A5, A6, A8).
+# Other users of the machine, and connections without the token, cannot act as dispatcher, worker or client, make the
+# dispatcher keep bytes, end it by connecting, or keep it from its signals.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 command -v python3 >/dev/null || { echo "no python3"; exit 77; }

@@ -1,5 +1,5 @@
-# The instruction log: --log FILE and GT_INSTRUCTION_LOG; what a sharded run's tape shows, one-liners over it, replay, a
-# full disk, and the stages of a pipeline at work at the same time.
+# The instruction log: --log FILE and GT_INSTRUCTION_LOG; the tape of a sharded run, one-liners over it, replay, a full
+# disk, and the overlap of a pipeline's stages.
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 t="$TMP/tape"

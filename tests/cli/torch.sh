@@ -1,4 +1,4 @@
-# Checkpoints go to PyTorch and come back, where there is a Python with torch (GT_PYTHON names one).
+# Checkpoints go to PyTorch and back, if there is a Python with torch (GT_PYTHON names one).
 . tests/fixtures/check.sh
 python=${GT_PYTHON:-python3}
 [ -z "$GT_PYTHON" ] && [ -x .venv/bin/python ] && python=.venv/bin/python

@@ -1,5 +1,5 @@
-# A client that does not read: 150 answers of 4 MiB wait at the worker, not in the dispatcher's memory; when it reads again,
-# all arrive (A7).
+# A client that does not read: 150 answers of 4 MiB wait at the worker, not in the dispatcher's memory; when the client
+# reads again, all arrive.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
 start d "$D" -w 1 --threads 1 --memory 256M; d=$pid
