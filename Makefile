@@ -17,7 +17,7 @@ JOBS      = $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc 2>/dev
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -fno-common -Wno-missing-field-initializers
 # Functions behind one table take what the table passes, used or not.
 WARN     += -Wno-unused-parameter $(if $(WERROR),-Werror)
-# Floats: what is written is what is computed (DESIGN 6); nothing else that changes floats is ever added.
+# Floats are computed as written: no contraction; no other flag that changes results.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
 PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto
 PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)

@@ -1,4 +1,4 @@
-/* main.c: the command gtsh (LANGUAGE 1.2): finds the program, runs it, and ends the process. Text
+/* main.c: the command gtsh: finds the program, runs it, and ends the process. Text
  * that begins with `gti 1` is instructions, other text is a gt program; without text the prompt
  * starts. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/* mod_shard.c: where an instruction runs and how its results lie (DESIGN 5).
+/* mod_shard.c: where an instruction runs and how its results are laid out.
  *
  * In a scope that names a group W and an axis: sources are created on W, split along the axis
  * (or whole: `replicated`, or if the axis is missing or shorter than 2). Any other operation

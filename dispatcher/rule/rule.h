@@ -1,5 +1,4 @@
-/* rule.h: which layouts an operation can work with, and which one its result then has (DESIGN
- * 5).
+/* rule.h: which layouts an operation can work with, and which one its result then has.
  *
  * A rule sees one instruction whose operands lie on one group of n ranks. It chooses the layout
  * that each operand needs (converting is up to the caller), such that every rank can compute its

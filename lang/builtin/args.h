@@ -1,5 +1,5 @@
 /* args.h: the script's own options: `arg("lr", 0.1, "learning rate")` reads --lr from the command
- * line, typed by its default (LANGUAGE 1.2, 2.7). The set of options is known only after all arg()
+ * line, typed by its default. The set of options is known only after all arg()
  * calls have run. If all their names are literal, it is read from the tree instead: for --help, and
  * to refuse an unknown option before the first statement.
  *

@@ -16,7 +16,7 @@
 
 enum {
     MAX_SAVE_DEPTH = 32,
-    /* larger data is named in instruction text, not included (STREAM 1) */
+    /* instruction text refers to larger data by its file */
     EMIT_DATA_BYTES = 1 << 20,
 };
 

@@ -1,4 +1,4 @@
-/* builtin_list.c: methods of lists (LANGUAGE 3.1, 3.4). Methods that change the list work in place
+/* builtin_list.c: methods of lists. Methods that change the list work in place
  * and return none. A range is not stored: it has the methods that read, not those that change.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"

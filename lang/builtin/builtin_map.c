@@ -1,4 +1,4 @@
-/* builtin_map.c: methods of maps (LANGUAGE 2.7, 3.1, 3.4) and of sets, which are maps without
+/* builtin_map.c: methods of maps and of sets, which are maps without
  * values. Keys keep their order of insertion.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"

@@ -1,4 +1,4 @@
-/* builtin_string.c: methods of strings (LANGUAGE 3.1, 3.4). Strings are UTF-8; positions and widths
+/* builtin_string.c: methods of strings. Strings are UTF-8; positions and widths
  * count code points. Methods wait for the tensors in their text, except join.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/heap.h"

@@ -1,4 +1,4 @@
-/* error.c: fills LangErrors and prints them (LANGUAGE 3.3): a header line, then per source line the
+/* error.c: fills LangErrors and prints them: a header line, then per source line the
  * text and one row of carets, the text of labels to the right of and below their carets, the hint
  * last. SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"

@@ -1,4 +1,4 @@
-/* error.h: errors as users see them (LANGUAGE 3.3): file:line:col, the message, the source line,
+/* error.h: errors as users see them: file:line:col, the message, the source line,
  * carets with labels, at most one hint. The function that detects an error fills the LangError;
  * every function that can fail returns false (or NULL), and callers pass it on with TRY. Positions
  * are Spans into a Source; Sources live as long as the interpreter.
@@ -97,8 +97,8 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 void error_put_line(const char *s, size_t n, Bytes *out);
 /* Returns the text of a span (borrowed from its source, not NUL-terminated), or NULL. */
 const char *span_text(Span at, size_t *n);
-/* The exit code of LANGUAGE 1.2: 65 syntax, 1 run and assert, 66 no input, 69 gone, 78 config, 130
- * interrupt. */
+/* Returns the exit code: 65 syntax, 1 run and assert, 66 no input, 69 dispatcher or worker gone, 78
+ * configuration, 130 interrupted (gtsh(1)). */
 int error_exit_code(const LangError *e);
 
 /* Returns the hint for a word of another language ("null", "np", "elseif"), or NULL. For syntax

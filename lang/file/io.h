@@ -1,6 +1,6 @@
 /* io.h: reads and writes files, by pure functions over bytes and host arrays. They need no
  * interpreter and no stream, so programs, replays and fuzzers share them. The extension gives the
- * format (LANGUAGE 2.7):
+ * format:
  *
  *   .npy          one tensor
  *   .npz          tensors by name, host values as JSON in the member gt.json

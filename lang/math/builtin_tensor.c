@@ -1,4 +1,4 @@
-/* builtin_tensor.c: the table of tensor functions and methods (LANGUAGE 3.1), and reading
+/* builtin_tensor.c: the table of tensor functions and methods, and reading
  * arguments. The table has the rows of functions.def, then the pointwise MAP rows of ops.def. A
  * function that needs more than its row (axes, shapes, random keys) is in a builtin_tensor_*.c; one
  * that can be written in the language is in the prelude.

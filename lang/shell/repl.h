@@ -1,4 +1,4 @@
-/* repl.h: the prompt (LANGUAGE 1.1): reads lines by readline and runs statements as soon as they
+/* repl.h: the prompt: reads lines by readline and runs statements as soon as they
  * are complete.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPL_H

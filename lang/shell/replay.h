@@ -1,4 +1,4 @@
-/* replay.h: runs a program of instructions, `gti 1` text (STREAM 1): `gtsh --emit a.gt | gtsh
+/* replay.h: runs a program of instructions, `gti 1` text (gti(5)): `gtsh --emit a.gt | gtsh
  * --replay -` equals `gtsh a.gt`.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPLAY_H

@@ -52,7 +52,7 @@ typedef enum NodeKind {
     N_SIGNAL,    /* kid[0] label (a string), kid[1] backward label or NULL, kid[2] block */
     N_NO_GRAD,   /* kids: a condition or nothing, block */
     N_TIME,      /* kid[0] label or NULL, kid[1] block */
-    N_BACKWARD,  /* kid[0]. `backward(y, seed)` is N_EXPR_STMT of a call (LANGUAGE 2.7) */
+    N_BACKWARD,  /* kid[0]. `backward(y, seed)` is N_EXPR_STMT of a call */
     N_RETURN,    /* kid[0] or n_kids = 0 */
     N_BREAK,
     N_CONTINUE,
@@ -99,8 +99,8 @@ typedef enum Oper {
 /* Bits of flag for expressions: */
 #define NODE_PAREN 0x80 /* written in its own parentheses */
 #define NODE_UNREAD                                                                                \
-    0x02 /* N_INDEX as a target, N_AUGASSIGN: writes a name that nothing reads afterwards          \
-          * (LANGUAGE 2.7, dead statements: warn when its value is a tensor) */
+    0x02 /* N_INDEX as a target, N_AUGASSIGN: writes a name that nothing reads afterwards:         \
+          * warn if its value is a tensor */
 
 #define NODE_UNUSED  0x04 /* a whole statement, whose value is unused; cleared after the warning */
 #define NODE_LAST    0x10 /* with NODE_UNUSED: the last statement of its function */

@@ -1,7 +1,7 @@
 /* parse.h: private to the parser; its public interface is parse_program in ast.h.
  *
- * A recursive descent over the token array, with one function per grammar symbol
- * (LANGUAGE 2.2, 2.7), named after it. An error fills p->e and longjmps to parse_program. All
+ * A recursive descent over the token array, with one function per grammar symbol,
+ * named after it. An error fills p->e and longjmps to parse_program. All
  * memory is in the Program's arena, except the scratch stack, which parse_program frees. Nesting is
  * limited (MAX_PARSE_DEPTH) and so is the height of the tree (MAX_TREE_HEIGHT): no input can
  * overflow the C stack.

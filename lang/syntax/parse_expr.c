@@ -1,4 +1,4 @@
-/* parse_expr.c: expressions. Precedence, loosest first (LANGUAGE 2.2): fn, if/else, or, and, not,
+/* parse_expr.c: expressions. Precedence, loosest first: fn, if/else, or, and, not,
  * | ^ &, comparisons, << >>, + -, * / // % @, unary - + ~, ** (right-associative), call index
  * field, literals.
  * SPDX-License-Identifier: MIT */

@@ -1,5 +1,5 @@
 /* parse_hint.c: hints for an unexpected token. Guesses from the tokens around it which syntax of
- * another language was meant (LANGUAGE 3.3). Does not use the grammar; a wrong guess is only a poor
+ * another language was meant. Does not use the grammar; a wrong guess is only a poor
  * hint. SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include "lang/syntax/parse.h"

@@ -1,6 +1,6 @@
 /* parse_stmt.c: statements, blocks, functions and modules. `signal backward no_grad time` are
- * keywords only at the start of a statement; the tokens after them distinguish them from names
- * (LANGUAGE 2.1, 2.7). SPDX-License-Identifier: MIT */
+ * keywords only at the start of a statement; the tokens after them distinguish them from names.
+ * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* resolve.c: resolves every name to a scope and slot before the program runs (LANGUAGE 2.3, 2.7),
+/* resolve.c: resolves every name to a scope and slot before the program runs,
  * so that the evaluator never looks up a local by name. One walk over the tree. It collects the
  * names that a function assigns first, because they are local in the whole function. Whether a
  * local must be a cell is known only at the function's end; until then its uses are chained through

@@ -1,4 +1,4 @@
-/* grad.h: reverse-mode automatic differentiation (DESIGN 4). A GradNode belongs to the tensor that
+/* grad.h: reverse-mode automatic differentiation. A GradNode belongs to the tensor that
  * its op made and is freed with it. It has the op, the nodes of the operands, and the values that
  * its rule reads. A parameter has a leaf node, which identifies it in graphs. Rules (lang/grad/)
  * are written with tensor_op, so they emit ordinary instructions; with create_graph they are

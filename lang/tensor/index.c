@@ -1,4 +1,4 @@
-/* index.c: x[...] and x[...] = v (LANGUAGE 2.3, 2.7). Subscripts are first assigned to axes: the
+/* index.c: x[...] and x[...] = v. Subscripts are first assigned to axes: the
  * ellipsis is expanded, masks become indices of their true elements. The basic part (ints, slices,
  * new axes) is one slice and one reshape. Index tensors are one `index`; if they are not adjacent,
  * a permute first moves their axes to the front. As in PyTorch, and unlike NumPy, an int (or an

@@ -188,7 +188,7 @@ bool arg_from_value(Interp *in, Value v, Arg *out, LangError *e) {
     return false;
 }
 
-/* Host numbers are weak: they can only raise the category (LANGUAGE 3.2). */
+/* Host numbers are weak: they can only raise the category. */
 static DType promote_imm(const Interp *in, DType d, const Operand *imm) {
     if (d == DT_NONE)
         return imm->kind == IN_IMM_FLOAT ? in->float_dtype

@@ -4,7 +4,7 @@
  *
  * A parameter keeps its Tensor while updates swap its handle. Nodes refer to handles, so a graph
  * built before an update keeps the old values. A node belongs to the tensor that it made; there is
- * no global tape (DESIGN 4). Files: tensor.c (lifetime, tensor_op), tensor_make.c (shorthands, host
+ * no global tape. Files: tensor.c (lifetime, tensor_op), tensor_make.c (shorthands, host
  * values), tensor_param.c (identity, fields), index.c, grad.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_TENSOR_H
@@ -66,8 +66,9 @@ static inline Attr attr_bool(AttrKey key, bool b) { return (Attr){.key = (uint8_
 static inline Attr attr_int(AttrKey key, int64_t i) { return (Attr){.key = (uint8_t)key, .i = i}; }
 static inline Attr attr_dtype(DType d) { return (Attr){.key = ATTR_DTYPE, .dtype = d}; }
 
-/* One op: casts the operands as the row and LANGUAGE 3.2 require, emits, records. out[]: new
- * references. Errors point at the operands in the running expression, if it shows them (3.3). */
+/* Runs one op: casts the operands as its row and the promotion rules require, emits the
+ * instruction, records it for gradients. out[]: new references. Errors point at the operands in the
+ * running expression, if they are in it. */
 bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                Tensor **out, LangError *e);
 /* The same as a step of p op= e. *place: a handle that lies where p lies. If operand 0 is it and

@@ -1,5 +1,5 @@
-/* tensor_param.c: tensors with identity: parameters and buffers, their in-place updates (LANGUAGE
- * 2.3, 2.7), and the fields of tensors. An update swaps the handle; graphs built before it keep the
+/* tensor_param.c: tensors with identity: parameters and buffers, their in-place updates,
+ * and the fields of tensors. An update swaps the handle; graphs built before it keep the
  * old one. Nothing here is recorded.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"

@@ -1,4 +1,4 @@
-/* show.h: tensors as text, by PyTorch's rules (LANGUAGE 1.3), from the values of a reply.
+/* show.h: tensors as text, by PyTorch's rules, from the values of a reply.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TEXT_SHOW_H
 #define GT_LANG_TEXT_SHOW_H

@@ -205,8 +205,8 @@ static inline void value_set(Value *slot, Value v) {
 }
 
 const char *value_type_name(Value v); /* "int", "list", a module's name for its objects */
-/* LANGUAGE 2.7: host values by value, objects and tensors by identity. The name of a kind equals
- * the function or module of that name: type(x) == str. */
+/* Compares host values by value, objects and tensors by identity. The name of a kind equals the
+ * function or module of that name: type(x) == str. */
 bool value_equal(Value a, Value b);
 bool value_same(Value a, Value b); /* `is` */
 

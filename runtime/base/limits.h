@@ -3,7 +3,7 @@
 #ifndef GT_RUNTIME_BASE_LIMITS_H
 #define GT_RUNTIME_BASE_LIMITS_H
 
-#define MAX_DIMS      8                   /* axes of a tensor (LANGUAGE, additions) */
+#define MAX_DIMS      8                   /* axes of a tensor */
 #define MAX_NUMEL     (INT64_C(1) << 46)  /* elements: products of extents stay far below 2^63 */
 #define MAX_IN        4096                /* operands of one instruction (cat, save, free) */
 #define MAX_OUT       2                   /* results of one instruction (topk has two) */

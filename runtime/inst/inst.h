@@ -3,8 +3,8 @@
  * An Inst is a view: its owner (an emitter's locals, a decoded frame, a parsed line) lends it
  * operands, attributes and payload until it moves on; inst_copy makes an owned one. It has a
  * *form* (op, dtypes, FORM attributes, source position, kinds and distances of operands) and
- * *arguments* (ids, immediates, ARG attributes, payload), see DESIGN 5; wire.h lays them out in
- * that order. Text form: STREAM 1, inst_print.c and inst_parse.c.
+ * *arguments* (ids, immediates, ARG attributes, payload); wire.h lays them out in that order.
+ * Text form: gti(5), inst_print.c and inst_parse.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_INST_H
 #define GT_RUNTIME_INST_INST_H

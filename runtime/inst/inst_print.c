@@ -1,7 +1,7 @@
 /* inst_print.c: instructions as text, in the canonical form that inst_parse.c reads back bit for
  * bit: outputs, op, operands and bare attributes in the op's own order, other attributes in the
  * order of attrs.def, result types, source position. Numbers are formatted by hand where it
- * matters, because a tape prints a line per instruction. The grammar is STREAM 1's, see gti(5).
+ * matters, because a tape prints a line per instruction. gti(5) has the grammar.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/inst_text.h"
 #include "runtime/inst/element.h"

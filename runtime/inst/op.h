@@ -127,7 +127,7 @@ static inline bool op_has_place(Op op) {
     bool is_made = op_info[op].class_ != CLASS_CONTROL || op_is_layout(op) || op == OP_POISON;
     return is_made || op_is_effect(op);
 }
-/* The higher category, then the wider type; depends on dtypes only (LANGUAGE 3.2). Int with
+/* The higher category, then the wider type; depends on dtypes only. Int with
  * float gives that float. Different types of one category and width give the next wider one. */
 DType dtype_promote(DType a, DType b);
 /* As dtype_promote, but an operand of rank 0 does not widen one of rank >= 1 within its category

@@ -1,4 +1,4 @@
-/* tape.h: the instruction log of a run (STREAM 1): after the header `gti 1 kind=tape` a line per
+/* tape.h: the instruction log of a run, gti(5): after the header `gti 1 kind=tape` a line per
  * event: five columns, then an instruction in its canonical text or a description of the event.
  *
  *   0.003104 11 > c1 -  t2 = matmul t0 t1 -> f32[1000,1000] @hello.gt:3   a client asks

@@ -1,12 +1,11 @@
-/* layout.h: how one tensor lies on an ordered group of ranks, and how to change that (DESIGN 5,
- * Layouts). Pure arithmetic over types: the dispatcher (which layout), workers (which part is
+/* layout.h: how one tensor lies on an ordered group of ranks, and how to change that.
+ * Pure arithmetic over types: the dispatcher (which layout), workers (which part is
  * mine, which parts to pull) and tests call the same functions.
  *
  *   replicate        every rank has all of it
  *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
- *                    empty. (DESIGN says split(axis, unit): a unit and the number of ranks give a
- *                    block, and two splits are equal exactly if their blocks are; so the block is
- *                    stored.)
+ *                    empty. A unit and the number of ranks give the block. The block is stored:
+ *                    two splits are equal exactly if their blocks are.
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
  *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor.
  *                    Terms of sums and products of halves are float32 tensors (layout_held): they

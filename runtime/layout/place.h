@@ -1,5 +1,5 @@
 /* place.h: where an instruction runs and how its results lie there, which the dispatcher adds to
- * a client's instruction, once for all ranks (DESIGN 5, SPMD groups).
+ * a client's instruction, once for all ranks.
  *
  *   t8 = matmul t6 t7 on=3 split=[0,25]          ranks of group 3, each its 25 rows of axis 0
  *   t9 = sum t8 axis=[0] on=3 partial="sum"      each a term

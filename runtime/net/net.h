@@ -8,7 +8,7 @@
  * Rings exist because thread wake-ups are all of an embedded cluster's latency, and because TSan
  * understands them.
  *
- * Sending has no high-water mark (flow is controlled by credit, DESIGN 5). A hub reads some
+ * Sending has no high-water mark (credit limits the flow). A hub reads some
  * thousand messages of a peer ahead; more stay in the peer's own memory. A ROUTER has
  * ROUTER_MANDATORY: a send to a peer that is gone is an error instead of silence. Sends never
  * block. One thread uses a Hub, and one thread uses a Link; _wake may be called from any thread.

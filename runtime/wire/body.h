@@ -1,4 +1,4 @@
-/* body.h: hot bodies: runs of instructions of equal forms (DESIGN 5, hot paths), sent once and
+/* body.h: hot bodies: runs of instructions of equal forms, sent once and
  * from then on as one short record with their arguments.
  *
  * A body is what lies between two loop edges, including the second: a list of forms (wire.h).

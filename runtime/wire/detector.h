@@ -1,5 +1,5 @@
 /* detector.h: finds hot bodies (body.h) in a stream while it is written, defines them, and folds
- * repetitions into their arguments (DESIGN 5, hot paths). It knows only what is added to a
+ * repetitions into their arguments. It knows only what is added to a
  * FrameWriter, so it works for the client's stream and for any other.
  *
  * The writer calls detector_added after each instruction and detector_edge when a loop begins

@@ -21,7 +21,7 @@
  *              number of the next record that was not
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a string, padded to 8; each key once
- * A body's hash covers a record's bytes from 4 to the end of FORM (DESIGN 5).
+ * A body's hash covers a record's bytes from 4 to the end of FORM.
  * Hot record: a head with op 0xFFFF and zeros, u32 number of the body, u32 from, u32 count, u32 0,
  *              u64 base; then for each instruction its ARGS after `base` (body.h). The count in the
  *              frame's head includes the instructions that it stands for. Flag bit 2: the body is

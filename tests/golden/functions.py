@@ -95,7 +95,7 @@ def means(name, *others):
 
 
 def fl(x):
-    """Bool and ints count as float32 where PyTorch wants floats (LANGUAGE 3.2)."""
+    """Bool and ints count as float32 where PyTorch wants floats."""
     return x if not isinstance(x, torch.Tensor) or x.is_floating_point() else x.float()
 
 

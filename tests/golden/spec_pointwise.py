@@ -8,7 +8,7 @@ from functions import cases, fl, means, MEANING, torch_named
 
 
 def host_too(f, whole=torch.float64):
-    """Math functions take host numbers too (LANGUAGE 3.1), in float64."""
+    """Math functions take host numbers too, in float64."""
     def call(x, *args, **more):
         if isinstance(x, torch.Tensor):
             return f(x, *args, **more)

@@ -295,7 +295,7 @@ static void specification(void) {
     size_t n;
     char *text = read_file("../shared/LANGUAGE.md", &n);
     if (!text) {
-        printf("parse: ../shared/LANGUAGE.md is not there: its examples are not parsed\n");
+        printf("parse: no ../shared/LANGUAGE.md: its examples are not parsed\n");
         return;
     }
     int blocks = 0;
