@@ -1,13 +1,13 @@
 /* take.h: takes a client's frames instruction by instruction, in the order of arrival.
  *
- * One frame may become very many instructions: a print of split tensors is a gather for each. So
- * a client gets the dispatcher for a slice at a time, which ends between two instructions as
- * soon as about SLICE of them were written for workers. The rest waits until other clients have
- * had their slices (take_slice). Later messages of the client wait behind it if their order
- * matters: frames and questions. A frame that is forwarded unchanged is not cut: nothing is
- * written for it, and it has at most HOT_INSTS instructions.
+ * One frame may expand to very many instructions: a print of split tensors needs a gather for each.
+ * So frames are taken in slices, which end between two instructions as soon as about SLICE
+ * instructions were written for workers. The rest waits until other clients have had their slices
+ * (take_slice). Later messages of the client whose order matters, frames and requests, wait too. A
+ * frame that is forwarded unchanged is not sliced: nothing is written for it, and it has at most
+ * HOT_INSTS instructions.
  *
- * The client's credit, which a frame takes on arrival, bounds what waits.
+ * A frame takes the client's credit on arrival, which limits the waiting frames.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_TAKE_H
 #define GT_DISPATCHER_TAKE_H

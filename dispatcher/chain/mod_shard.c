@@ -1,16 +1,18 @@
-/* mod_shard.c: where an instruction runs and how its results are laid out.
+/* mod_shard.c: chooses the group that runs an instruction, and the layout of its results.
  *
  * In a scope that names a group W and an axis: sources are created on W, split along the axis
  * (or whole: `replicated`, or if the axis is missing or shorter than 2). Any other operation
- * runs on W. Operands elsewhere are moved there, laid out so that the result comes out split
- * along the axis. But if an operand is already split on W, the operation's own rule decides, as
- * outside of scopes. Outside of scopes an operation runs where its operands are. If they
- * disagree, the operand that is split over most ranks decides, then the largest, then the first.
- * Views stay where they are, what is made like a model lies like the model, and `p op= e`
- * (attribute keep) lies where p did. An effect runs on one rank that has all it shows.
+ * runs on W. Operands elsewhere are moved there, laid out so that the result is split along
+ * the axis. But if an operand is already split on W, the operation's own rule decides, as outside
+ * of scopes.
  *
- * A client whose tensors are all on its home worker pays nothing here, outside of scopes that
- * ask for other workers.
+ * Outside of scopes an operation runs where its operands are. If they are on different groups, the
+ * operand that is split over most ranks decides, then the largest, then the first. A view stays
+ * on its operand's group, a source with a model gets the model's layout, and `p op= e` (attribute
+ * keep) keeps the layout of p. An effect runs on one rank that has all of its operands.
+ *
+ * A client whose tensors are all on its home worker has no cost here, outside of scopes that name
+ * other workers.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"

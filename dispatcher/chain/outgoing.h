@@ -1,18 +1,18 @@
-/* outgoing.h: hot bodies (body.h) in what the dispatcher writes for groups of workers. A
- * detector (runtime/wire/detector.h) sees what is sent between two edges of a client, or of
- * those that intake.h has inserted: located instructions, and inserted moves, copies and frees.
- * What repeats goes out as arguments alone. So workers recognise instructions that they have run
- * before (worker/plan/plan.h).
+/* outgoing.h: hot bodies (body.h) in the frames that the dispatcher writes for groups of workers. A
+ * detector (runtime/wire/detector.h) gets the instructions between two edges, of the client or
+ * inserted by intake.h: located instructions, and inserted moves, copies and frees. Repetitions are
+ * sent as arguments alone. So workers recognise instructions that they have run before
+ * (worker/plan/plan.h).
  *
  * A client has one table of such bodies for all recipients. A frame is encoded once for all
- * recipients, so each of them must know the bodies in it. A body is sent to all workers that got
- * something in the round in which it was found. Before a frame goes out, recipients that lack
- * one of its bodies (a worker that joins, a client's new home) get it in a frame of its own. A
+ * recipients, so each of them must know the bodies in it. A body is sent to all workers that
+ * got instructions in the iteration in which it was found. Before a frame goes out, recipients that
+ * lack one of its bodies (a worker that joins, a client's new home) get it in a frame of its own. A
  * worker reads definitions in any order and needs only those that it uses. Definitions are
  * always in frames of their own, so other frames do not change the table.
  *
- * Frames that are forwarded unchanged (mod_route.c) use the client's own bodies and are not seen
- * here. Then no body is looked for up to the next edge.
+ * Frames that are forwarded unchanged (mod_route.c) use the client's own bodies and bypass this
+ * file. Then no body is looked for until the next edge.
  *
  * Memory per client: 70 KiB from its first edge in a written frame on, BODIES_BYTES of forms
  * twice, and what detector.h states. Nothing with GT_HOTPATH_THRESHOLD=0.

@@ -1,10 +1,10 @@
-/* client.h: what the dispatcher keeps for one client: ids, tensors, scopes, credit, and messages
- * that are not due yet.
+/* client.h: the dispatcher's state of one client: ids, tensors, scopes, credit, and messages that
+ * are held back.
  *
  * Credit: a client may have WINDOW_INSTS instructions and WINDOW_BYTES of frame heads in flight.
  * Acks of its workers give the credit back. A client that exceeds it is disconnected. An
  * instruction is done when all workers that got its frame have done it. The client chooses its
- * ids, which only grow. So an id that is not in the table was freed or never made.
+ * ids in increasing order. So an id that is not in the table was freed or never made.
  *
  * Errors, and answers that carry an error, reach the client in stream order. With one worker
  * that is the order of arrival. With several workers they are held until all workers are past

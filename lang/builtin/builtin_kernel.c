@@ -1,11 +1,12 @@
-/* builtin_kernel.c: debug.get_kernel(x) and debug.print_kernel(x) show what computed a tensor. They
- * query the workers that hold it. The answer is KEY=VALUE lines, prefixed by the worker's name:
+/* builtin_kernel.c: debug.get_kernel(x) and debug.print_kernel(x) show the kernel that computed a
+ * tensor. They query the workers that hold it. The answer is KEY=VALUE lines, prefixed by the
+ * worker's name:
  *
  *   group=0,1                  ranks
- *   w0.filled=fused            fused: by one kernel of several operations; in_turn: by these
- *                              operations, one by one; alone: by a single operation;
- *                              else: from outside
- *   w0.op=div                  the operation; of several, the one that made this result
+ *   w0.filled=fused            fused: by one kernel of several operations; in_turn: by the same
+ *                              operations one by one; alone: by a single operation; otherwise:
+ *                              not by an operation
+ *   w0.op=div                  the operation; of a kernel's, the one that gives this result
  *   w0.state=compiled          for fused kernels, with further keys: exec_kernel
  *   w0.source=/@ 5 ops         a line of its source (@ stands for *)
  *

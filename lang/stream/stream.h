@@ -4,7 +4,7 @@
  *
  * Modes: LIVE sends to a dispatcher (embedded and started by local.h at the first tensor op, or at
  * an endpoint). EMIT prints instruction text and has no values. CHECK drops everything (-n). In
- * LIVE mode only functions marked "waits" wait, and an instruction if the window is full.
+ * LIVE mode only functions marked "waits" wait; an instruction waits if the window is full.
  *
  * Handles: a Handle is an immutable tensor of the stream, with a reference count. The last unref
  * queues its id for a `free`, which is sent with the next instruction or flush. Messages are also

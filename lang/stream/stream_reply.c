@@ -1,5 +1,5 @@
-/* stream_reply.c: replies: values for effects, which run in stream order whatever the order of
- * arrival, and failures, each reported once at its own position.
+/* stream_reply.c: replies. Values go to effects, which run in stream order, whatever the order of
+ * arrival. Failures are reported once each, at their own positions.
  *
  * The queue has one entry per effect. Entries without operands (a print of host values) only wait
  * for their turn. A failure does not stop the stream: it is stored until stream_take_error.
@@ -8,10 +8,10 @@
  * later fetches fail, whether or not they depend on it and whichever message arrives first. A
  * single embedded worker sends everything in stream order, so all earlier failures are known when a
  * reply arrives. With several workers, or with a remote dispatcher, which may move a client to
- * another worker, a reply may overtake the failure of an earlier instruction. In that case
- * (awaits_acks) a reply waits for the acknowledgement of its frame, because the dispatcher sends
- * all failures of a frame before that. The dispatcher's own errors may arrive early, too, so their
- * report waits for the acknowledgement as well.
+ * another worker, a reply may arrive before the failure of an earlier instruction. Then
+ * (awaits_acks) a reply waits for the acknowledgement of its frame: the dispatcher sends all
+ * failures of a frame before it. The dispatcher's own errors may arrive early too, so their report
+ * also waits for the acknowledgement.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_state.h"
 #include <assert.h>

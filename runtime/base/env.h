@@ -1,7 +1,7 @@
 /* env.h: the GT_... variables that are switches, numbers or words. One table has the allowed
- * values of each. They are checked when a program starts, so that later readers can rely on
- * them. (Paths, addresses and commands are checked where they are used; GT_BACKEND and GT_DEBUG,
- * which are options too, where options are read.)
+ * values of each. They are checked when a program starts, so later readers can rely on them.
+ * (Paths, addresses and commands are checked where they are used. GT_BACKEND and GT_DEBUG, which
+ * are options too, are checked with the options.)
  *
  * At the start a program also warns about names that look misspelt, such as GT_FUSES=0: a
  * silently ignored switch would make a benchmark wrong. Other names with this prefix are

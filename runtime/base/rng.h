@@ -4,8 +4,8 @@
  * 64-bit seed; the counter's words are {block low, block high, instruction low, instruction high}.
  * Element i of a float32 or 32-bit integer source takes word i % 4 of block i / 4; 64-bit kinds
  * take words {2j, 2j+1} with j = i % 2 of block i / 2. `randint` of narrower ints draws as i32
- * does, everything of halves as f32 does: the result is rounded, but for `rand`, which would
- * become 1. Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two
+ * does. Halves draw as f32 does and round the result, except that `rand` takes fewer bits, to stay
+ * below 1. Normals (Box, Muller, 1958) come in pairs of elements 2k, 2k+1, made of the two
  * uniforms u, v that `rand` would give these elements: r = sqrt(-2 log(1 - u)), z = r cos(2 pi v)
  * for 2k and r sin(2 pi v) for 2k+1. All functions are static inline: the worker's kernels and
  * the client's random() share them.

@@ -6,8 +6,8 @@
  *   t6 = slice t5 [0:512,0:784:2]                                 bare: start, size, step in one
  *   t11,t12 = topk t10 3 axis=0                                   bare: k
  *   print "loss {:.4f}\n" t10                                     bare: format
- *   save "mlp.safetensors" fc1.weight=t3                          bare: path; keys as names of
- * operands signal enter forward_layer1 backward=backward_layer1          bare: name
+ *   save "mlp.safetensors" fc1.weight=t3                          bare: path; keys name operands
+ *   signal enter forward_layer1 backward=backward_layer1          bare: name
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_INST_TEXT_H
 #define GT_RUNTIME_INST_INST_TEXT_H

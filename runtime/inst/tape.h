@@ -1,19 +1,19 @@
 /* tape.h: the instruction log of a run, gti(5): after the header `gti 1 kind=tape` a line per
  * event: five columns, then an instruction in its canonical text or a description of the event.
  *
- *   0.003104 11 > c1 -  t2 = matmul t0 t1 -> f32[1000,1000] @hello.gt:3   a client asks
+ *   0.003104 11 > c1 -  t2 = matmul t0 t1 -> f32[1000,1000] @hello.gt:3   received from a client
  *   0.003160 12 = c1 w0 t2 = matmul t0 t1                                 sent to a worker
- *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            the worker has done it
- *   0.004100 14 ! c1 w0 error add "out of memory" @hello.gt:4             it has failed
- *   0.005000 15 - c1 -  client left                                       + and -: arrivals,
- * departures 0.000400 3 + -  g1 group w0 w1
+ *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            done by the worker
+ *   0.004100 14 ! c1 w0 error add "out of memory" @hello.gt:4             failed
+ *   0.005000 15 - c1 -  client left                                       + and -: joins, leaves
+ *   0.000400 3 + -  g1 group w0 w1
  *
  * Columns: seconds since the tape began (for `<` at the end of the work, so that a line may come
  * after later ones), number of the line, event, client (c1), worker (w0) or group (g3); - for
  * none. Single spaces separate the columns.
  *
- * Elements that are too many for a line are stored in a file beside the tape, PATH.data, each
- * once (tape_keep); the lines have their place and hash.
+ * Elements that are too many for a line are stored in a file beside the tape, PATH.data, equal ones
+ * once (tape_keep); the lines have their offset and hash.
  *
  * A tape is buffered and owned by one thread. Writing does not wait for a slow reader of a pipe.
  * SPDX-License-Identifier: MIT */

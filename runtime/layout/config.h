@@ -1,10 +1,10 @@
-/* config.h: what signals ask for: which workers, how tensors are laid out on them, where
- * gradients run, what is compiled (gt-signals).
+/* config.h: the configuration of signals: their workers, the layout of tensors on them, the signal
+ * of gradients, and compiling (gt-signals(5)).
  *
  * A Config maps names of signals to their settings. It comes from YAML (config_parse, with
  * positions for errors), from the program, or from `signal define` instructions. Configs are
- * merged key by key: the later one wins, and unset keys keep their value. Readers use
- * signal_axis ... , which apply the defaults. Clients keep one Config, and the dispatcher keeps
+ * merged key by key: the later one wins, and unset keys keep their value. Readers use signal_axis
+ * and its neighbours, which apply the defaults. Clients keep one Config, and the dispatcher keeps
  * one per client over its own.
  *
  *     forward:                      # a signal
@@ -12,8 +12,8 @@
  *         axis: 0                   # which axis is split; -1 is the last; 0
  *         workers: [0, 1]           # the workers, in this order; null: all
  *         replicated: false         # true: whole on each instead
- *       backward: backward_layer1   # the signal under which gradients run; its own
- *       compile: false              # compile at first sight
+ *       backward: backward_layer1   # the signal of the gradients; default: the same
+ *       compile: false              # true: compile kernels at their first request
  *
  * The name "*" is not a signal that can be entered. Its `shard` places large tensors that are
  * created outside all signals (GT_AUTO_SHARD=1 defines it with axis 0 on all workers).

@@ -1,19 +1,20 @@
-/* layout.h: how one tensor lies on an ordered group of ranks, and how to change that.
- * Pure arithmetic over types: the dispatcher (which layout), workers (which part is
- * mine, which parts to pull) and tests call the same functions.
+/* layout.h: layouts of a tensor on an ordered group of ranks, and conversions between them. Pure
+ * arithmetic over types: the dispatcher (to choose layouts), workers (to find their parts and the
+ * parts to pull) and tests call the same functions.
  *
  *   replicate        every rank has all of it
  *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
  *                    empty. A unit and the number of ranks give the block. The block is stored:
  *                    two splits are equal exactly if their blocks are.
  *   partial          every rank has a term of the tensor's shape; combined in rank order by a
- *                    REDUCE row (sum, and max, min, prod, any, all likewise) they give the tensor.
+ *                    REDUCE row (sum, max, min, prod, any, all) they give the tensor.
  *                    Terms of sums and products of halves are float32 tensors (layout_held): they
- *                    are rounded once, after they are combined. The dispatcher inserts the casts,
- *                    around the operation that makes them and after the move that combines them
- *                    (dispatcher/chain/convert.h); workers compute with the dtypes that they get.
+ *                    are rounded once, after they are combined. The dispatcher inserts the casts
+ *                    around the operation that makes the terms and after the move that combines
+ *                    them (dispatcher/chain/convert.h); workers compute with the dtypes that they
+ *                    get.
  *
- * A window is a split that begins elsewhere: rank i has those of the rows begin + i * block ..
+ * A window is a split with an offset: rank i has those of the rows begin + i * block ..
  * begin + (i + 1) * block - 1 that exist. begin < 0: the first ranks may have none; begin > 0:
  * no rank has the rows before it. slice, cat and slice_put along a split axis need windows of
  * their operands, so that each rank pulls only the rows that it lacks. Tensors are moved into a

@@ -1,18 +1,18 @@
-/* place.h: where an instruction runs and how its results lie there, which the dispatcher adds to
- * a client's instruction, once for all ranks.
+/* place.h: the place of an instruction: the group that runs it and the layout of its results. The
+ * dispatcher adds it to a client's instruction, once for all ranks.
  *
- *   t8 = matmul t6 t7 on=3 split=[0,25]          ranks of group 3, each its 25 rows of axis 0
- *   t9 = sum t8 axis=[0] on=3 partial="sum"      each a term
- *   t5 = add t1 t2 on=1                          whole on each rank of the group
+ *   t8 = matmul t6 t7 on=3 split=[0,25]          group 3: each rank has 25 rows of axis 0
+ *   t9 = sum t8 axis=[0] on=3 partial="sum"      each rank has a term
+ *   t5 = add t1 t2 on=1                          each rank of the group has all of it
  *   t9223372036854775808 = all_gather t8 on=3 from=3 from_split=[0,25] shape=[100,8] dtype=f32
  *
  * Moves into a window (layout.h) have its begin as third number: split=[0,25,-3].
  *
  * An instruction without `on` is for every worker that receives it. Types and attributes are
  * those of the whole tensors; each rank derives its own part (layout_localise). All results of
- * an instruction have one layout. Conversions ("moves") are instructions of their own, with
- * everything that a rank needs if it does not know the operand. Ids made by the dispatcher have
- * the top bit.
+ * an instruction have one layout. Conversions ("moves") are separate instructions. They
+ * have all types and layouts, because a rank may not have the operand. Ids made by the dispatcher
+ * have the top bit set.
  *
  * A group is an ordered list of distinct ranks with a number from the dispatcher. A GROUP
  * message gives its members before the first instruction that names it.

@@ -3,11 +3,11 @@
  * with dlopen only on request. No other file of the project knows UCX.
  *
  * One thread makes all calls into UCX. It sleeps while nothing is in flight. This interface
- * hands it work and returns its results. A peer that dies fails the reads from it (peer-failure
+ * queues its work and returns its results. A peer that dies fails the reads from it (peer-failure
  * mode), never the process.
  *
  * UCX has no authentication: any process that reaches its ports can read and write the memory of
- * this process. It is for trusted networks only, so it is never used unless it is named.
+ * this process. It is for trusted networks only, and used only if GT_DATA_PLANE names it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_DP_UCX_H
 #define GT_RUNTIME_NET_DP_UCX_H

@@ -1,16 +1,16 @@
-/* endpoint.h: how users name a dispatcher, and the ZeroMQ endpoint that results. Words, in gtsh
- * -d, gt-worker -d and GT_DISPATCHER:
+/* endpoint.h: converts the users' names of a dispatcher to ZeroMQ endpoints. Names, in gtsh -d,
+ * gt-worker -d and GT_DISPATCHER:
  *
- *   HOST:PORT, tcp://HOST:PORT   a machine (a HOST with colons stands in brackets)
+ *   HOST:PORT, tcp://HOST:PORT   a machine (a HOST with colons is in brackets)
  *   ipc://PATH, /PATH            a socket in the file system
  *   local                        this user's dispatcher on this machine: a socket in a directory
  *                                that only this user can enter
  *   @FILE                        FILE, written by gt-dispatcher --endpoint-file: the endpoint, then
  *                                its token; may be on a disk that all machines share
  *
- * The token is the secret that a dispatcher, its workers and its clients share (net_set_token):
- * from FILE, else GT_TOKEN, else this user's own. That one is in the directory of `local` and is
- * made by the first program that needs it.
+ * The token is the secret that a dispatcher, its workers and its clients share (net_set_token). It
+ * comes from FILE, else from GT_TOKEN, else it is this user's own, which is in the directory of
+ * `local`; the first program that needs it makes it.
  *
  * This file does not use sockets: net.h opens them.
  * SPDX-License-Identifier: MIT */

@@ -1,15 +1,15 @@
-/* guard.h: authentication of the sockets of net.c. Before a peer has proved in ZeroMQ's
- * handshake that it knows the token (net_set_token), nothing is sent to it and nothing from it
- * is kept.
+/* guard.h: authentication of the sockets of net.c. Until a peer has proved in ZeroMQ's
+ * handshake that it has the token (net_set_token), nothing is sent to it and nothing from it is
+ * kept.
  *
  * TCP: CURVE. The hub's key pair is derived from the token, so its public key is as secret as
  * the token. A peer without it can neither connect nor impersonate the hub, and no third party
  * can read the traffic. ipc: PLAIN, checked by a ZAP thread in constant time. Before a link
- * sends the token, the socket must be this user's, in a place where others cannot replace it,
- * and so must be the process that listens there.
+ * sends the token, it checks that the socket and the listening process belong to this user, and
+ * that others cannot replace the socket.
  *
- * Also limits the number of connections: ZeroMQ 4.3.4 aborts the process if accept() finds no
- * free descriptor (EMFILE). So it calls the accept4 of guard.c, which keeps some free.
+ * Also limits the number of connections: ZeroMQ 4.3.4 aborts the process if accept() finds no free
+ * descriptor (EMFILE). So ZeroMQ calls the accept4 of guard.c, which keeps some free.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_GUARD_H
 #define GT_RUNTIME_NET_GUARD_H

@@ -1,18 +1,18 @@
 /* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's
  * scheme. Only this file and guard.c, which authenticates peers, include zmq.h.
  *
- * A hub is a ROUTER, a link a DEALER. ZeroMQ does not report which peer has left, so that is
- * derived from three signs: a goodbye (a message of one empty part) that both sides send when
- * they close; the socket monitor's "disconnected" for tcp and ipc, matched by file descriptor;
- * and a send that finds no route. Over inproc, parts travel as Buf pointers, so that a hand-over
- * is an atomic count without a copy.
+ * A hub is a ROUTER, a link a DEALER. ZeroMQ does not report which peer has left. Three events
+ * show it: a goodbye (a message of one empty part), which both sides send when they close; the
+ * socket monitor's "disconnected" for tcp and ipc, matched by file descriptor;
+ * and a send that finds no route. Over inproc, parts are passed as Buf pointers: a hand-over is
+ * an atomic count, not a copy.
  *
  * ZeroMQ's own heartbeats are not used: in 4.3.4 they abort the process if a connection breaks
  * at a bad moment (zeromq/libzmq#4364). TCP's keepalive detects dead machines and cables;
  * programs that must detect a stopped peer send heartbeat messages.
  *
- * A part larger than PART_MAX travels in pieces of that size, after a part with its full size.
- * So a peer that has not proved the token can make us keep one piece at most.
+ * A part larger than PART_MAX is sent in pieces of that size, after a part with its full size. So
+ * an unauthenticated peer can make this process keep one piece at most.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "runtime/base/clock.h"

@@ -5,12 +5,12 @@
  * to a Hub. Two mechanisms implement the same calls, chosen by the endpoint's scheme:
  *   ring://name     within one process: two lock-free queues per link, futex wake-up (ring.c)
  *   inproc://name, ipc://path, tcp://host:port   ZeroMQ ROUTER and DEALER (net.c)
- * Rings exist because thread wake-ups are all of an embedded cluster's latency, and because TSan
+ * Rings exist because an embedded cluster's latency is that of thread wake-ups, and because TSan
  * understands them.
  *
- * Sending has no high-water mark (credit limits the flow). A hub reads some
- * thousand messages of a peer ahead; more stay in the peer's own memory. A ROUTER has
- * ROUTER_MANDATORY: a send to a peer that is gone is an error instead of silence. Sends never
+ * Sending has no high-water mark (credit limits the flow). A hub reads up to some
+ * thousand messages of a peer ahead; further ones stay in the peer's memory. A ROUTER has
+ * ROUTER_MANDATORY: a send to a peer that is gone is an error. Sends never
  * block. One thread uses a Hub, and one thread uses a Link; _wake may be called from any thread.
  * A worker has both ends: it waits for its link to the dispatcher and for the hub of its peers
  * with net_wait.

@@ -1,10 +1,10 @@
-/* wire.h: the binary form of messages and instructions, and the only reader of foreign bytes.
+/* wire.h: the binary form of messages and instructions. No other code reads bytes of a peer.
  * SPDX-License-Identifier: MIT
  *
- * All integers are little-endian; records start 8-byte aligned within their message. Nothing is
- * trusted: every length is checked against the bytes left, and every enum against its table,
- * before use. A failed decode says what and where, and has written only to its scratch arena.
- * Encoding cannot fail. Both are driven by the tables; no op is named here.
+ * All integers are little-endian; records start 8-byte aligned within their message. Before use,
+ * every length is checked against the bytes left, and every enum against its table. A failed
+ * decode reports what is wrong and where, and has written only to its scratch arena. Encoding
+ * cannot fail. Both follow the tables; no op is named here.
  *
  * FRAME head:  u8 kind, 3 zero bytes, u32 client, u64 seq (of its first instruction), u32 count,
  *              u32 body_bytes, u64 number (of its first record, over all clients; from clients: 0);
@@ -18,15 +18,15 @@
  *              id; u64 per external or immediate operand; ARG attributes; payload, see flags
  *   flags      bit 0: payload: u64 bytes, then the bytes padded to 8; bit 1: payload: u64 number of
  *              the message part that has it; bit 2: inserted by the dispatcher: has the sequence
- *              number of the next record that was not
+ *              number of the next record that is not
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a string, padded to 8; each key once
  * A body's hash covers a record's bytes from 4 to the end of FORM.
  * Hot record: a head with op 0xFFFF and zeros, u32 number of the body, u32 from, u32 count, u32 0,
  *              u64 base; then for each instruction its ARGS after `base` (body.h). The count in the
  *              frame's head includes the instructions that it stands for. Flag bit 2: the body is
- *              one of the dispatcher's (body.h); then u64 base of what was inserted follows the
- *              other base */
+ *              one of the dispatcher's (body.h); then the u64 base of the inserted instructions
+ *              follows the other base */
 #ifndef GT_RUNTIME_WIRE_WIRE_H
 #define GT_RUNTIME_WIRE_WIRE_H
 #include "runtime/inst/inst.h"
