@@ -1,5 +1,5 @@
-/* take_test: frames that expand to very many instructions: the dispatcher takes them in slices, and
- * serves other peers between slices.
+/* take_test: frames that become very many instructions (A16): the dispatcher takes them in slices,
+ * and others have their turns between.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/dispatcher_talk.h"
 #include "runtime/net/net.h"
@@ -23,9 +23,13 @@ static Dispatcher *start_split_by(const DispatcherConfig *config) {
     return d;
 }
 
-enum { SPLIT_SEQ = SPLIT + 4 }; /* seq of Ann's next instruction */
+static Dispatcher *start_split(uint32_t slice) {
+    return start_split_by(&(DispatcherConfig){.slice = slice});
+}
 
-/* Each of these prints gathers its tensor. */
+enum { SPLIT_SEQ = SPLIT + 4 }; /* of Ann's next instruction */
+
+/* Each of these prints gathers all that it shows. */
 static void prints(int n) {
     Operand o[SPLIT];
     Attr format = {.key = ATTR_FORMAT, .n = 1, .str = "-"};
@@ -34,8 +38,8 @@ static void prints(int n) {
     for (int i = 0; i < n; i++) frame_add(&writer, &in);
 }
 
-/* The instructions of one client in the frames that the first worker gets from here on; *end: the
- * client's number after them. */
+/* Instructions in the frames that the first worker gets from here on, of one client; *end: the
+ * client's number behind them. */
 static int n_written(int from, uint32_t client, uint64_t *end) {
     int n = 0;
     for (int i = from; i < n_said; i++) {
@@ -52,8 +56,8 @@ static int n_written(int from, uint32_t client, uint64_t *end) {
     return n;
 }
 
-/* No client keeps the dispatcher busy for longer than a slice and one instruction: Bob's messages
- * are handled between two slices of Ann's frame, and Ann's later ones wait for its end. */
+/* Nobody has the dispatcher for longer than a slice and one instruction: Bob is heard between two
+ * slices of Ann's frame, and what Ann says behind it waits for it. */
 static void test_slices(void) {
     enum { MOST = 4096 + PER_PRINT };
     Dispatcher *d = start_split(UINT32_MAX);
@@ -81,7 +85,7 @@ static void test_slices(void) {
         collect(d);
         int n = n_written(0, 1, &at);
         CHECK_MSG(n > 0 && n <= MOST, "%d instructions in a row", n);
-        CHECK(is_more == !heard(WORKER, MSG_STATS, 0)); /* after everything that it may refer to */
+        CHECK(is_more == !heard(WORKER, MSG_STATS, 0)); /* behind all that it may speak of */
         total += n;
     }
     CHECK(slices > 2 && !heard(ANN, MSG_REFUSE, 0));
@@ -90,7 +94,7 @@ static void test_slices(void) {
     stop(d);
 }
 
-/* Two of them alternate slices. */
+/* Two of them have their slices in turn. */
 static void test_slices_in_turn(void) {
     Dispatcher *d = start_split(1000);
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);
@@ -111,8 +115,64 @@ static void test_slices_in_turn(void) {
     stop(d);
 }
 
-/* Within its frame a client leaves, loses a worker, cancels, or turns out to be malformed: nothing
- * of it is left, and others continue. */
+enum { AT_ONCE = 20 };
+
+/* Ann sends what was written, and has all her slices. Returns how many there were. */
+static int take_slices(Dispatcher *d) {
+    int slices = 0;
+    uint64_t seq = writer.seq + writer.count;
+    forget(), end(d, ANN);
+    for (bool is_more = true; is_more; slices++) {
+        int n = n_written(0, 1, NULL);
+        CHECK_MSG(n <= AT_ONCE, "%d instructions in a row", n);
+        forget();
+        is_more = dispatcher_go_on(d);
+        collect(d);
+    }
+    begin(seq);
+    return slices;
+}
+
+/* One step of a loop over split tensors: LONG operations, which of them the sequence of bits says,
+ * then frees of all results but the last, then the edge. Returns the number of slices. */
+enum { LONG = 60 };
+static int long_step(Dispatcher *d, uint64_t k) {
+    int slices = 0;
+    uint64_t first = SPLIT + 1 + k * LONG, bits = 88172645463325252u;
+    for (uint64_t id = first; id < first + LONG; id++) {
+        Operand o[] = {{.kind = IN_TENSOR, .id = id - 1}, {.kind = IN_TENSOR}};
+        bits ^= bits << 13, bits ^= bits >> 7, bits ^= bits << 17;
+        Inst in = {.op = bits & 1 ? OP_ADD : OP_MUL, .n_in = 2, .in = o, .n_out = 1, .out = {id}};
+        frame_add(&writer, &in);
+        if (frame_is_full(&writer)) slices += take_slices(d);
+    }
+    for (uint64_t id = first - 1; id < first + LONG - 1; id += 2) {
+        drop(id, id + 1);
+        if (frame_is_full(&writer)) slices += take_slices(d);
+    }
+    frame_add(&writer, &(Inst){.op = OP_EDGE});
+    return slices + take_slices(d);
+}
+
+/* Arguments that stand for many operations are cut into slices as well: a step of a body that is
+ * known takes as many turns as one in full. */
+static void test_slices_of_body(void) {
+    enum { STEPS = 40 };
+    Dispatcher *d = start_split_by(&(DispatcherConfig){.slice = AT_ONCE, .hot = detector_config()});
+    long hot = counter(d, "\nhot_instructions");
+    int slices = 0;
+    begin(SPLIT_SEQ), enter("s", OP_SIGNAL_ENTER);
+    for (uint64_t k = 0; k < STEPS; k++) slices += long_step(d, k);
+    hot = counter(d, "\nhot_instructions") - hot;
+    CHECK_MSG(hot > 10 * LONG, "%ld instructions of bodies", hot);
+    CHECK_MSG(slices > STEPS * (LONG / AT_ONCE), "%d slices", slices);
+    CHECK_INT(counter(d, "\ncut_off"), 0);
+    end(d, ANN);
+    stop(d);
+}
+
+/* In the middle of its frame a client leaves, loses a worker, cancels, or turns out to be
+ * malformed: nothing of it is left, and others go on. */
 static void test_slices_end(void) {
     enum { LEAVES, SAYS_BYE, WORKER_GOES, IS_MALFORMED, ASKS_TOO_MUCH, HOW };
     for (int how = 0; how < HOW; how++) {
@@ -145,19 +205,19 @@ static void test_slices_end(void) {
     wire_cancel(&(Cancel){.seq = SPLIT_SEQ + PRINTS}, &m);
     forget();
     say(d, ANN, &m);
-    CHECK(heard(WORKER, MSG_CANCEL, 0)); /* at once, and again after the frames that it refers to */
+    CHECK(heard(WORKER, MSG_CANCEL, 0)); /* at once, and again behind what it speaks of */
     while (dispatcher_go_on(d)) continue;
     collect(d);
     CHECK(heard(WORKER, MSG_CANCEL, 1) && !heard(WORKER, MSG_CANCEL, 2));
     stop(d);
-    d = start_split(0); /* and the dispatcher itself ends within the frame */
+    d = start_split(0); /* and the dispatcher itself ends in the middle */
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);
     CHECK(dispatcher_go_on(d) && !dispatcher_is_idle(d));
     stop(d);
 }
 
-/* Over connections: both of Bob's frames reach the worker before the end of Ann's, which arrived
- * before at least one of them. */
+/* Over connections: both of Bob's frames reach the worker before Ann's, which came before one of
+ * them at least, is written to its end. */
 static void test_loop(void) {
     enum { PEERS = PARTS + 2, AT_ANN = PARTS, AT_BOB };
     static const int64_t all[] = {0, 1, 2, 3}, shape[] = {8, 3};
