@@ -3,7 +3,7 @@
  *
  * It trusts no peer. The first message of a peer must be hello. A client speaks only for itself,
  * whatever client number its frames carry; a worker only for the clients whose frames it got. A
- * forbidden message ends the connection with an error text. The other connections go on.
+ * forbidden message ends the connection with an error text. Other connections are not affected.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/take.h"
 #include "dispatcher/chain/mod_scope.h"
@@ -160,7 +160,7 @@ static void welcome_client(Dispatcher *d, Client *c) {
     dispatcher_post(d, c->peer, &m, false);
 }
 
-/* The workers have already been told that the client is gone. */
+/* The workers already know that the client is gone. */
 static void let_groups_go(Dispatcher *d, Client *c) {
     for (uint32_t i = 0; i < c->n_groups; i++) {
         if (!groups_let_go(&d->groups, c->group[i])) continue;
@@ -174,7 +174,7 @@ static void let_groups_go(Dispatcher *d, Client *c) {
     c->n_groups = 0;
 }
 
-/* Forgets a client and frees what it had. Telling the peer is up to the caller. */
+/* Forgets a client and frees its tensors and groups. The caller sends messages to the peer. */
 static void client_leaves(Dispatcher *d, Client *c) {
     for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
@@ -342,7 +342,7 @@ static void worker_stops(Dispatcher *d, WorkerPeer *w) {
     d->n_workers--;
 }
 
-/* Tells its clients why, in the words of whoever noticed. */
+/* Ends its clients with this reason. */
 static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
     while (d->questions) { /* It will not answer any of them. */
         Question *q = d->questions;

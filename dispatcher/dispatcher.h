@@ -51,7 +51,7 @@ bool dispatcher_go_on(Dispatcher *d);
 /* Returns the next message to send; false: none. *drop: forget the peer after sending it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
 int dispatcher_workers(const Dispatcher *d); /* the number of registered workers */
-/* Refuses new clients from now on; present ones go on. */
+/* Refuses new clients from now on; present ones continue. */
 void dispatcher_drain(Dispatcher *d);
 /* True if no client has anything in flight. */
 bool dispatcher_is_idle(const Dispatcher *d);

@@ -2,7 +2,7 @@
  * signals. The dispatcher itself is in dispatcher.c, its loop in loop.c.
  *
  * SIGTERM drains: new clients are refused, and instructions in flight are finished (for at most
- * --drain seconds). Then all peers are told. A second SIGTERM ends the process at once.
+ * --drain seconds). Then all peers get BYE. A second SIGTERM ends the process at once.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/clock.h"
@@ -159,7 +159,7 @@ static bool choose_endpoint(App *a, Err *err) {
     return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
 }
 
-/* Returns -1 to go on, else the exit code. */
+/* Returns -1 to continue, else the exit code. */
 static int read_flags(App *a, int argc, char **argv, Err *err) {
     const char *value;
     int flag;

@@ -19,12 +19,12 @@
 int take_frame(Dispatcher *d, Client *c, Msg *m, Err *err);
 /* Takes the next slice of what waits. Returns as take_frame. */
 int take_slice(Dispatcher *d, Client *c, Err *err);
-/* True if part of a frame waits, perhaps with more behind it. */
+/* True if a part of a frame waits, perhaps with later messages. */
 bool take_waits(const Client *c);
-/* Queues a question there; dispatcher_ask is called when it is due. Consumes m. */
+/* Queues a request behind them; dispatcher_ask is called when it is due. Consumes m. */
 void take_later(Client *c, Msg *m);
-/* The workers have been told of this cancel. Repeats it to workers that first hear of the client
- * through the waiting frames. */
+/* The workers have got this cancel. Sends it again to workers that get their first frame of the
+ * client from the waiting frames. */
 void take_cancel(Client *c, const Cancel *cancel);
 void take_free(Dispatcher *d, Client *c); /* also when nothing waits */
 #endif

@@ -1,10 +1,10 @@
 /* mod_route.c: the end of the chain: writes instructions into the frame made from a client's
- * frame, and sends that to all workers that it concerns, encoded once.
+ * frame, and sends it, encoded once, to all workers that need it.
  *
  * A frame that is for the client's home worker alone and is unchanged is forwarded by reference.
  * As soon as one of its instructions is for others, or was changed, the frame is rewritten:
  * every instruction that has a place names its group (`on`), the home worker's too; the others
- * are for whoever gets the frame. Repeated instructions are written as hot bodies (outgoing.h).
+ * are for every recipient. Repeated instructions are written as hot bodies (outgoing.h).
  * A frame with large payloads goes only to workers that need them. A `scope` reaches only the
  * workers that get its frame. Before a frame goes to one that another `scope` reached last, the
  * one in force goes there in a frame of its own.

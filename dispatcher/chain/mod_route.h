@@ -4,8 +4,8 @@
 #define GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #include "dispatcher/state/state.h"
 
-/* route_open begins a client's frame, route_close sends what it has become. Between the two m
- * belongs to the route, which may consume it. seq: of the first instruction. If something of the
+/* route_open begins a client's frame, route_close sends it, unchanged or rewritten. Between the
+ * two the route owns m and may consume it. seq: of the first instruction. If something of the
  * frame was written, another client may have its turn in between: route_pause returns the seq
  * for a second route_open, then without m. */
 void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq);

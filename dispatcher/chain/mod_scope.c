@@ -1,9 +1,9 @@
-/* mod_scope.c: which signals are open and what they ask for. Definitions belong to their client
- * and override the dispatcher's. The effect of a scope is worked out when it is entered, and
- * again when definitions or workers change. Of nested scopes the innermost that names a
+/* mod_scope.c: the open signals of a client and their settings. Definitions belong to their client
+ * and override the dispatcher's. The effect of a scope is computed when it is entered, and again
+ * when definitions or workers change. Of nested scopes the innermost that names a
  * placement decides; one that is unknown or names none leaves the outer one in force. The same
  * holds for compilation at first sight: where it begins or ends, a `scope` instruction is
- * inserted for the workers. The signals themselves go on to the workers, which skip them.
+ * inserted for the workers. Workers get the signals too, and skip them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"

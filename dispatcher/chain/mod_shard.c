@@ -225,7 +225,7 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
 }
 
 /* An operation that makes terms of halves computes in float32, so that they are not rounded:
- * operands that are halves are widened. Returns how many; their ids are to be forgotten
+ * operands that are halves are widened. Returns how many; the caller must forget their ids
  * afterwards. */
 static int widen_operands(Flow *f, TensorHandle **h, const Members *g, const Layout *need,
                           uint64_t *wide) {

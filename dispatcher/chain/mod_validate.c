@@ -95,7 +95,7 @@ static void process(Flow *f, int stage) {
         type = arena_alloc(&f->d->scratch, inst->n_in * sizeof *type);
     int known = check(f, type, &err);
     if (known == 0 && inst->n_out > 0) {
-        poison(f, stage); /* Effects go on: the worker answers them. */
+        poison(f, stage); /* Effects are forwarded: the worker answers them. */
         return;
     }
     if (known < 0 || !inst_infer(inst, type, f->out_type, &f->n_out, &err) ||

@@ -23,8 +23,8 @@
 
 typedef struct Outgoing Outgoing;
 
-/* Around what is written of a client's frame. passes: nothing was written, it is forwarded as it
- * came. */
+/* To be called before and after a client's frame is written. passes: nothing was written, it is
+ * forwarded unchanged. */
 void outgoing_open(Dispatcher *d, Client *c);
 void outgoing_close(Dispatcher *d, Client *c, bool passes);
 /* An instruction of the client's stream, or an inserted one, was added to d->frame. May send

@@ -1,11 +1,11 @@
-/* flow.h: an instruction on its way through the modifiers, with what they know about it.
+/* flow.h: an instruction in the chain of modifiers, with their findings about it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_FLOW_H
 #define GT_DISPATCHER_STATE_FLOW_H
 #include "dispatcher/state/client.h"
 #include "runtime/layout/place.h"
 
-/* An instruction on its way through the chain. */
+/* An instruction in the chain. */
 typedef struct Flow {
     struct Dispatcher *d;
     Client *client;
@@ -23,7 +23,7 @@ typedef struct Flow {
     TensorHandle *freed;
     int n_freed;
     bool frees_home;
-    /* Set by shard, carried out by route. */
+    /* Set by shard, executed by route. */
     const Members *group; /* the ranks that run it; NULL: its client's home, as it stands */
     Layout layout;        /* of its results on these ranks */
     Layout need[8];       /* of the first 8 operands there, if they are tensors */

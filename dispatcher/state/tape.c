@@ -105,7 +105,7 @@ void tape_on_tick(Dispatcher *d, bool now) {
     if (tape_take_error(t->tape, &err)) log_line("DISPATCHER", "%s", err.text);
 }
 
-/* ---- Who comes and goes ---- */
+/* ---- Peers that join and leave ---- */
 
 void tape_client_comes(Dispatcher *d, const Client *c) {
     Bytes *b = begin_line(d, TAPE_COMES, c->id, -1);

@@ -30,7 +30,7 @@ static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_time(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(stream_sync(in->stream, e)); /* what was asked for before is part of the time before */
+    TRY(stream_sync(in->stream, e)); /* earlier instructions belong to the time before */
     *out = v_float((double)clock_ns(CLOCK_REALTIME) * 1e-9);
     return true;
 }

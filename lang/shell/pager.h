@@ -7,6 +7,6 @@
 
 /* Starts to collect standard output. */
 void pager_begin(void);
-/* Shows what was collected; returns when the pager has ended. */
+/* Shows the collected output; returns when the pager has ended. */
 void pager_end(void);
 #endif

@@ -13,7 +13,7 @@ typedef struct ReplConfig {
 
 /* Runs until the end of input, :q or exit(n). Returns the exit code. */
 int repl_run(Interp *in, const ReplConfig *config);
-/* After an interrupt: drops pending prints and freezes the progress lines; all else goes on.
+/* After an interrupt: drops pending prints and freezes the progress lines; all else continues.
  * Returns the number of prints dropped. */
 size_t repl_hush(Interp *in);
 /* Prints an error or warning to standard error, after flushing standard output. main reports by it,

@@ -1,4 +1,4 @@
-/* repl_words.h: carries out `:word`, `?name`, `??name` and `!command` at the prompt.
+/* repl_words.h: runs `:word`, `?name`, `??name` and `!command` at the prompt.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPL_WORDS_H
 #define GT_LANG_SHELL_REPL_WORDS_H

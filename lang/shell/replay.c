@@ -36,7 +36,7 @@ typedef struct Replay {
     bool is_torn;   /* the last line, without a newline */
     bool is_tape;   /* true: only instructions of `client` count */
     uint32_t client;
-    uint64_t n_run; /* instructions carried out */
+    uint64_t n_run; /* instructions executed */
     InstLine now;   /* the line, parsed */
 } Replay;
 
@@ -539,7 +539,7 @@ static bool shown_done(void *ctx, const Reply *reply, Err *err) {
     return ok;
 }
 
-/* Runs an instruction that needs values: it is carried out in stream order. */
+/* Runs an instruction that needs values, in stream order. */
 static bool run_effect(Replay *r, LangError *e) {
     Inst inst = r->now.inst;
     Operand *in;

@@ -1,4 +1,4 @@
-/* tape.h: shows what was recorded for gradients, as text or as a list of maps.
+/* tape.h: shows the ops recorded for gradients, as text or as a list of maps.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_TAPE_H
 #define GT_LANG_TENSOR_TAPE_H

@@ -34,11 +34,11 @@ void log_letters(const char *letters) {
     }
 }
 
-void log_line(const char *who, const char *format, ...) {
+void log_line(const char *stage, const char *format, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    fprintf(stderr, "[%s] %s\n", who, text);
+    fprintf(stderr, "[%s] %s\n", stage, text);
 }

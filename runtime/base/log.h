@@ -25,6 +25,6 @@ static inline bool log_is(unsigned what) { return __builtin_expect((log_on & wha
 
 void log_environment(void);            /* adds those that the variables name */
 void log_letters(const char *letters); /* adds those of i g w s k m */
-/* Writes "[WHO] text\n" in one write. */
-void log_line(const char *who, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Writes "[STAGE] text\n" in one write. */
+void log_line(const char *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -3,12 +3,12 @@
 
 #include <stdio.h>
 
-void inst_log(const char *who, const char *prefix, const Inst *inst, const char *const *files,
+void inst_log(const char *stage, const char *prefix, const Inst *inst, const char *const *files,
               int n_files) {
     Bytes line = {0};
     InstPrint how = {.files = files, .n_files = n_files};
     Inst shown = *inst;
-    bytes_printf(&line, "[%s] %s", who, prefix);
+    bytes_printf(&line, "[%s] %s", stage, prefix);
     if (inst->payload_bytes > 512) { /* the log shows no data */
         shown.payload = NULL;
         shown.payload_bytes = 0;

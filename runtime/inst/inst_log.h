@@ -3,7 +3,7 @@
 #define GT_RUNTIME_INST_INST_LOG_H
 #include "runtime/inst/inst.h"
 
-/* "[WHO] prefix t2 = add t0 t1"; files: names by number, or NULL. */
-void inst_log(const char *who, const char *prefix, const Inst *inst, const char *const *files,
+/* "[STAGE] prefix t2 = add t0 t1"; files: names by number, or NULL. */
+void inst_log(const char *stage, const char *prefix, const Inst *inst, const char *const *files,
               int n_files);
 #endif

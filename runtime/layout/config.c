@@ -26,7 +26,7 @@ static void set_text(char **to, const char *s) {
     *to = copy;
 }
 
-/* Merges s over what was said before. An axis revokes an earlier `replicated` and the reverse: s
+/* Merges s over earlier settings. An axis revokes an earlier `replicated` and the reverse: s
  * does not contradict itself, and the result must not either. */
 static void take(SignalConfig *to, const SignalConfig *s) {
     to->said |= s->said;

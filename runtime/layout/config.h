@@ -68,7 +68,7 @@ const char *config_nearest(const Config *c, const char *name, size_t n);
 /* Checks s by itself. False: *at is the place in its file, err the reason. */
 bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err);
 /* Merges s, which stays the caller's. False, with c unchanged: s contradicts itself, c would
- * hold more than MAX_SIGNALS, or backward signals would form a circle. */
+ * hold more than MAX_SIGNALS, or backward signals would form a cycle. */
 bool config_put(Config *c, const SignalConfig *s, Err *err);
 /* Merges all of `from`, or nothing. *at: the place of the mistake in the text of `from`. */
 bool config_merge(Config *c, const Config *from, ConfigAt *at, Err *err);

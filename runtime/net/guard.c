@@ -80,7 +80,7 @@ static bool hub_keys(char public[KEY_TEXT], char secret[KEY_TEXT]) {
     return zmq_z85_encode(secret, key, sizeof key) && !zmq_curve_public(public, secret);
 }
 
-/* ---- ZAP: who may connect over ipc ---- */
+/* ---- ZAP: authentication over ipc ---- */
 
 static void *zap_socket; /* NULL: the thread is not running */
 static pthread_t zap_thread;

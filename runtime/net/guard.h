@@ -24,7 +24,7 @@ void guard_token_file(char out[ENDPOINT_MAX]);
 /* Ends the ZAP thread. Precondition: no hub is open. */
 void guard_stop(void *context);
 
-/* Tells who owns the listener of a socket in the file system: 1: this user; 0: there is none
- * yet; -1: somebody else, or it could be. */
+/* Returns 1 if this user owns the listener of a socket in the file system; 0: there is none yet;
+ * -1: another user owns it, or may. */
 int guard_meet(const char *path, Err *err);
 #endif

@@ -410,7 +410,7 @@ static bool sizes_read(zmq_msg_t *m, Sizes *out) {
 }
 
 /* Receives a part of `size` bytes, whose first piece is in *m. NULL: the pieces do not match the
- * size. Allocates for what has arrived, not for what was announced. */
+ * size. Allocates for the bytes received, not for the announced size. */
 static Buf *pieces_take(Socket *s, zmq_msg_t *m, uint64_t size, bool is_head) {
     if (size <= PART_MAX) return zmq_msg_size(m) == size ? part_take(s, m, is_head) : NULL;
     Buf *b = buf_new(2 * PART_MAX);

@@ -1,5 +1,5 @@
-/* variants.h: what is kept for a position of a hot body, once per set of types of its operands:
- * a loop over parameters has a Variant for each shape. The key of a variant is a hash of the
+/* variants.h: the variants of a position of a hot body, one per set of types of its operands: in a
+ * loop over parameters there is a Variant for each shape. The key of a variant is a hash of the
  * types of the leads, the operands that were seen to change. A new lead changes all keys, so all
  * variants of the position are dropped. Positions share room through one Lru, which evicts the
  * variant least recently used. SPDX-License-Identifier: MIT */

@@ -4,7 +4,7 @@
  * time is next. A MAP, REDUCE, KERNEL or SOURCE instruction becomes a Job, which the engine may
  * finish at any later time. Views, frees and names take effect at once. A job waits if an operand
  * is not there yet (its maker waits for another worker) or if there is no memory for its results;
- * jobs that do not depend on it go on. Each client has one queue of its unfinished jobs and
+ * jobs that do not depend on it continue. Each client has one queue of its unfinished jobs and
  * effects, in the order of its stream. Replies, errors and acknowledgements are sent in that order.
  * With an engine that finishes inside `submit`, and one worker, the queues stay empty.
  *

@@ -130,7 +130,7 @@ struct Client {
     bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan;  /* `check nan=true`: every float result is checked */
-    bool compiles;    /* `scope compile=true`: kernels are compiled at first sight */
+    bool compiles;    /* `scope compile=true`: kernels are compiled at their first request */
     bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */
     uint64_t cut_end; /* its seq */
     uint64_t ack_seq, ack_bytes;

@@ -15,8 +15,8 @@
  *  - Being issued: a client is not issued while many of its own older instructions wait, or
  *    (LOOK_DRAIN) any of them. Other clients' turns are finite.
  *  - Memory: it waits only while something older may free some: calls in flight, older jobs, and
- *    pins of older moves, whose readers are older too. If nothing older is left, it fails for want
- *    of memory.
+ *    pins of older moves, whose readers are older too. If nothing older is left, it fails: out of
+ *    memory.
  * Younger instructions may start before older ones that wait for memory. They take no memory that
  * those have been promised; and if the older ones are of the same client, a quarter of the arena
  * must remain free as well.

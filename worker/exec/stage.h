@@ -37,7 +37,7 @@ struct Stage {
 
     /* j has its operands and immediates; type: its result's. Returns true if it took j: it has
      * named the result, holds the operands, and has set Exec.pending_of to the client. If false,
-     * the caller goes on with j: no operand is pending, and poison is an operand's (else
+     * the caller continues with j: no operand is pending, and poison is an operand's (else
      * ERR_NONE). */
     bool (*take)(Stage *s, Job *j, const TensorType *type, ErrCode *poison);
     /* Executes the pending jobs, or puts them into their client's queue. Sets pending_of to NULL;
