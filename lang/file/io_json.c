@@ -3,6 +3,7 @@
  * untrusted text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "lang/error/utf8.h"
 #include "runtime/inst/element.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -51,24 +52,6 @@ static bool take_word(Reader *r, const char *word) {
     return true;
 }
 
-static void put_utf8(Bytes *b, uint32_t c) {
-    if (c < 0x80)
-        bytes_putc(b, (char)c);
-    else if (c < 0x800) {
-        bytes_putc(b, (char)(0xc0 | c >> 6));
-        bytes_putc(b, (char)(0x80 | (c & 63)));
-    } else {
-        if (c < 0x10000)
-            bytes_putc(b, (char)(0xe0 | c >> 12));
-        else {
-            bytes_putc(b, (char)(0xf0 | c >> 18));
-            bytes_putc(b, (char)(0x80 | (c >> 12 & 63)));
-        }
-        bytes_putc(b, (char)(0x80 | (c >> 6 & 63)));
-        bytes_putc(b, (char)(0x80 | (c & 63)));
-    }
-}
-
 static bool take_hex(Reader *r, uint32_t *out) {
     *out = 0;
     for (int i = 0; i < 4; i++, r->at++) {
@@ -99,7 +82,9 @@ static bool read_escape(Reader *r, Bytes *b) {
         if (low < 0xdc00 || low > 0xdfff) return fail(r, "half a surrogate pair");
         code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
     }
-    put_utf8(b, code >= 0xd800 && code < 0xe000 ? 0xfffd : code);
+    char utf8[4];
+    int n = utf8_encode(code >= 0xd800 && code < 0xe000 ? 0xfffd : code, utf8);
+    bytes_add(b, utf8, (size_t)n);
     return true;
 }
 
@@ -178,6 +163,18 @@ static bool read_items(Reader *r, IoValue *out, bool is_map) {
     }
 }
 
+static const struct {
+    const char *text;
+    IoValue value;
+} words[] = {
+    {"null", {.kind = IO_NONE}},
+    {"true", {.kind = IO_BOOL, .b = true}},
+    {"false", {.kind = IO_BOOL}},
+    {"NaN", {.kind = IO_FLOAT, .f = NAN}},
+    {"Infinity", {.kind = IO_FLOAT, .f = INFINITY}},
+    {"-Infinity", {.kind = IO_FLOAT, .f = -INFINITY}},
+};
+
 static bool read_value(Reader *r, IoValue *out) {
     *out = (IoValue){0};
     skip_blanks(r);
@@ -202,27 +199,8 @@ static bool read_value(Reader *r, IoValue *out) {
         *out = (IoValue){.kind = IO_STR, .str = s.data, .n_str = s.n};
         return true;
     }
-    if (take_word(r, "null")) return true;
-    if (take_word(r, "true")) {
-        *out = (IoValue){.kind = IO_BOOL, .b = true};
-        return true;
-    }
-    if (take_word(r, "false")) {
-        *out = (IoValue){.kind = IO_BOOL};
-        return true;
-    }
-    if (take_word(r, "NaN")) {
-        *out = (IoValue){.kind = IO_FLOAT, .f = NAN};
-        return true;
-    }
-    if (take_word(r, "Infinity")) {
-        *out = (IoValue){.kind = IO_FLOAT, .f = INFINITY};
-        return true;
-    }
-    if (take_word(r, "-Infinity")) {
-        *out = (IoValue){.kind = IO_FLOAT, .f = -INFINITY};
-        return true;
-    }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (take_word(r, words[i].text)) return *out = words[i].value, true;
     return read_number(r, out);
 }
 

@@ -391,9 +391,20 @@ static void connect_to(Interp *in, const char *where) {
                 n == 1 ? " is" : "s are");
 }
 
+/* Runs before + rest + after if ok; otherwise says what the command wants. */
+static void run_call(Interp *in, bool ok, const char *wants, const char *before, const char *rest,
+                     const char *after) {
+    char code[300];
+    if (ok) {
+        snprintf(code, sizeof code, "%s%s%s", before, rest, after);
+        run_code(in, code);
+    } else
+        fprintf(stderr, "%s\n", wants);
+}
+
 /* Runs a command that abbreviates a call; false if it is not one of them. */
 static bool call_for(Interp *in, const char *word, const char *rest) {
-    char code[300];
+    bool is_off = !strcmp(rest, "off");
     if (!strcmp(word, ":tape"))
         run_code(in, "debug.print_tape()");
     else if (!strcmp(word, ":stats"))
@@ -401,30 +412,18 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
     else if (!strcmp(word, ":signals"))
         run_code(in, "(fn() { for name, config in signal.get().items() {"
                      " print(name + \":\", config) } })()");
-    else if (!strcmp(word, ":workers")) {
-        if (rest[strspn(rest, "0123456789")] || strlen(rest) > 18) {
-            fputs(":workers needs a number, such as :workers 2\n", stderr);
-            return true;
-        }
-        snprintf(code, sizeof code, "print(workers(%s))", rest);
-        run_code(in, code);
-    } else if (!strcmp(word, ":kernel")) {
-        if (!*rest || strlen(rest) > 200) {
-            fputs(":kernel needs a tensor, such as :kernel x\n", stderr);
-            return true;
-        }
-        snprintf(code, sizeof code, "debug.print_kernel(%s)", rest);
-        run_code(in, code);
-    } else if (!strcmp(word, ":check-nan")) {
-        if (*rest && strcmp(rest, "on") && strcmp(rest, "off")) {
-            fputs(":check-nan needs on or off\n", stderr);
-            return true;
-        }
-        snprintf(code, sizeof code, "debug.check_nan(%s)", !strcmp(rest, "off") ? "false" : "true");
-        run_code(in, code);
-    } else if (!strcmp(word, ":connect")) {
+    else if (!strcmp(word, ":workers"))
+        run_call(in, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
+                 ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
+    else if (!strcmp(word, ":kernel"))
+        run_call(in, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
+                 "debug.print_kernel(", rest, ")");
+    else if (!strcmp(word, ":check-nan"))
+        run_call(in, !*rest || !strcmp(rest, "on") || is_off, ":check-nan needs on or off",
+                 "debug.check_nan(", is_off ? "false" : "true", ")");
+    else if (!strcmp(word, ":connect"))
         connect_to(in, rest);
-    } else
+    else
         return false;
     return true;
 }

@@ -237,6 +237,13 @@ static Span origin(Replay *r) {
     return (Span){.src = file, .line = r->now.inst.pos.line, .col = r->now.inst.pos.col};
 }
 
+/* Reports err at the line's origin. */
+static bool fail_here(Replay *r, const Err *err, LangError *e) {
+    error_from(e, err);
+    error_locate(e, origin(r));
+    return false;
+}
+
 /* ---- ids ---- */
 
 static bool was_seen(const Replay *r, uint64_t id) {
@@ -425,11 +432,8 @@ static bool run_data(Replay *r, LangError *e) {
     Buf *buf = NULL;
     Err err = {0};
     if (inst_attr(inst, ATTR_PATH) && !inst->payload && said_type(inst, &type[0])) {
-        if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err)) {
-            error_from(e, &err);
-            error_locate(e, origin(r));
-            return false;
-        }
+        if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err))
+            return fail_here(r, &err, e);
         inst->payload = buf->data, inst->payload_bytes = buf->n;
     }
     Handle *h = NULL; /* check: the payload's length matches its type */
@@ -465,11 +469,7 @@ static bool run_scope(Replay *r, LangError *e) {
 static bool run_load(Replay *r, LangError *e) {
     IoTensor t;
     Err err = {0};
-    if (!replay_files_load(r->files, &r->now.inst, &t, &err)) {
-        error_from(e, &err);
-        error_locate(e, origin(r));
-        return false;
-    }
+    if (!replay_files_load(r->files, &r->now.inst, &t, &err)) return fail_here(r, &err, e);
     Handle *h = stream_data(r->stream, &t.type, t.buf->data, t.buf, origin(r), e);
     buf_unref(&t.buf);
     return h && define_results(r, &h, 1, e);

@@ -223,13 +223,13 @@ static bool parse_ints(Parser *p, int64_t **v, uint32_t *n) {
 
 /* ---- Attributes ---- */
 
-static bool add_attr(Parser *p, const char *at, const Attr *a) {
-    if (inst_attr(p->in, (AttrKey)a->key))
-        return bad(p, at, "'%s' is given twice", attr_info[a->key].name);
+static bool add_attr(Parser *p, const char *at, Attr a) {
+    if (inst_attr(p->in, (AttrKey)a.key))
+        return bad(p, at, "'%s' is given twice", attr_info[a.key].name);
     if (p->in->n_attr == MAX_ATTRS) return bad(p, at, "more than %d attributes", MAX_ATTRS);
     if (!p->attr) p->in->attr = p->attr = arena_alloc(p->arena, MAX_ATTRS * sizeof *p->attr);
     p->out->attr_column[p->in->n_attr] = (int)(at - p->line) + 1;
-    p->attr[p->in->n_attr++] = *a;
+    p->attr[p->in->n_attr++] = a;
     return true;
 }
 
@@ -493,7 +493,7 @@ static bool parse_pair(Parser *p, const char *start, const char *key, size_t n, 
     if (k == ATTR_COUNT) return parse_other(p, start);
     Attr a;
     TRY(parse_attr_value(p, k, &a));
-    return add_attr(p, start, &a);
+    return add_attr(p, start, a);
 }
 
 static bool parse_bare_string(Parser *p) {
@@ -507,8 +507,8 @@ static bool parse_bare_string(Parser *p) {
     if (p->n_bare_strings == p->form.n_strings)
         return bad(p, start, "%s takes no %stext here", op_info[p->in->op].name,
                    p->form.n_strings ? "more " : "");
-    Attr a = {.key = p->form.string[p->n_bare_strings++], .n = n, .str = text};
-    return add_attr(p, start, &a);
+    return add_attr(p, start,
+                    (Attr){.key = p->form.string[p->n_bare_strings++], .n = n, .str = text});
 }
 
 /* start:stop:step, each of them optional; a missing stop gives size -1. */
@@ -545,8 +545,7 @@ static bool parse_slices(Parser *p) {
     }
     const AttrKey keys[3] = {ATTR_START, ATTR_SIZE, ATTR_STEP};
     for (int i = 0; i < 3; i++) {
-        Attr a = {.key = (uint8_t)keys[i], .n = n, .ints = list + i * MAX_DIMS};
-        TRY(add_attr(p, at, &a));
+        TRY(add_attr(p, at, (Attr){.key = (uint8_t)keys[i], .n = n, .ints = list + i * MAX_DIMS}));
     }
     return true;
 }
@@ -560,7 +559,7 @@ static bool parse_bracket(Parser *p) {
     int64_t *ints;
     TRY(parse_ints(p, &ints, &a.n));
     a.ints = ints;
-    return add_attr(p, at, &a);
+    return add_attr(p, at, a);
 }
 
 static bool parse_number(Parser *p) {
@@ -575,8 +574,7 @@ static bool parse_number(Parser *p) {
     p->at += n;
     if (!is_whole) o.kind = IN_IMM_FLOAT;
     if ((p->form.flags & BARE_K) && is_whole) {
-        Attr a = {.key = ATTR_K, .i = o.i};
-        return add_attr(p, s, &a);
+        return add_attr(p, s, (Attr){.key = ATTR_K, .i = o.i});
     }
     return add_operand(p, s, o);
 }
@@ -595,7 +593,7 @@ static bool parse_word(Parser *p) {
     if ((p->form.flags & BARE_DTYPE) && dtype != DT_NONE && !inst_attr(p->in, ATTR_DTYPE)) {
         Attr a = {.key = ATTR_DTYPE, .dtype = dtype};
         p->at += n;
-        return add_attr(p, s, &a);
+        return add_attr(p, s, a);
     }
     if (p->in->op == OP_DATA) return parse_element(p);
     Operand o = {.kind = IN_IMM_BOOL};
@@ -726,14 +724,14 @@ static bool finish(Parser *p) {
     if (p->n_named > 0) {
         if (p->n_named != p->in->n_in) return bad(p, p->end, "some operands have a name, some not");
         p->keys[p->keys_n] = 0;
-        Attr a = {.key = ATTR_KEYS, .n = (uint32_t)p->keys_n, .str = p->keys};
-        TRY(add_attr(p, p->end, &a));
+        TRY(add_attr(p, p->end,
+                     (Attr){.key = ATTR_KEYS, .n = (uint32_t)p->keys_n, .str = p->keys}));
     }
     if (p->other_n > 0) {
         if (p->other_n > MAX_STR) return bad(p, p->end, "too many unknown attributes");
         p->other[p->other_n] = 0;
-        Attr a = {.key = ATTR_OTHER, .n = (uint32_t)p->other_n, .str = p->other};
-        TRY(add_attr(p, p->line + p->other_column - 1, &a));
+        TRY(add_attr(p, p->line + p->other_column - 1,
+                     (Attr){.key = ATTR_OTHER, .n = (uint32_t)p->other_n, .str = p->other}));
     }
     return true;
 }
