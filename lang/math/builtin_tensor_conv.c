@@ -26,30 +26,22 @@ static bool per_axis(Value v, const char *name, int n, int64_t missing, Axes out
     return true;
 }
 
-/* x with a batch axis, added if it lacks one (*is_one): rank n + 2. A new reference. */
-static Tensor *as_images(Interp *in, const char *name, Value v, int n, bool *is_one, LangError *e) {
-    Tensor *x = arg_as_tensor(in, v, e);
+/* x with a batch axis, added if it lacks one (*is_one): rank n + 2. */
+static Tensor *as_images(Steps *s, const char *name, Value v, int n, bool *is_one) {
+    Tensor *x = steps_arg(s, v);
     if (!x) return NULL;
     TensorType t = *tensor_type(x);
     char text[256];
     *is_one = t.rank == n + 1;
     if (t.rank == n + 2) return x;
     if (t.rank != n + 1) {
-        error_set(e, "%s%dd: the input needs %d axes (images, channels, ...), not shape %s", name,
-                  n, n + 2, type_shape_text(&t, text));
-        return tensor_unref(x), NULL;
+        error_set(s->e, "%s%dd: the input needs %d axes (images, channels, ...), not shape %s",
+                  name, n, n + 2, type_shape_text(&t, text));
+        return NULL;
     }
     memmove(t.shape + 1, t.shape, sizeof t.shape[0] * (size_t)t.rank);
     t.shape[0] = 1;
-    Tensor *wide = tensor_reshape(in, x, t.shape, n + 2, e);
-    tensor_unref(x);
-    return wide;
-}
-
-/* Replaces *t by next; false if next is NULL. */
-static bool became(Tensor **t, Tensor *next) {
-    tensor_unref(*t);
-    return (*t = next) != NULL;
+    return step_reshape(s, x, t.shape, n + 2);
 }
 
 /* With a bias, float16 and bfloat16 results are rounded once, after it is added: an attribute asks
@@ -62,31 +54,26 @@ static int put_wide(Value bias, const Tensor *x, const Tensor *w, Attr *attr) {
 }
 
 /* Adds the bias (channels), casts to `narrow` unless that is DT_NONE, and drops a batch axis that
- * as_images added. Takes ownership of y. */
-static bool finish(Interp *in, const char *name, Tensor *y, Value bias, DType narrow, int n,
-                   bool is_one, Value *out, LangError *e) {
-    if (bias.kind != V_NONE) {
-        Tensor *b = arg_as_tensor(in, bias, e);
-        if (!b) return tensor_unref(y), false;
+ * as_images added. Ends the steps; y may be NULL. */
+static bool finish(Steps *s, const char *name, Tensor *y, Value bias, DType narrow, int n,
+                   bool is_one, Value *out) {
+    if (y && bias.kind != V_NONE) {
+        Tensor *b = steps_arg(s, bias);
         int64_t channels = tensor_type(y)->shape[1], shape[] = {channels, 1, 1, 1};
         char text[256];
-        if (tensor_type(b)->rank != 1 || tensor_type(b)->shape[0] != channels) {
-            error_set(e, "%s%dd: a bias of shape %s for %lld output channels", name, n,
+        if (b && (tensor_type(b)->rank != 1 || tensor_type(b)->shape[0] != channels)) {
+            error_set(s->e, "%s%dd: a bias of shape %s for %lld output channels", name, n,
                       type_shape_text(tensor_type(b), text), (long long)channels);
-            return tensor_unref(b), tensor_unref(y), false;
+            b = NULL;
         }
-        Tensor *column = tensor_reshape(in, b, shape, n + 1, e), *sum = NULL;
-        if (column) sum = tensor_op2(in, OP_ADD, arg_tensor(y), arg_tensor(column), e);
-        tensor_unref(b), tensor_unref(column);
-        if (!became(&y, sum)) return false;
+        y = step2(s, OP_ADD, arg_tensor(y), arg_tensor(step_reshape(s, b, shape, n + 1)));
     }
-    if (narrow != DT_NONE && !became(&y, tensor_cast(in, y, narrow, e))) return false;
-    if (is_one) {
+    if (narrow != DT_NONE) y = step_cast(s, y, narrow);
+    if (y && is_one) {
         TensorType t = *tensor_type(y);
-        if (!became(&y, tensor_reshape(in, y, t.shape + 1, n + 1, e))) return false;
+        y = step_reshape(s, y, t.shape + 1, n + 1);
     }
-    *out = v_tensor(y);
-    return true;
+    return steps_give(s, y, out);
 }
 
 /* ---- convolution ---- */
@@ -136,23 +123,24 @@ static int conv_attrs(const ConvArgs *a, int n, Attr *attr) {
 /* x, weight, bias, stride, padding, dilation, groups */
 static bool conv(Interp *in, int n, const Value *arg, Value *out, LangError *e) {
     ConvArgs a = {0};
+    Steps s = {in, e};
     bool is_one;
-    Tensor *y = NULL, *x = as_images(in, "conv", arg[0], n, &is_one, e), *w = NULL;
-    if (!x) return false;
-    bool ok = (w = arg_as_tensor(in, arg[1], e)) && per_axis(arg[3], "stride", n, 1, a.stride, e) &&
-              per_axis(arg[5], "dilation", n, 1, a.dilation, e) &&
-              read_padding(arg[4], n, w, &a, e) && arg_int_of(arg[6], "groups", &a.groups, e);
-    Attr attr[5];
-    Arg operand[2] = {arg_tensor(x), arg_tensor(w)};
-    int n_attr = ok ? conv_attrs(&a, n, attr) : 0,
-        is_wide = ok && put_wide(arg[2], x, w, attr + n_attr);
-    DType narrow = is_wide ? (DType)tensor_type(x)->dtype : DT_NONE;
-    ok = ok && tensor_op(in, OP_CONV, operand, 2, attr, n_attr + is_wide, &y, e);
-    tensor_unref(x), tensor_unref(w);
-    for (int i = 0; ok && i < n; i++)
+    DType narrow = DT_NONE;
+    Tensor *y = NULL, *x = as_images(&s, "conv", arg[0], n, &is_one);
+    Tensor *w = x ? steps_arg(&s, arg[1]) : NULL;
+    if (w && per_axis(arg[3], "stride", n, 1, a.stride, e) &&
+        per_axis(arg[5], "dilation", n, 1, a.dilation, e) && read_padding(arg[4], n, w, &a, e) &&
+        arg_int_of(arg[6], "groups", &a.groups, e)) {
+        Attr attr[5];
+        int n_attr = conv_attrs(&a, n, attr), is_wide = put_wide(arg[2], x, w, attr + n_attr);
+        if (is_wide) narrow = (DType)tensor_type(x)->dtype;
+        y = step_op(&s, OP_CONV, (Arg[]){arg_tensor(x), arg_tensor(w)}, 2, attr, n_attr + is_wide);
+    }
+    for (int i = 0; y && i < n; i++)
         if (a.cut[i])
-            ok = became(&y, tensor_slice(in, y, 2 + i, 1, tensor_type(y)->shape[2 + i] - 1, 1, e));
-    return ok && finish(in, "conv", y, arg[2], narrow, n, is_one, out, e);
+            y = steps_keep(&s,
+                           tensor_slice(in, y, 2 + i, 1, tensor_type(y)->shape[2 + i] - 1, 1, e));
+    return finish(&s, "conv", y, arg[2], narrow, n, is_one, out);
 }
 
 /* The output shape of a transposed convolution: the input shape of the convolution that it
@@ -192,25 +180,26 @@ static bool transposed_shape(const Tensor *x, const Tensor *w, int n, const Conv
 static bool conv_transpose(Interp *in, int n, const Value *arg, Value *out, LangError *e) {
     ConvArgs a = {0};
     Axes extra;
+    Steps s = {in, e};
     bool is_one;
     int64_t shape[WINDOW_AXES + 2];
-    Tensor *y = NULL, *x = as_images(in, "conv_transpose", arg[0], n, &is_one, e), *w = NULL;
-    if (!x) return false;
-    bool ok = (w = arg_as_tensor(in, arg[1], e)) && per_axis(arg[3], "stride", n, 1, a.stride, e) &&
-              per_axis(arg[4], "padding", n, 0, a.padding, e) &&
-              per_axis(arg[5], "output_padding", n, 0, extra, e) &&
-              arg_int_of(arg[6], "groups", &a.groups, e) &&
-              per_axis(arg[7], "dilation", n, 1, a.dilation, e) &&
-              transposed_shape(x, w, n, &a, extra, shape, e);
-    Attr attr[6];
-    int n_attr = conv_attrs(&a, n, attr), is_wide = ok && put_wide(arg[2], x, w, attr + n_attr);
-    DType narrow = is_wide ? (DType)tensor_type(x)->dtype : DT_NONE;
-    n_attr += is_wide;
-    attr[n_attr++] = attr_ints(ATTR_SHAPE, shape, n + 2);
-    Arg operand[2] = {arg_tensor(x), arg_tensor(w)};
-    ok = ok && tensor_op(in, OP_CONV_DX, operand, 2, attr, n_attr, &y, e);
-    tensor_unref(x), tensor_unref(w);
-    return ok && finish(in, "conv_transpose", y, arg[2], narrow, n, is_one, out, e);
+    DType narrow = DT_NONE;
+    Tensor *y = NULL, *x = as_images(&s, "conv_transpose", arg[0], n, &is_one);
+    Tensor *w = x ? steps_arg(&s, arg[1]) : NULL;
+    if (w && per_axis(arg[3], "stride", n, 1, a.stride, e) &&
+        per_axis(arg[4], "padding", n, 0, a.padding, e) &&
+        per_axis(arg[5], "output_padding", n, 0, extra, e) &&
+        arg_int_of(arg[6], "groups", &a.groups, e) &&
+        per_axis(arg[7], "dilation", n, 1, a.dilation, e) &&
+        transposed_shape(x, w, n, &a, extra, shape, e)) {
+        Attr attr[6];
+        int n_attr = conv_attrs(&a, n, attr), is_wide = put_wide(arg[2], x, w, attr + n_attr);
+        if (is_wide) narrow = (DType)tensor_type(x)->dtype;
+        n_attr += is_wide;
+        attr[n_attr++] = attr_ints(ATTR_SHAPE, shape, n + 2);
+        y = step_op(&s, OP_CONV_DX, (Arg[]){arg_tensor(x), arg_tensor(w)}, 2, attr, n_attr);
+    }
+    return finish(&s, "conv_transpose", y, arg[2], narrow, n, is_one, out);
 }
 
 /* ---- pooling ---- */
@@ -259,8 +248,7 @@ static bool avg_pool(Interp *in, int n, const Value *arg, Value *out, LangError 
         arg_bool_of(arg[5], "count_include_pad", &count, e));
     bool divides = arg[6].kind != V_NONE;
     if (divides) TRY(arg_int_of(arg[6], "divisor_override", &divisor, e));
-    Tensor *x = arg_as_tensor(in, arg[0], e), *y = NULL;
-    if (!x) return false;
+    Steps s = {in, e};
     Attr attr[6] = {attr_ints(ATTR_KERNEL, kernel, n)};
     int k = 1;
     if (has_stride) attr[k++] = attr_ints(ATTR_STRIDE, stride, n);
@@ -268,10 +256,8 @@ static bool avg_pool(Interp *in, int n, const Value *arg, Value *out, LangError 
     if (ceil) attr[k++] = attr_bool(ATTR_CEIL, true);
     if (!count) attr[k++] = attr_bool(ATTR_COUNT_PAD, false);
     if (divides) attr[k++] = attr_int(ATTR_DIVISOR, divisor);
-    Arg operand = arg_tensor(x);
-    if (!tensor_op(in, OP_AVG_POOL, &operand, 1, attr, k, &y, e)) y = NULL;
-    tensor_unref(x);
-    return give_tensor(y, out);
+    Arg x = arg_tensor(steps_arg(&s, arg[0]));
+    return steps_give(&s, step_op(&s, OP_AVG_POOL, &x, 1, attr, k), out);
 }
 
 #define PER_AXES(name, n)                                                                          \
