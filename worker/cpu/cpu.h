@@ -12,7 +12,7 @@
 enum {
     CPU_PART = 32 * 1024, /* elements of one part: an easy kernel takes 10 us for them */
     CPU_CHUNK = 1024,     /* elements of a strided operand that are gathered at a time */
-    CPU_OPERANDS = 4,     /* operands of a Loop, the output included                            */
+    CPU_OPERANDS = 4,     /* operands of a Loop, including the output */
     CPU_SIDES = 8         /* temporary allocations of a call */
 };
 
@@ -52,7 +52,7 @@ typedef struct Walk {
 } Walk;
 void walk_init(Walk *w, const Loop *l, int n_operands, int64_t row);
 void walk_next(Walk *w, const Loop *l, int n_operands);
-/* Copies elements [begin, end) of the loop's row-major order from operand `operand` (at base) to
+/* Copies elements [begin, end), in the loop's row-major order, of operand `operand` (at base) to
  * `to`. */
 void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
                  void *to);
@@ -99,8 +99,7 @@ static inline void half_map(const HalfMap *h, int64_t n, void *out, const void *
 /* n adjacent elements; the dtypes differ. */
 void cpu_cast(const Kernels *k, int64_t n, void *to, DType to_dtype, const void *from,
               DType from_dtype);
-/* Calls a KERNEL row that has no code for halves with float32 in their place, and rounds its
- * results. */
+/* Calls a KERNEL row that has no code for halves with float32 operands, and rounds its results. */
 bool cpu_widened(Cpu *c, const Call *call, bool (*row)(Cpu *, const Call *, Err *), Err *err);
 bool call_has_half(const Call *call);
 /* Returns memory until the end of the call. It comes from the arena, so that temporary memory is

@@ -9,9 +9,9 @@
 #include <string.h>
 
 enum {
-    PIXELS = 128,     /* results of a block: as many columns as the kernel takes */
+    PIXELS = 128,     /* results of a block: the number of columns of the kernel */
     DW_PIXELS = 1024, /* summed at a time in a weight gradient                     */
-    DW_TILES = 16     /* at least so many parts of a weight gradient */
+    DW_TILES = 16     /* at least so many parts for a weight gradient */
 };
 
 typedef struct Conv {
@@ -61,7 +61,7 @@ static bool columns_new(Conv *v, const Call *call, int64_t bytes, Err *err) {
 /* ---- Columns ---- */
 
 /* Writes the coordinates i of element p of a box; returns how many elements, at most `most`, follow
- * from there along its last axis. */
+ * it along the last axis, itself included. */
 static int64_t run_at(const int64_t *shape, int64_t p, int64_t most, int64_t *i) {
     i[2] = p % shape[2];
     i[1] = p / shape[2] % shape[1];
@@ -135,7 +135,7 @@ static void columns_fill(const Conv *v, const char *from, int64_t first, int64_t
 
 /* ---- oneDNN ---- */
 
-/* Fewer products than this do not pay for the library's primitive, or for loading it. */
+/* With fewer multiplications the library's primitive, or loading it, does not pay off. */
 enum { TINY = 1 << 16 };
 
 typedef enum Outcome { DONE, FAILED, NOT_FOR_IT } Outcome;

@@ -1,6 +1,6 @@
 /* cpu_copy.c: moving elements: copies of views, cat, slice_put. If the innermost axis of a copy is
- * not contiguous while another one is (a transpose), it goes by square blocks, so that cache lines
- * are read and written whole.
+ * not contiguous while another one is (a transpose), the copy runs in square blocks, so that cache
+ * lines are read and written whole.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <string.h>
@@ -38,8 +38,8 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* By blocks as wide as a cache line. The loop over columns is outermost: a block of columns reads
- * few lines of `from`, each whole and one after the other, wherever its rows are. */
+/* In blocks as wide as a cache line. The loop over columns is outermost: a block of columns reads
+ * few lines of `from`, each whole and consecutively, wherever its rows are. */
 #define TRANSPOSE(T, N)                                                                            \
     static void transpose_##T(T *to, int64_t out, const T *from, int64_t in, int64_t rows,         \
                               int64_t columns) {                                                   \

@@ -5,8 +5,8 @@
 #include "worker/emit/fuse.h"
 
 /* The parts below which one thread does all the work. A cluster computes in registers, several
- * times faster than its cost says; and the client that sent its instructions took as long and needs
- * a core too. Waking another thread for less work makes both slower. */
+ * times faster than its cost suggests. The client that sends its instructions takes as long and
+ * needs a core too. Waking another thread for less work makes both slower. */
 enum { FUSED_ALONE = 4 };
 
 typedef struct FusedRun {

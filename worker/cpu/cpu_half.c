@@ -16,7 +16,7 @@ void half_map_init(HalfMap *h, const Kernels *k, MapFn fn, const DType *in, int 
 
 void half_map_cast(HalfMap *h, const Kernels *k, DType from, DType to) {
     MapFn fn = k->cast[from][to];
-    if (fn) { /* halves have a cast of their own to and from float32 */
+    if (fn) { /* halves have their own casts to and from float32 */
         *h = (HalfMap){.fn = fn, .n_in = 1};
         return;
     }
@@ -24,7 +24,7 @@ void half_map_cast(HalfMap *h, const Kernels *k, DType from, DType to) {
                   : dtype_is_half(from)                    ? k->cast[DT_F32][to]
                                                            : k->cast[from][DT_F32];
     half_map_init(h, k, inner, &from, 1, to);
-    if (dtype_is_half(to)) h->widen[0] = NULL; /* the inner cast gives float32 already */
+    if (dtype_is_half(to)) h->widen[0] = NULL; /* the inner cast gives float32 */
 }
 
 /* CPU_CHUNK elements at a time: widen, compute, narrow. */

@@ -1,6 +1,6 @@
 /* cpu_index.c: KERNEL rows that read or write at indices. All indices are resolved first, in
- * row-major order, so that the error reported is the first one, however many threads run. Writes to
- * one element happen in the order of the indices: work is split by target element, never by source.
+ * row-major order, so that the first bad one is reported, with any number of threads. Writes to one
+ * element happen in the order of the indices: work is split by target element, never by source.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/kernel/prologue.h"
@@ -221,7 +221,7 @@ bool cpu_INDEX_PUT(Cpu *c, const Call *call, Err *err) {
 
 /* ---- Along one axis ---- */
 
-/* Shape (outer, A, inner) of idx around the axis; x and src have strides of their own. */
+/* Shape (outer, A, inner) of idx around the axis; x and src have their own strides. */
 typedef struct AlongRun {
     Loop outer, inner; /* operand 0: x or the output; 1: src */
     int64_t A;

@@ -13,14 +13,14 @@
 #include <string.h>
 
 enum {
-    BASE = 32,         /* order of triangles that plain loops solve */
+    BASE = 32,         /* order of triangles that are solved by plain loops */
     PANEL = 16,        /* columns that LU eliminates one by one                                */
     STRIP = 128,       /* columns or rows of a right side per part */
     LARGE = 160,       /* from this order on the threads work inside one matrix */
     LIBRARY = 1 << 24, /* multiplications from which oneDNN pays off */
 };
 
-/* One matrix in work. */
+/* A matrix being factorized. */
 typedef struct Work {
     Cpu *cpu;
     DType dtype;
@@ -42,7 +42,7 @@ static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx
         fn(ctx, 0, n, w->thread);
 }
 
-/* True if the call is to end early (pool_ask), with its work undone. */
+/* True if the call must end early (pool_ask), unfinished. */
 static bool is_cut(const Work *w) { return pool_is_cut(w->cpu->pool, w->thread); }
 
 /* x[i] = x[i] - y[i] and x[i] / y for n elements. */
@@ -329,7 +329,7 @@ static void lu(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int6
     lu(w, a, N, first + h, n - h, perm);
 }
 
-/* ---- Calls: one matrix after the other, or one for each thread ---- */
+/* ---- Calls: matrices one after the other, or one per thread ---- */
 
 typedef struct Batch Batch;
 struct Batch {
@@ -508,7 +508,7 @@ bool cpu_SOLVE(Cpu *c, const Call *call, Err *err) {
     return bad < 0 || linalg_singular(&b.of, bad, b.fault[bad], err);
 }
 
-/* ---- QR, EIGH, SVD: one matrix for each thread, in double (worker/engine/factor.c) ---- */
+/* ---- QR, EIGH, SVD: one matrix per thread, in double (worker/engine/factor.c) ---- */
 
 typedef struct Factor {
     Cpu *cpu;

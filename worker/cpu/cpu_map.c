@@ -147,8 +147,8 @@ static bool plan_tiles(MapRun *m) {
     return has_transposed;
 }
 
-/* Decides on chunks instead of rows: they pay off for short rows, less so if an operand must be
- * gathered again for each chunk. */
+/* Chooses chunks or rows. Chunks pay off for short rows, less so if an operand must be gathered
+ * again for each chunk. */
 enum { SHORT_ROW = 128, VERY_SHORT_ROW = 32 };
 static void plan_chunks(MapRun *m) {
     const Loop *l = &m->loop;
@@ -222,7 +222,7 @@ void cpu_map(Cpu *c, const Call *call) {
     prepare(&m, call);
     DType dtype[3];
     for (int k = 0; k < call->n_in; k++) dtype[k] = (DType)call->in[k].type.dtype;
-    /* An immediate as where's condition arrives in the others' dtype. */
+    /* An immediate as condition of `where` arrives in the dtype of the others. */
     uint8_t condition;
     if (call->n_in == 3 && dtype[0] != DT_BOOL) {
         cpu_cast(c->kernels, 1, &condition, DT_BOOL, call->in[0].data, dtype[0]);
@@ -230,7 +230,7 @@ void cpu_map(Cpu *c, const Call *call) {
         m.size[0] = 1;
         dtype[0] = DT_BOOL;
     }
-    /* The dtype of the row is the last operand's: where's first is bool. */
+    /* The dtype of the row is that of the last operand: the first one of `where` is bool. */
     DType d = dtype[call->n_in - 1];
     MapFn fn = c->kernels->map[call->inst->op][dtype_is_half(d) ? DT_F32 : d];
     half_map_init(&m.map, c->kernels, fn, dtype, call->n_in, (DType)call->out[0].type.dtype);

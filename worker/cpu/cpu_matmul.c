@@ -50,7 +50,8 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
     loop_init(&p->batch, &batch, (const View *const[]){&ba, &bb}, 2);
     p->a = a->data, p->b = b->data, p->out = o->data;
     p->size = view_size(o), p->dtype = (DType)o->type.dtype;
-    /* A right operand shared by the batch: the batch is more rows, if those are at one distance. */
+    /* If the batch shares the right operand, the batch becomes more rows, provided that these are
+     * equally spaced. */
     Loop *l = &p->batch;
     if (l->rank == 1 && l->stride[1][0] == 0 && (p->M == 1 || l->stride[0][0] == p->M * p->a_m)) {
         if (p->M == 1) p->a_m = l->stride[0][0];
@@ -158,7 +159,7 @@ static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *colum
     return *row == 1 && *column >= rows;
 }
 
-/* Fewer products than this do not pay for the library's primitive, or for loading it. */
+/* With fewer multiplications the library's primitive, or loading it, does not pay off. */
 enum { TINY = 32 * 32 * 32 };
 
 Dnnl *cpu_dnnl(Cpu *c) {
@@ -208,7 +209,7 @@ static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *was_c
         memset(p.out, 0, (size_t)(n * p.size));
         return true;
     }
-    /* Only the slow kernel takes these strides: copies them first, and continues as usual. */
+    /* Only the slow kernel takes these strides: copies the operands first. */
     Call plain = *call;
     View in[2] = {call->in[0], call->in[1]};
     bool has_copy = false;

@@ -20,7 +20,7 @@ typedef struct Pool2 {
     char *y;
     int64_t *place;
     /* For each window on the last axis: its first element inside the plane, -1: none; and the
-     * divisor of its sum, without the share of the other axes. */
+     * divisor of its sum, without the factor of the other axes. */
     int64_t *first;
     double *scale;
     Reach *reach; /* for each element of a window on the last axis */
@@ -61,8 +61,7 @@ static Span span_shown(const Window *w) {
     if (last > w->kernel[2]) last = w->kernel[2];
     return (Span){first, last > first ? last - first : 0};
 }
-/* Writes all reaches that are not empty to `reach` (NULL: only counts them); returns their
- * number. */
+/* Writes all nonempty reaches to `reach` (NULL: only counts them); returns their number. */
 static int64_t reaches(const Window *w, Reach *reach) {
     Span shown = span_shown(w);
     int64_t n = 0;

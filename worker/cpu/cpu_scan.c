@@ -1,7 +1,7 @@
-/* cpu_scan.c: scans along an axis: linear recurrences and running extremes, a line at a time, one
- * element after the other; and search in sorted lines. The carried value is a double for floats, so
- * that the rounding of one element does not accumulate. Dtypes without a loop of their own are
- * compared by cpu_key.
+/* cpu_scan.c: scans along an axis: linear recurrences and running extremes, a line at a time,
+ * element by element; and search in sorted lines. The carried value is a double for floats, so that
+ * the rounding of one element does not accumulate. Dtypes without a loop of their own are compared
+ * by cpu_key.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include <string.h>

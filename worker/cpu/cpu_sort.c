@@ -37,7 +37,7 @@ static void lines_init(LineRun *r, const View *x, const View *out, int axis) {
 
 /* ---- Largest and smallest ---- */
 
-/* The kernel gets lines that are strided, long or of halves a piece at a time. */
+/* The kernel gets lines that are strided, long or of halves in pieces. */
 enum { PIECE = 4096 };
 static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_t n, int thread) {
     bool is_half = dtype_is_half(r->dtype), largest = r->sign > 0;
@@ -354,7 +354,7 @@ bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
                     err);
 }
 
-/* ---- Running sums: one after the other along the axis; floats in double ---- */
+/* ---- Running sums: element by element along the axis; floats in double ---- */
 
 #define CUMSUM(ID, S, T, A, R)                                                                     \
     static void cumsum_##S(const T *x, int64_t in, R *out, int64_t step, int64_t n, Pool *p,       \

@@ -154,7 +154,7 @@ static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Writes numbers [at, at + n) of the whole tensor to element i and on of the part. A Philox block
+/* Writes numbers [at, at + n) of the whole tensor to the part, from element i on. A Philox block
  * may begin before `at`. */
 static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
     uint32_t word[WORDS];

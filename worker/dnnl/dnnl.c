@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#ifndef HAS_DNNL /* without the library's headers: as if it were not installed */
+#ifndef HAS_DNNL /* without the library's headers: as if the library were not installed */
 Dnnl *dnnl_new(Pool *pool, const char *isa) { return NULL; }
 void dnnl_free(Dnnl **d) { (void)d; }
 bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
@@ -105,7 +105,7 @@ void dnnl_free(Dnnl **dp) {
         if (d->thread[t].stream) d->api.dnnl_stream_destroy(d->thread[t].stream);
     d->api.dnnl_engine_destroy(d->engine);
     free(d->thread);
-    free(d); /* the library stays: unloading OpenMP runtimes is not safe */
+    free(d); /* the library is not unloaded: unloading OpenMP runtimes is not safe */
     *dp = NULL;
 }
 

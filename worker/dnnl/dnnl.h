@@ -56,10 +56,10 @@ typedef struct DnnlPlan {
     int64_t table_bytes;           /* partial sums of the weights' gradient */
     struct ConvEntry *entry[2][2]; /* [is last of images][is last of channels] */
 } DnnlPlan;
-/* Returns false if the library has nothing fast for it. The plan is valid until the next one is
+/* Returns false if the library has no fast implementation. The plan is valid until the next one is
  * made. */
 bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p);
-/* Returns the bytes of memory that running the plan needs beside the operands. */
+/* Returns the bytes of memory that the plan needs in addition to the operands. */
 int64_t dnnl_conv_bytes(const Dnnl *d, const DnnlPlan *p);
 /* side: memory of dnnl_conv_bytes, 64-byte aligned. The result does not depend on the number of
  * threads. */

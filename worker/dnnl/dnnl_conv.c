@@ -74,7 +74,7 @@ void dnnl_convolutions_free(Dnnl *d) {
     free(d->convolutions);
 }
 
-/* The dimensions of x, w or y as the library sees them: with groups, weights have one more axis. */
+/* The dimensions of x, w or y for the library: with groups, weights have one more axis. */
 typedef struct Dims {
     int n;
     dnnl_dims_t dim, stride;
@@ -116,7 +116,7 @@ static bool is_plain(const DnnlConv *s) {
     return is_1x1 || (s->kind == DNNL_CONV_DX && s->groups == 1 && s->C <= 4);
 }
 
-/* Returns the primitive's description; NULL: the library cannot do it, or only with its slow
+/* Returns the primitive's description; NULL: the library has no implementation, or only its slow
  * reference. */
 static dnnl_primitive_desc_t describe(Dnnl *d, const DnnlConv *s, const dnnl_memory_desc_t m[3],
                                       dnnl_primitive_attr_t attr, int lead) {
@@ -174,7 +174,7 @@ static const dnnl_query_t queries[3][3] = {
     [DNNL_CONV_DW] = {dnnl_query_src_md, dnnl_query_diff_dst_md, dnnl_query_diff_weights_md},
 };
 
-/* Makes everything but the slots' memories. Returns false if the library is not suitable. */
+/* Makes everything except the slots' memories. Returns false if the library is not suitable. */
 static bool entry_make(Dnnl *d, ConvEntry *e) {
     const DnnlConv *s = &e->s;
     bool is_flat = s->in[0] == 1 && s->out[0] == 1 && s->kernel[0] == 1;
@@ -310,7 +310,7 @@ bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
             if (bytes > p->tile_bytes) p->tile_bytes = bytes;
         }
     }
-    /* Tiles of images must agree on the layout of the weights that they share. */
+    /* Tiles of images share the weights, so they must agree on their layout. */
     for (int j = 0; j < 2 && p->b_bytes && p->tiles_n > 1; j++) {
         ConvEntry *first = p->entry[0][j], *last = p->entry[1][j];
         if (first && !d->api.dnnl_memory_desc_equal(&first->own[B], &last->own[B])) return false;

@@ -1,6 +1,6 @@
-/* dnnl_core.h: what the two files that call oneDNN (dnnl.c products, dnnl_conv.c convolutions)
- * share: the library's functions, found at run time, and the state behind the handle of dnnl.h. No
- * other file includes it. HAS_DNNL: the library's headers are installed.
+/* dnnl_core.h: shared by the two files that call oneDNN (dnnl.c products, dnnl_conv.c
+ * convolutions): the library's functions, found at run time, and the state behind the handle of
+ * dnnl.h. No other file includes it. HAS_DNNL: the library's headers are installed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_DNNL_CORE_H
 #define GT_WORKER_DNNL_DNNL_CORE_H
@@ -39,15 +39,14 @@ struct Dnnl {
     uint64_t uses;                         /* uses of primitives so far: a clock for eviction */
 };
 
-/* A call of `d` in scope that cannot fail, because its arguments are known to work. */
+/* A call of `d` in scope that cannot fail, because its arguments are valid. */
 #define MUST(call)                                                                                 \
     do {                                                                                           \
         dnnl_status_t status_ = d->api.call;                                                       \
         if (status_ != dnnl_success) panic("oneDNN: %s gave %d", #call, (int)status_);             \
     } while (0)
 
-/* Returns the stream of the pool thread that is running, and makes the library use only this
- * thread. */
+/* Returns the stream of the calling pool thread, and limits the library to one thread there. */
 dnnl_stream_t dnnl_thread_stream(Dnnl *d, int thread);
 void dnnl_convolutions_free(Dnnl *d);
 #endif

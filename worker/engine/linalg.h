@@ -16,7 +16,7 @@ bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err);
 
 /* ---- factor.c: OP_QR, OP_EIGH, OP_SVD of one matrix ---- */
 
-/* is_cut is called now and then; if it returns true the work ends early. */
+/* is_cut is called from time to time; if it returns true the work ends early. */
 typedef struct LinalgCut {
     bool (*is_cut)(void *ctx);
     void *ctx;

@@ -243,7 +243,7 @@ static Block *find(const Mem *m, uint64_t units) {
         if (bits) return m->list[w * 64 + __builtin_ctzll(bits)];
         if (++w == WORDS) break;
     }
-    /* Nearly full: any block of the own class that fits. */
+    /* Nearly full: any block of its own class that fits. */
     for (Block *b = m->list[own]; b; b = b->next)
         if (b->units >= units) return b;
     return NULL;

@@ -27,8 +27,9 @@ void mem_usage(const Mem *m, uint64_t *used, uint64_t *peak, uint64_t *total);
 void mem_trim(Mem *m);
 /* The range that contains all memory from alloc; fd -1: it is not a file. */
 void mem_range(const Mem *m, void **base, uint64_t *bytes, int *fd);
-/* For another worker in this process (any thread): true if this is an arena of the process. It then
- * stays readable until mem_unref, even if it is closed meanwhile. */
+/* Adds a reference, for another worker in this process (any thread), if this is an arena of the
+ * process; else returns false. The arena stays readable until mem_unref, even if it is closed
+ * before. */
 bool mem_ref(const void *base, uint64_t bytes);
 void mem_unref(const void *base);
 /* Returns the default size: 80 % of what the cgroup or the machine has free, divided by the workers

@@ -173,7 +173,7 @@ Pool *pool_new(int threads) {
     size_t bytes = (size_t)threads * sizeof *p->thread;
     if (p) p->thread = aligned_alloc(64, bytes);
     if (!p || !p->thread) panic("out of memory for %d threads", threads);
-    /* Signals are for the program's own threads. */
+    /* Signals are handled by the program's other threads. */
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);

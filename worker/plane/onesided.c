@@ -1,5 +1,5 @@
-/* onesided.c: see onesided.h. For each peer: the connection of its card, and the boxes that it has
- * announced and that are not taken yet.
+/* onesided.c: see onesided.h. For each peer: the connection made from its card, and the boxes that
+ * it has offered and that are not taken yet.
  * SPDX-License-Identifier: MIT */
 #include "worker/plane/onesided.h"
 #include "runtime/net/dp_ucx.h"
@@ -15,7 +15,7 @@ enum {
 
 typedef struct Owner {
     UcxPeer *peer;
-    uint64_t epoch; /* of this rank: answers to its predecessors are dropped */
+    uint64_t epoch; /* of this rank: replies of former workers are dropped */
     Map boxes;      /* number -> Shard */
 } Owner;
 
@@ -51,7 +51,7 @@ void onesided_forget(Onesided *o, uint32_t rank) {
     *w = (Owner){.epoch = w->epoch + 1};
 }
 
-/* Takes the next answer. One that no longer has a waiting request is dropped. */
+/* Takes the next completed GET. One whose peer is gone is dropped. */
 static bool next_completed(Onesided *o, Request **q, Buf **b, bool *ok) {
     uint64_t name;
     while (ucx_next(o->ucx, &name, b, ok)) {
@@ -122,8 +122,8 @@ bool onesided_on_message(Onesided *o, uint32_t rank, Msg *m) {
 }
 
 /* Writes the memory runs of the bytes [begin, begin + n) of a box, in row-major order; returns
- * their number, at most RUNS_MAX. 0: there are too many or they are too short. Whether they are
- * inside the owner's memory is checked later. */
+ * their number, at most RUNS_MAX. 0: there are too many or they are too short. ucx_read
+ * checks that they are inside the owner's memory. */
 static size_t find_runs(const Shard *s, uint64_t begin, uint64_t n, UcxRun *run) {
     uint64_t size = (uint64_t)dtype_info[s->box.dtype].size_bytes, whole = size;
     int outer = s->box.rank; /* axes before it are walked; those from it on are contiguous */

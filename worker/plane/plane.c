@@ -22,7 +22,7 @@ enum {
 static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes in all */
 
 typedef struct Other {
-    bool is_known;           /* after PEER, until PEER_GONE */
+    bool is_known;           /* between PEER and PEER_GONE */
     bool is_memory_reported; /* plane_memory has returned it */
     bool is_lost;            /* it cannot be reached */
     uint64_t token;
