@@ -316,7 +316,7 @@ static void test_bad_index(const Bench *b) {
             if (ops[k] == OP_SCATTER_ADD) add_tensor(&c, v, WHOLE);
             int64_t *at = (int64_t *)a->base + a->offset + 2 * a->view.stride[0];
             *at = bad;
-            a->view.cut_begin = 6, a->view.cut_size = 12;
+            a->view.part_begin = 6, a->view.whole_size = 12;
             int n_out;
             Err err = {0};
             Outcome o;

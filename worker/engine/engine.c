@@ -58,9 +58,9 @@ bool index_is_bad(const BadIndex *b, Err *err) {
         int64_t i = at % n;
         at /= n;
         if (own < 0) continue;
-        bool is_cut = idx->cut_size && idx->cut_axis == own;
-        extent[own] = is_cut ? idx->cut_size : idx->type.shape[own];
-        place[own] = (idx->type.shape[own] == 1 ? 0 : i) + (is_cut ? idx->cut_begin : 0);
+        bool is_part = idx->whole_size && idx->part_axis == own;
+        extent[own] = is_part ? idx->whole_size : idx->type.shape[own];
+        place[own] = (idx->type.shape[own] == 1 ? 0 : i) + (is_part ? idx->part_begin : 0);
     }
     for (int d = 0; d < idx->type.rank; d++) flat = flat * extent[d] + place[d];
     position_text(idx, place, extent, b->is_along ? b->axis : -1, position, sizeof position);

@@ -29,10 +29,10 @@ typedef struct View {
     int64_t stride[MAX_DIMS]; /* in elements; 0 along expanded axes */
     void *data;               /* first element: in device memory; in host memory if is_scalar */
     bool is_scalar;           /* an immediate: rank 0, one value of type.dtype, inside the Call */
-    /* If the operand is a part of a tensor: its rows begin at cut_begin of an axis of cut_size.
+    /* If the operand is a part of a tensor: its rows begin at part_begin of an axis of whole_size.
      * size 0: it is whole. Used only by errors that report a position. */
-    uint8_t cut_axis;
-    int64_t cut_begin, cut_size;
+    uint8_t part_axis;
+    int64_t part_begin, whole_size;
 } View;
 
 /* One operation on whole tensors. `inst` holds op and attributes; it and the views are borrowed

@@ -164,7 +164,7 @@ Tensor *store_put(Store *s, Names *n, uint64_t id, Storage *st, const TensorType
     t->view.type = *type;
     t->view.data = NULL;
     t->view.is_scalar = false;
-    t->view.cut_size = 0;
+    t->view.whole_size = 0;
     view_strides(type, t->view.stride);
     map_put(&n->map, id, t);
     return t;
@@ -178,7 +178,7 @@ Tensor *store_put_view(Store *s, Names *n, uint64_t id, Storage *st, const View 
     t->mark = 0;
     t->offset = (uint64_t)((char *)view->data - storage_base(st));
     t->view = *view;
-    t->view.cut_size = 0;
+    t->view.whole_size = 0;
     map_put(&n->map, id, t);
     return t;
 }
@@ -189,8 +189,8 @@ void store_set_whole(Store *s, Tensor *t, const Whole *whole) {
     if (!t->whole) t->whole = cell_get(&s->wholes);
     *t->whole = *whole;
     if (l->kind != LAYOUT_SPLIT) return;
-    t->view.cut_axis = l->axis, t->view.cut_size = whole->type.shape[l->axis];
-    layout_rows(l, &whole->type, whole->at, &t->view.cut_begin, &end);
+    t->view.part_axis = l->axis, t->view.whole_size = whole->type.shape[l->axis];
+    layout_rows(l, &whole->type, whole->at, &t->view.part_begin, &end);
 }
 
 bool store_drop(Store *s, Names *n, uint64_t id) {
