@@ -16,22 +16,22 @@ enum { DEFAULT_THRESHOLD = 1000, DEFAULT_EDGE = 3, SMALL_BYTES = INLINE_BYTES };
 /* Copies the edge items of the axes from `axis` on to *to, row-major, and advances *to. */
 static void copy_edges(Exec *x, View v, int axis, int64_t edge, char **to) {
     int64_t n = v.type.shape[axis], size = dtype_info[v.type.dtype].size_bytes;
-    bool is_cut = n > 2 * edge;
+    bool is_elided = n > 2 * edge;
     char *base = v.data;
     if (axis == v.type.rank - 1) {
         View run = {
             .type = {.dtype = v.type.dtype, .rank = 1}, .stride = {v.stride[axis]}, .data = base};
-        run.type.shape[0] = is_cut ? edge : n;
+        run.type.shape[0] = is_elided ? edge : n;
         x->ops->copy_out(x->engine, *to, &run);
         *to += run.type.shape[0] * size;
-        if (!is_cut) return;
+        if (!is_elided) return;
         run.data = base + (n - edge) * v.stride[axis] * size;
         x->ops->copy_out(x->engine, *to, &run);
         *to += edge * size;
         return;
     }
     for (int64_t i = 0; i < n; i++) {
-        if (is_cut && i == edge) i = n - edge;
+        if (is_elided && i == edge) i = n - edge;
         v.data = base + i * v.stride[axis] * size;
         copy_edges(x, v, axis + 1, edge, to);
     }
