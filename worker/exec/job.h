@@ -122,11 +122,11 @@ struct Client {
     Job *ready;           /* jobs of the queue that wait for nothing but memory; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of the ready jobs could start */
     uint32_t n_jobs, n_waiting;
-    uint64_t promised;   /* bytes that its waiting jobs will need */
-    uint64_t cancel_end; /* instructions with a lower seq are dropped */
-    uint64_t plan_hold;  /* instructions with a lower seq are issued one by one, without plans */
-    uint32_t n_across;   /* jobs that wait for tensors of groups without this rank */
-    bool is_draining;    /* LOOK_DRAIN: nothing is issued until its queue is empty */
+    uint64_t bytes_needed; /* by results of its waiting jobs */
+    uint64_t cancel_end;   /* instructions with a lower seq are dropped */
+    uint64_t plan_hold;    /* instructions with a lower seq are issued one by one, without plans */
+    uint32_t n_across;     /* jobs that wait for tensors of groups without this rank */
+    bool is_draining;      /* LOOK_DRAIN: nothing is issued until its queue is empty */
     bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan;  /* `check nan=true`: every float result is checked */

@@ -17,9 +17,8 @@
  *  - Memory: it waits only while something older may free some: calls in flight, older jobs, and
  *    pins of older moves, whose readers are older too. If nothing older is left, it fails: out of
  *    memory.
- * Younger instructions may start before older ones that wait for memory. They take no memory that
- * those have been promised; and if the older ones are of the same client, a quarter of the arena
- * must remain free as well.
+ * Younger instructions may start before older ones that wait for memory. They leave the memory that
+ * those will need; and if the older ones are of the same client, a quarter of the arena as well.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/queue.h"
 #include "worker/exec/check.h"
@@ -228,7 +227,7 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uin
     enqueue(j, JOB_WAITS);
     c->n_waiting++;
     x->n_waiting++;
-    c->promised += j->need;
+    c->bytes_needed += j->need;
     if (j->n_waits == 0) make_ready(j);
 }
 
@@ -241,7 +240,7 @@ void queue_adopt(Exec *x, Job *j) {
     rebase(j, false);
     enqueue(j, JOB_WAITS);
     j->frame->client->n_waiting++;
-    j->frame->client->promised += j->need;
+    j->frame->client->bytes_needed += j->need;
     x->n_waiting++;
     if (j->n_waits == 0) make_ready(j);
 }
@@ -250,7 +249,7 @@ void queue_adopt(Exec *x, Job *j) {
 static void end_wait(Exec *x, Job *j) {
     stop_waiting(x, j);
     Client *c = j->frame->client;
-    c->promised -= j->need;
+    c->bytes_needed -= j->need;
     j->need = 0;
     c->n_waiting--;
     x->n_waiting--;
@@ -376,7 +375,7 @@ bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
         if (!has_older(c, j)) continue;
         bool is_own = c == j->frame->client;
         passes = true;
-        others += c->promised - (is_own && j->state == JOB_WAITS ? j->need : 0);
+        others += c->bytes_needed - (is_own && j->state == JOB_WAITS ? j->need : 0);
         if (is_own) others += total / 4;
     }
     return !passes || (others <= room && need <= room - others);
@@ -418,7 +417,7 @@ Room queue_fill(Exec *x, Job *j) {
         if (!x->first) return none_now(x, j);
         exec_retire(x, true);
     }
-    j->frame->client->promised -= j->need;
+    j->frame->client->bytes_needed -= j->need;
     j->need = 0;
     rebase(j, true);
     return ROOM_NOW;

@@ -138,7 +138,7 @@ static inline void tensor_view(const Tensor *t, View *v) {
 static inline bool tensor_is_sole(const Tensor *t) {
     return t->storage->refs == 1 && t->offset == 0 && view_covers(&t->view, t->storage->bytes);
 }
-/* Makes t a part of `whole`; sets t->view.cut_* accordingly. */
+/* Makes t a part of `whole`; sets t->view.part_axis, part_begin and whole_size. */
 void store_set_whole(Store *s, Tensor *t, const Whole *whole);
 bool store_drop(Store *s, Names *n, uint64_t id); /* false: no such id */
 /* Writes the three largest storages that n names, for messages: "t12 (1000, 1000) f32 3.8 MiB,
