@@ -28,7 +28,7 @@ typedef struct Source {
     Region region; /* of the whole */
     View box;      /* data NULL: its pieces must be requested */
     Buf *buf;      /* data that was sent with the descriptor; NULL: none */
-    uint64_t bytes, asked, got;
+    uint64_t bytes, requested, got;
 } Source;
 
 struct Import {
@@ -38,7 +38,7 @@ struct Import {
     bool is_reading;
     bool is_across;    /* this rank is not in the operand's group */
     int n, n_read, at; /* sources; `at` is the one being read or requested */
-    int n_asked;       /* pieces requested and not received */
+    int n_requested;   /* pieces requested and not received */
     Source source[];
 };
 
@@ -367,12 +367,12 @@ static void import_read(Exec *x, Job *j) {
         Source *s = &m->source[m->at];
         if (s->is_own || s->box.data) {
             if (!take_box(x, j, m->at++)) return;
-        } else if (s->asked < s->bytes) {
-            if (m->n_asked == PIECES_MAX) return;
-            uint64_t left = s->bytes - s->asked, n = left < PIECE_BYTES ? left : PIECE_BYTES;
-            peer_get(x, j, s->rank, s->asked, n);
-            s->asked += n;
-            m->n_asked++;
+        } else if (s->requested < s->bytes) {
+            if (m->n_requested == PIECES_MAX) return;
+            uint64_t left = s->bytes - s->requested, n = left < PIECE_BYTES ? left : PIECE_BYTES;
+            peer_get(x, j, s->rank, s->requested, n);
+            s->requested += n;
+            m->n_requested++;
         } else if (m->folds && s->got < s->bytes) {
             return;
         } else {
@@ -427,7 +427,7 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
                   uint64_t bytes) {
     Import *m = j->import;
     Source *s = source_of(m, rank);
-    if (!s || s->state != SOURCE_THERE || p->begin != s->got || s->got >= s->asked) return;
+    if (!s || s->state != SOURCE_THERE || p->begin != s->got || s->got >= s->requested) return;
     uint64_t left = s->bytes - s->got, want = left < PIECE_BYTES ? left : PIECE_BYTES;
     if (bytes != want) { /* malformed */
         import_end(x, j, ERR_INTERNAL);
@@ -440,7 +440,7 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
         return;
     }
     s->got += bytes;
-    m->n_asked--;
+    m->n_requested--;
     if (s->got == s->bytes) source_read(x, j, s);
     import_read(x, j);
     queue_settle(x, c);
