@@ -1,5 +1,5 @@
-/* take_test: frames that become very many instructions (A16): the dispatcher takes them in slices,
- * and others have their turns between.
+/* take_test: frames that expand to very many instructions: the dispatcher takes them in slices, and
+ * serves other peers between slices.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/dispatcher_talk.h"
 #include "runtime/net/net.h"
@@ -27,9 +27,9 @@ static Dispatcher *start_split(uint32_t slice) {
     return start_split_by(&(DispatcherConfig){.slice = slice});
 }
 
-enum { SPLIT_SEQ = SPLIT + 4 }; /* of Ann's next instruction */
+enum { SPLIT_SEQ = SPLIT + 4 }; /* seq of Ann's next instruction */
 
-/* Each of these prints gathers all that it shows. */
+/* Each of these prints gathers its tensor. */
 static void prints(int n) {
     Operand o[SPLIT];
     Attr format = {.key = ATTR_FORMAT, .n = 1, .str = "-"};
@@ -38,8 +38,8 @@ static void prints(int n) {
     for (int i = 0; i < n; i++) frame_add(&writer, &in);
 }
 
-/* Instructions in the frames that the first worker gets from here on, of one client; *end: the
- * client's number behind them. */
+/* The instructions of one client in the frames that the first worker gets from here on; *end: the
+ * client's number after them. */
 static int n_written(int from, uint32_t client, uint64_t *end) {
     int n = 0;
     for (int i = from; i < n_said; i++) {
@@ -56,8 +56,8 @@ static int n_written(int from, uint32_t client, uint64_t *end) {
     return n;
 }
 
-/* Nobody has the dispatcher for longer than a slice and one instruction: Bob is heard between two
- * slices of Ann's frame, and what Ann says behind it waits for it. */
+/* No client keeps the dispatcher busy for longer than a slice and one instruction: Bob's messages
+ * are handled between two slices of Ann's frame, and Ann's later ones wait for its end. */
 static void test_slices(void) {
     enum { MOST = 4096 + PER_PRINT };
     Dispatcher *d = start_split(UINT32_MAX);
@@ -85,7 +85,7 @@ static void test_slices(void) {
         collect(d);
         int n = n_written(0, 1, &at);
         CHECK_MSG(n > 0 && n <= MOST, "%d instructions in a row", n);
-        CHECK(is_more == !heard(WORKER, MSG_STATS, 0)); /* behind all that it may speak of */
+        CHECK(is_more == !heard(WORKER, MSG_STATS, 0)); /* after everything that it may refer to */
         total += n;
     }
     CHECK(slices > 2 && !heard(ANN, MSG_REFUSE, 0));
@@ -94,7 +94,7 @@ static void test_slices(void) {
     stop(d);
 }
 
-/* Two of them have their slices in turn. */
+/* Two of them alternate slices. */
 static void test_slices_in_turn(void) {
     Dispatcher *d = start_split(1000);
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);
@@ -117,7 +117,7 @@ static void test_slices_in_turn(void) {
 
 enum { AT_ONCE = 20 };
 
-/* Ann sends what was written, and has all her slices. Returns how many there were. */
+/* Sends what Ann has written, and takes all its slices. Returns their number. */
 static int take_slices(Dispatcher *d) {
     int slices = 0;
     uint64_t seq = writer.seq + writer.count;
@@ -133,8 +133,8 @@ static int take_slices(Dispatcher *d) {
     return slices;
 }
 
-/* One step of a loop over split tensors: LONG operations, which of them the sequence of bits says,
- * then frees of all results but the last, then the edge. Returns the number of slices. */
+/* Writes a step of a loop over split tensors: LONG operations, chosen by `bits`, then frees of all
+ * results but the last, then the edge. Returns the number of slices. */
 enum { LONG = 60 };
 static int long_step(Dispatcher *d, uint64_t k) {
     int slices = 0;
@@ -154,8 +154,8 @@ static int long_step(Dispatcher *d, uint64_t k) {
     return slices + take_slices(d);
 }
 
-/* Arguments that stand for many operations are cut into slices as well: a step of a body that is
- * known takes as many turns as one in full. */
+/* Hot records that expand to many operations are sliced too: a step of a known body takes as many
+ * slices as one in full. */
 static void test_slices_of_body(void) {
     enum { STEPS = 40 };
     Dispatcher *d = start_split_by(&(DispatcherConfig){.slice = AT_ONCE, .hot = detector_config()});
@@ -171,8 +171,8 @@ static void test_slices_of_body(void) {
     stop(d);
 }
 
-/* In the middle of its frame a client leaves, loses a worker, cancels, or turns out to be
- * malformed: nothing of it is left, and others go on. */
+/* Within its frame a client leaves, loses a worker, cancels, or turns out to be malformed: nothing
+ * of it is left, and others continue. */
 static void test_slices_end(void) {
     enum { LEAVES, SAYS_BYE, WORKER_GOES, IS_MALFORMED, ASKS_TOO_MUCH, HOW };
     for (int how = 0; how < HOW; how++) {
@@ -205,19 +205,19 @@ static void test_slices_end(void) {
     wire_cancel(&(Cancel){.seq = SPLIT_SEQ + PRINTS}, &m);
     forget();
     say(d, ANN, &m);
-    CHECK(heard(WORKER, MSG_CANCEL, 0)); /* at once, and again behind what it speaks of */
+    CHECK(heard(WORKER, MSG_CANCEL, 0)); /* at once, and again after the frames that it refers to */
     while (dispatcher_go_on(d)) continue;
     collect(d);
     CHECK(heard(WORKER, MSG_CANCEL, 1) && !heard(WORKER, MSG_CANCEL, 2));
     stop(d);
-    d = start_split(0); /* and the dispatcher itself ends in the middle */
+    d = start_split(0); /* and the dispatcher itself ends within the frame */
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);
     CHECK(dispatcher_go_on(d) && !dispatcher_is_idle(d));
     stop(d);
 }
 
-/* Over connections: both of Bob's frames reach the worker before Ann's, which came before one of
- * them at least, is written to its end. */
+/* Over connections: both of Bob's frames reach the worker before the end of Ann's, which arrived
+ * before at least one of them. */
 static void test_loop(void) {
     enum { PEERS = PARTS + 2, AT_ANN = PARTS, AT_BOB };
     static const int64_t all[] = {0, 1, 2, 3}, shape[] = {8, 3};
