@@ -138,11 +138,13 @@ static const char *neighbour_hint(Parser *p, const Token *before, const Token *t
         return rest_of_line(p, t, "assignment needs no word: ", "");
     if (t->kind == TOK_RBRACE || t->kind == TOK_NEWLINE) return "";
     const char *habit = habit_hint(s + before->at, before->n);
+    bool begins = line_start(p, before) == before || before[-1].kind == TOK_RBRACE;
+    if (habit && begins && t->kind == TOK_NAME) *word = before; /* elseif x, fun f() */
     if (habit || before->line != t->line || before->n > 40) return habit;
     if ((habit = misspelt_hint(p, before, word))) return habit;
     bool is_value =
         t->kind == TOK_NAME || t->kind == TOK_STRING || t->kind == TOK_INT || t->kind == TOK_FLOAT;
-    bool begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;
+    begins = line_start(p, before) == before || before[-1].kind == TOK_ASSIGN;
     if (!is_value || !begins || t->is_glued || p->in_fstring) return "";
     const char *begin =
         arena_printf(p->arena, "a call has parentheses: %.*s(", (int)before->n, s + before->at);
