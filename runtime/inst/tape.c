@@ -68,12 +68,13 @@ static void beside_fini(Beside *b) {
     free(b->kept);
 }
 
-/* Opens an empty file, a pipe or a device. Returns NULL, or why not. A link or another user's
+/* Opens an empty file, a pipe or a device. A new file is closed to others, because users' data will
+ * be in it. Returns NULL, or why not. A link or another user's
  * file may have been planted: it is neither written nor truncated. */
 static const char *open_log(const char *path, int *fd) {
     int flags = O_WRONLY | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
-    *fd = open(path, flags | O_CREAT | O_NOFOLLOW, 0666);
+    *fd = open(path, flags | O_CREAT | O_NOFOLLOW, 0600);
     bool is_link = *fd < 0 && errno == ELOOP;
     if (is_link) *fd = open(path, flags); /* perhaps /dev/stdout */
     if (*fd < 0) return errno == ENXIO ? "this pipe has no reader" : strerror(errno);
@@ -176,7 +177,7 @@ static bool beside_open(Tape *t) {
     Beside *b = &t->beside;
     if (b->fd >= 0) return true;
     if (unlink(b->path) != 0 && errno != ENOENT) return no_more(t, strerror(errno));
-    b->fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    b->fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     return b->fd >= 0 || no_more(t, strerror(errno));
 }
 

@@ -35,7 +35,8 @@ typedef enum TapeEvent {
 #define TAPE_DATA_BYTES (UINT64_C(1) << 30) /* limit of elements beside a tape */
 
 typedef struct Tape Tape;
-/* Truncates the file and starts the clock. NULL: err says why not. */
+/* Truncates the file, or creates it with mode 0600, and starts the clock. NULL: err says why not.
+ */
 Tape *tape_open(const char *path, Err *err);
 /* Writes what is left; waits at most a second for a pipe's reader. */
 void tape_close(Tape **t);

@@ -50,6 +50,13 @@ GT_INSTRUCTION_LOG=tape.link "$GTSH" -c 'print(ones(1))' >out 2>err && fail "a l
 same "where it leads" "$(cat far/tape)" old
 GT_INSTRUCTION_LOG=full.link "$GTSH" -c 'print(ones(1))' >out 2>err
 same "a device by a link" "$(cat out)" "tensor([1.])"
+GT_INSTRUCTION_LOG=new.tape "$GTSH" -c 'print(tensor(list(range(200000))).sum())' >out
+same "a new tape is closed to others" "$(mode new.tape) $(mode new.tape.data) $(cat out)" "600 600 tensor(19999900000)"
+printf 'old\n' >open.tape; chmod 640 open.tape; GT_INSTRUCTION_LOG=open.tape "$GTSH" -c 'print(ones(1))' >out
+same "an old one keeps its mode" "$(mode open.tape)" 640
+"$B/gt-dispatcher" --ipc "$TMP/log.socket" --log daemon.tape >out 2>err & d=$!
+await out "ready at"; kill -TERM $d; wait $d
+same "the dispatcher's is closed too" "$(mode daemon.tape)" 600
 if [ "$(id -u)" = 0 ]; then # else there is no other user's file
     printf 'old\n' >theirs; chown 65534 theirs
     GT_INSTRUCTION_LOG=theirs "$GTSH" -c 'print(ones(1))' >out 2>err && fail "a log in another user's file"
