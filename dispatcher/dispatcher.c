@@ -732,6 +732,16 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
         worker_lost(d, w, false);
 }
 
+void dispatcher_on_deaf(Dispatcher *d, PeerId peer) {
+    Client *c = map_get(&d->client_by_peer, peer);
+    Err err = {0};
+    err_set(&err, ERR_LIMIT, "it does not read what it is sent");
+    if (c)
+        cut_off(d, c, &err);
+    else
+        dispatcher_on_gone(d, peer, d->now_ms);
+}
+
 void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms) {
     d->now_ms = now_ms;
     WorkerPeer *w = map_get(&d->worker_by_peer, worker);

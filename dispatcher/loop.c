@@ -12,15 +12,31 @@ enum { PUMP_MS = 50 };
 /* A peer whose bytes arrived this recently is in the middle of a large message: it is alive. */
 enum { ARRIVING_MS = 5000 };
 
+/* Acknowledgements, errors and heartbeats that a client has not read, before it is disconnected. A
+ * client that keeps to its window has fewer: one of each for each instruction. */
+enum { UNREAD_BYTES = 128 << 20, MESSAGE_BYTES = 160 };
+
 static int64_t coarse_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
+
+/* What a message costs that no credit limits, with the memory that ZeroMQ needs for it; 0: a credit
+ * does. */
+static uint64_t cost_of(const Msg *m) {
+    MsgKind kind = wire_kind(m);
+    bool is_free = kind == MSG_ACK || kind == MSG_ERROR || kind == MSG_BEAT;
+    return is_free ? msg_bytes(m) + MESSAGE_BYTES : 0;
+}
 
 static void send_all(Dispatcher *d, Hub *hub) {
     PeerId to;
     Msg m;
     bool drop;
     while (dispatcher_next(d, &to, &m, &drop)) {
+        uint64_t cost = cost_of(&m);
         hub_send(hub, to, &m); /* A peer that is gone is reported by hub_recv. */
         if (drop) hub_drop(hub, to);
+        if (!cost || hub_unread(hub, to, cost) <= UNREAD_BYTES) continue;
+        hub_cut(hub, to);
+        dispatcher_on_deaf(d, to);
     }
 }
 

@@ -46,6 +46,7 @@ enum {
     PART_MAX = 1 << 20,
     SEALED_MAX = PART_MAX + 4096, /* such a piece, encrypted */
     AHEAD_MAX = 4096,             /* messages of a peer that a hub reads ahead */
+    UNREAD_LOOK = 1 << 20,        /* bytes between looks for whether a peer reads */
     IGNORED_MAX = 64,             /* messages of dropped peers that one hub_recv skips */
     HANDSHAKE_MS = 5000,
     KEEPALIVE_S = 2, /* of silence, then the interval of three probes */
@@ -458,10 +459,11 @@ static void goodbye(Msg *msg) { *msg = (Msg){.n = 1, .part = {buf_new(0)}}; }
 
 typedef struct Peer {
     PeerId id;
-    uint32_t route;  /* the ROUTER's own number for it                           */
-    int fd;          /* of its connection; -1 over inproc                         */
-    bool is_lost;    /* its connection broke: gone when its messages are read */
-    bool is_dropped; /* by hub_drop: its messages are ignored */
+    uint32_t route;          /* the ROUTER's own number for it                           */
+    int fd;                  /* of its connection; -1 over inproc                         */
+    bool is_lost;            /* its connection broke: gone when its messages are read */
+    bool is_dropped;         /* by hub_drop: its messages are ignored */
+    uint64_t unread, looked; /* hub_unread: bytes, and how many there were at the last look */
 } Peer;
 
 struct Hub {
@@ -710,6 +712,30 @@ void hub_drop(Hub *hub, PeerId peer) {
         p->is_dropped = true;
     else
         peer_remove(hub, p);
+}
+
+/* True if the socket takes more bytes, or is not there any more. */
+static bool is_writable(int fd) {
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, 0) != 0;
+}
+
+uint64_t hub_unread(Hub *hub, PeerId peer, uint64_t bytes) {
+    Peer *p = hub->ring || hub->socket.is_inproc ? NULL : map_get(&hub->by_id, peer);
+    if (!p || p->is_lost || p->is_dropped) return 0;
+    p->unread += bytes;
+    if (p->unread - p->looked < UNREAD_LOOK) return p->unread;
+    if (is_writable(p->fd)) p->unread = 0;
+    p->looked = p->unread;
+    return p->unread;
+}
+
+void hub_cut(Hub *hub, PeerId peer) {
+    hub_drop(hub, peer);
+    Peer *p = hub->ring ? NULL : map_get(&hub->by_id, peer);
+    if (!p || p->fd < 0) return;
+    hub_watch(hub); /* so that the descriptor is not another peer's by now */
+    if (!p->is_lost) shutdown(p->fd, SHUT_RDWR);
 }
 
 bool hub_wait(Hub *hub, int timeout_ms) {

@@ -8,12 +8,12 @@
  * Rings exist because an embedded cluster's latency is that of thread wake-ups, and because TSan
  * understands them.
  *
- * Sending has no high-water mark (credit limits the flow). A hub reads up to some
- * thousand messages of a peer ahead; further ones stay in the peer's memory. A ROUTER has
- * ROUTER_MANDATORY: a send to a peer that is gone is an error. Sends never
- * block. One thread uses a Hub, and one thread uses a Link; _wake may be called from any thread.
- * A worker has both ends: it waits for its link to the dispatcher and for the hub of its peers
- * with net_wait.
+ * Sending has no high-water mark: credit limits the flow, and hub_unread finds a peer that does not
+ * read what needs no credit. A hub reads up to some thousand messages of a peer ahead; further ones
+ * stay in the peer's memory. A ROUTER has ROUTER_MANDATORY: a send to a peer that is gone is an
+ * error. Sends never block. One thread uses a Hub, and one thread uses a Link; _wake may be called
+ * from any thread. A worker has both ends: it waits for its link to the dispatcher and for the hub
+ * of its peers with net_wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_NET_H
 #define GT_RUNTIME_NET_NET_H
@@ -37,6 +37,12 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false
  * Known only for TCP; false elsewhere, where a message arrives at once. */
 bool hub_hears(const Hub *hub, PeerId peer, int within_ms);
 void hub_drop(Hub *hub, PeerId peer); /* forgets a peer: its later messages are ignored */
+/* Notes that so many bytes were sent to the peer. Returns how many noted ones may still be in this
+ * process: all since the peer's socket was last seen to take more. Looks once a MiB. Over rings and
+ * inproc 0. */
+uint64_t hub_unread(Hub *hub, PeerId peer, uint64_t bytes);
+/* hub_drop, and frees what was sent to the peer and not read by breaking its connection. */
+void hub_cut(Hub *hub, PeerId peer);
 /* True if hub_recv may have an event, or after hub_wake. A signal ends the wait early.
  * timeout_ms < 0: no limit. */
 bool hub_wait(Hub *hub, int timeout_ms);

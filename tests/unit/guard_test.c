@@ -7,9 +7,9 @@
 #include "runtime/net/net.h"
 #include "tests/unit/check.h"
 #include "tests/unit/patience.h"
+#include "tests/unit/raw_peer.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -76,29 +76,6 @@ static void test_meet(void) {
 }
 
 /* ---- How large a part may be ---- */
-
-static struct sockaddr_in address_of(const char *endpoint) {
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    at.sin_port = htons((uint16_t)atoi(strrchr(endpoint, ':') + 1));
-    return at;
-}
-
-static int connect_to(const char *endpoint) {
-    struct sockaddr_in at = address_of(endpoint);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && !connect(fd, (struct sockaddr *)&at, sizeof at));
-    return fd;
-}
-
-/* ZMTP 3.0 with the mechanism NULL: greeting, then the command READY. */
-static void shake_hands(int fd, const char *type) {
-    uint8_t greeting[64] = {0xff, [9] = 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
-    char ready[64];
-    int n = snprintf(ready, sizeof ready, "%c%c%cREADY%cSocket-Type%c%c%c%c%s", 4,
-                     22 + (int)strlen(type), 5, 11, 0, 0, 0, (int)strlen(type), type);
-    CHECK_INT(write(fd, greeting, sizeof greeting), sizeof greeting);
-    CHECK_INT(write(fd, ready, (size_t)n), n);
-}
 
 /* The head of a frame; its bytes do not follow. */
 static void announce(int fd, bool is_command, uint64_t bytes) {
@@ -189,6 +166,51 @@ static void test_ahead(void) {
     hub_close(&hub);
 }
 
+/* What is sent to a peer that does not read is noted, until it reads; then it is cut off, and sees
+ * the end behind what had left already. */
+static void test_unread(void) {
+    enum { PART = 1024, MOST = 128 << 20, MUCH = 16 << 20 };
+    Err err = {0};
+    PeerId from;
+    Msg m = {0};
+    Hub *hub = hub_open("tcp://127.0.0.1:*", &err);
+    CHECK(hub != NULL);
+    int fd = connect_to(hub_endpoint(hub));
+    shake_hands(fd, "DEALER");
+    CHECK_INT(write(fd, (char[]){0, 1, 'x'}, 3), 3);
+    int got = 0;
+    for (int i = 0; i < 100 && !got; i++) {
+        hub_wait(hub, 100);
+        got = hub_recv(hub, &from, &m);
+    }
+    CHECK_INT(got, 1);
+    msg_fini(&m);
+    if (got != 1) return;
+    for (int reads = 1; reads >= 0; reads--) {
+        uint64_t unread = 0;
+        for (int i = 0; i < MOST / PART && unread < MUCH; i++) {
+            static char text[1 << 16];
+            Buf *b = buf_new(PART);
+            b->n = PART;
+            memset(b->data, 1, PART);
+            msg_push(&m, b);
+            CHECK(hub_send(hub, from, &m));
+            unread = hub_unread(hub, from, PART);
+            if (i % PART) continue;
+            struct pollfd p = {.fd = fd, .events = POLLIN};
+            while (reads && poll(&p, 1, 20) > 0)
+                if (read(fd, text, sizeof text) <= 0) reads = 0;
+            if (!reads) usleep(1000); /* so that ZeroMQ's thread has filled the socket */
+        }
+        CHECK_MSG(reads ? unread < MUCH : unread >= MUCH, "%s: %llu bytes",
+                  reads ? "it reads" : "it does not read", (unsigned long long)unread);
+    }
+    hub_cut(hub, from);
+    CHECK(is_closed_within(fd, patient_ms(SOON_MS)));
+    close(fd);
+    hub_close(&hub);
+}
+
 /* Messages of a peer that was dropped do not hold the hub's owner: it gets its turn in between. */
 static void test_dropped(void) {
     enum { MESSAGES = 1000, LEAST = 10 };
@@ -274,6 +296,7 @@ int main(void) {
     test_part_to_hub();
     test_part_to_link();
     test_ahead();
+    test_unread();
     test_dropped();
     net_fini();
     CHECK_INT(rmdir(directory), 0);

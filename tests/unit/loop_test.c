@@ -1,8 +1,10 @@
 /* loop_test: dispatcher_pump on a clock that goes by calls: it comes back while messages still
- * arrive, and it does not wait for messages while slices are left to take.
+ * arrive, and it does not wait for messages while slices are left to take. And a client that does
+ * not read is cut off.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "tests/unit/dispatcher_talk.h"
+#include "tests/unit/raw_peer.h"
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -110,8 +112,64 @@ static void test_no_sleep(void) {
     stop_loop(d);
 }
 
+/* Writes a message as ZMTP frames. Consumes it. */
+static void write_msg(int fd, Msg *m) {
+    for (int i = 0; i < m->n; i++) {
+        size_t n = m->part[i]->n;
+        uint8_t head[9] = {(uint8_t)(2 | (i + 1 < m->n))};
+        for (int k = 0; k < 8; k++) head[1 + k] = (uint8_t)((uint64_t)n >> (56 - 8 * k));
+        CHECK_INT(write(fd, head, sizeof head), sizeof head);
+        CHECK_INT(write(fd, m->part[i]->data, n), n);
+    }
+    msg_fini(m);
+}
+
+static void write_hello(int fd, Link *link, Role role) {
+    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
+    Msg m;
+    wire_hello(&h, &m);
+    link ? (void)link_send(link, &m) : write_msg(fd, &m);
+}
+
+/* Errors, acknowledgements and heartbeats take no credit: who lets them lie is cut off. */
+static void test_deaf(void) {
+    enum { ERRORS = 400000, LEAST = 50000, SOME = 1000 };
+    Dispatcher *d = dispatcher_new(&(DispatcherConfig){.workers_wanted = 1});
+    Err err = {0};
+    step_ms = 0;
+    hub = hub_open("tcp://127.0.0.1:*", &err);
+    Link *worker = link_open(hub_endpoint(hub), &err);
+    int fd = connect_to(hub_endpoint(hub));
+    CHECK(hub && worker);
+    write_hello(-1, worker, ROLE_WORKER);
+    for (int i = 0; i < 1000 && dispatcher_workers(d) < 1; i++) dispatcher_pump(d, hub, 10);
+    shake_hands(fd, "DEALER");
+    write_hello(fd, NULL, ROLE_CLIENT);
+    Msg m;
+    begin(0), full(0, shape_23), frame_end(&writer, &m), write_msg(fd, &m);
+    writer = (FrameWriter){0};
+    for (int i = 0; i < 1000 && counter(d, "\ninstructions") < 1; i++) dispatcher_pump(d, hub, 10);
+    CHECK_INT(counter(d, "\ninstructions"), 1);
+    Failure f = {.client = 1, .worker = UINT16_MAX, .err = {.code = ERR_ARG}};
+    memset(f.err.text, 'x', sizeof f.err.text - 1);
+    long n = 0;
+    for (; n < ERRORS && counter(d, "clients") > 0; n += SOME) {
+        for (int i = 0; i < SOME; i++) wire_failure(&f, &m), link_send(worker, &m);
+        for (int i = 0; i < 100 && dispatcher_pump(d, hub, i ? 0 : 1); i++) continue;
+        while (link_recv(worker, &m) > 0) msg_fini(&m);
+    }
+    CHECK_INT(counter(d, "\ncut_off"), 1);
+    CHECK_MSG(n >= LEAST && n < ERRORS, "cut off after %ld errors", n);
+    close(fd);
+    link_close(&worker);
+    hub_close(&hub);
+    dispatcher_free(&d);
+}
+
 int main(void) {
     test_ends();
     test_no_sleep();
+    test_deaf();
+    net_fini();
     return check_report("loop");
 }
