@@ -2,6 +2,7 @@
  * that begins with `gti 1` is instructions, other text is a gt program; without text the prompt
  * starts. Results go to standard output, everything else to standard error.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
 #include "lang/eval/import.h"
 #include "lang/builtin/args.h"
 #include "lang/stream/local.h"

@@ -1,6 +1,7 @@
 /* builtin_error.c: attempt() catches an error as a value; error() raises a new one, or raises a
  * caught one again.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/call.h"
 #include "lang/eval/trace.h"
 #include "lang/eval/builtin.h"
 #include "lang/text/pieces.h"

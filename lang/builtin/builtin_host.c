@@ -3,6 +3,7 @@
  * (builtin.c, twin).
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
+#include "lang/eval/call.h"
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"

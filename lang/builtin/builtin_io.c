@@ -2,6 +2,7 @@
  * as data. save is an instruction: it names its tensors now and writes when their values arrive, in
  * stream order, so it never waits and a replay saves, too. The file formats are in io.h.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/call.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"

@@ -16,6 +16,8 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
 /* Returns the interned name of a call's i-th keyword argument and sets *at to its node. N_KEYWORDs
  * come before the keys of **maps. Valid only while the callee binds its arguments. */
 const char *call_keyword(Interp *in, const Node *call, int i, const Node **at);
+/* Calls f with positional arguments (borrowed). *out is a new reference. */
+bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
 bool stack_room(Interp *in, size_t n, LangError *e);
 bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
 /* the same, for a base already evaluated (borrowed) */

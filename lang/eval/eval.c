@@ -20,14 +20,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- positions and messages ---- */
-
-Span node_span(Interp *in, const Node *n) {
-    if (!n->at.src || !n->at.src->is_prelude) return n->at;
-    in->at = n;
-    return interp_span(in);
-}
-
 /* Like fail_at, with the carets under the whole expression. */
 static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -39,15 +31,6 @@ static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *form
     va_end(ap);
     bool plain = n->whole.src && !n->whole.src->is_prelude;
     return error_at(e, plain ? n->whole : node_span(in, n), "%s", text);
-}
-
-bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
-    char text[sizeof e->what];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    return error_at(e, n ? node_span(in, n) : interp_span(in), "%s", text);
 }
 
 /* ---- truth ---- */

@@ -17,14 +17,8 @@ bool eval(Interp *in, Node *n, Value *out, LangError *e); /* expr.c */
 Flow exec(Interp *in, Node *n, LangError *e);             /* eval.c: one statement or block */
 /* At a loop's back edge: checks for interrupts and failures, and collects cycles. */
 bool eval_safepoint(Interp *in, LangError *e);
-/* Fails at n (or, in the prelude, at the user's call). Returns false. */
-bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-Span node_span(Interp *in, const Node *n); /* n->at; in the prelude, the user's call instead */
-Fn *fn_new(Interp *in, const AstFn *ast);  /* a closure over the running frame */
+Fn *fn_new(Interp *in, const AstFn *ast); /* a closure over the running frame */
 /* Converts v, n's value, to bool. what: the construct that needs it, for errors: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);
 bool value_truth(Interp *in, Value v, bool *out, LangError *e); /* waits for a one-element tensor */
-/* Writes v to stdout in echo form. Waits for its tensors. */
-bool interp_echo(Interp *in, Value v, LangError *e);
 #endif

@@ -2,6 +2,7 @@
  * is first used. A file runs once. Sources, programs and constants live until the interpreter is
  * freed, because functions and error messages point into them.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
 #include "lang/eval/trace.h"
 #include "runtime/base/map.h"
 #include "lang/value/heap.h"
@@ -32,8 +33,6 @@ typedef struct File {
 } File;
 
 typedef struct Modules {
-    Source **source;
-    size_t n_sources, cap_sources;
     Program **program;
     size_t n_programs, cap_programs;
     Value *kept;
@@ -103,25 +102,7 @@ void keep_value(Interp *in, Value v) {
     m->kept[m->n_kept++] = v;
 }
 
-/* ---- sources and programs ---- */
-
-Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line,
-                      bool is_prelude) {
-    Modules *m = in->modules;
-    if (m->n_sources == m->cap_sources) {
-        m->cap_sources = m->cap_sources ? m->cap_sources * 2 : 16;
-        m->source = xrealloc(m->source, m->cap_sources * sizeof *m->source);
-    }
-    Source *s = xmalloc(sizeof *s);
-    *s = (Source){.name = xstrdup(name),
-                  .text = xstrndup(text, n),
-                  .n = n,
-                  .first_line = first_line,
-                  .id = (uint16_t)(m->n_sources < UINT16_MAX ? m->n_sources : UINT16_MAX),
-                  .is_prelude = is_prelude};
-    m->source[m->n_sources++] = s;
-    return s;
-}
+/* ---- programs ---- */
 
 static void keep_program(Interp *in, Program *p) {
     Modules *m = in->modules;
@@ -483,17 +464,12 @@ void import_free(Interp *in) {
     for (size_t i = 0; map_next(&m->names, &i, &key, &v);)
         value_drop((Value){.kind = V_STR, .str = v});
     for (size_t i = 0; i < m->n_programs; i++) program_free(&m->program[i]);
-    for (size_t i = 0; i < m->n_sources; i++) {
-        free((char *)m->source[i]->name);
-        free((char *)m->source[i]->text);
-        free(m->source[i]);
-    }
+    interp_free_sources(in);
     map_fini(&m->names);
     map_fini(&m->prelude);
     names_fini(&m->prelude_names);
     free(m->kept);
     free(m->program);
-    free(m->source);
     free(m);
     in->modules = NULL;
 }

@@ -4,6 +4,7 @@
  * saved or printed. The _items of a container (object.c) are walked like fields. A constructor
  * argument that is also assigned to another field is walked under that field only.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/call.h"
 #include "lang/value/heap.h"
 #include "runtime/base/map.h"
 #include "lang/text/pieces.h"

@@ -3,6 +3,8 @@
  * text is fed line by line, so it runs statement by statement and stops at the first error. Lines
  * that begin with `:`, `?` or `!` are in repl_words.c.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
+#include "lang/eval/import.h"
 #include "lang/text/progress.h"
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"

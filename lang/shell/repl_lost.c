@@ -3,6 +3,7 @@
  * Answers may arrive long after the prompt is back, so the record is reference-counted: the prompt
  * and each pending effect hold it.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/import.h"
 #include "lang/shell/repl_lost.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>

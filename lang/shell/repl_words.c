@@ -1,6 +1,8 @@
 /* repl_words.c: commands and help at the prompt, from the tables of builtins and the program's own
  * definitions.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
+#include "lang/eval/import.h"
 #include "lang/value/heap.h"
 #include "lang/shell/repl_words.h"
 #include "lang/text/pieces.h"

@@ -676,7 +676,7 @@ bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *o
     Dice dice = dice_of(in);
     GradNode **outside;
     int n;
-    TRY(interp_call(in, f, arg, n_args, out, e));
+    TRY(in->call(in, f, arg, n_args, out, e));
     if (out->kind != V_TENSOR || !grad_is_on(in) || !out->tensor->node ||
         out->tensor->node->seq <= since)
         return true;
@@ -740,7 +740,7 @@ static bool checkpoint_rule(GradCall *g) {
     }
     in->no_grad_depth = 0;
     dice_set(in, (Dice){n->seed, n->rng, n->host_rng});
-    bool ok = interp_call(in, keep.list->v[0], arg, n_args, &y, g->e);
+    bool ok = in->call(in, keep.list->v[0], arg, n_args, &y, g->e);
     in->no_grad_depth = depth;
     dice_set(in, now);
     if (ok && (y.kind != V_TENSOR || !type_equal(tensor_type(y.tensor), &n->type)))

@@ -7,7 +7,6 @@
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
-#include "lang/eval/object.h"
 #include "lang/text/format.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
@@ -198,7 +197,7 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
         return true;
     case V_SET: return put_set(in, p, v.map, &path, e);
     case V_BOUND: return put(in, p, v.bound->f, true, &path, e);
-    case V_OBJECT: return object_show(in, v.obj, 0, p, e);
+    case V_OBJECT: return in->show_object(in, v.obj, 0, p, e);
     default: return put_list(in, p, v.list, &path, e);
     }
 }

@@ -48,6 +48,7 @@ static Progress *state(Interp *in) {
     if (!in->progress) {
         in->progress = xcalloc(1, sizeof *in->progress);
         in->progress->is_tty = isatty(STDERR_FILENO);
+        in->clear_line = progress_clear;
     }
     return in->progress;
 }

@@ -33,9 +33,16 @@ struct Interp {
     struct Progress *progress;  /* progress.c                                                */
     struct Tape *tape;          /* grad.c: list of live nodes, for debug.tape only          */
     struct Globals *globals;    /* of the running file                                      */
-    struct Modules *modules;    /* imported files by path, prelude included; sources, programs */
+    struct Modules *modules;    /* imported files by path, prelude included; programs       */
     struct Args *args;          /* arg(): declared options and their command-line values    */
     struct PrintOptions *print; /* set_print; NULL: defaults */
+    Source **source;            /* all texts: interp_source */
+    size_t n_sources;
+    /* for folders below those that define them: interp_call, object_show and progress_clear (NULL:
+     * there is no progress line) */
+    bool (*call)(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
+    bool (*show_object)(Interp *in, Object *o, int indent, Pieces *p, LangError *e);
+    void (*clear_line)(Interp *in);
     uint64_t seed, rng_counter, host_rng_counter;
     DType float_dtype; /* set_default_dtype: the default for float tensors; initially DT_F32 */
     /* warnings about dead statements, printed after their statement has run (import.c) */
@@ -52,21 +59,18 @@ struct Interp {
     Value ans;
 };
 
-Interp *interp_new(const InterpConfig *config, LangError *e);
-void interp_free(Interp **in);
 /* Copies a text into the interpreter's table of sources, which keeps it, because spans point into
  * it. */
 Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line,
                       bool is_prelude);
-/* Runs p at file level with the main file's globals. echo (at the prompt): expression statements
- * print. Consumes p, which lives as long as the interpreter, because functions point into it. On
- * failure e is set and all locals of the failed statement are dropped. */
-bool interp_run(Interp *in, Program *p, bool echo, LangError *e);
-/* Calls f with positional arguments (borrowed). *out is a new reference. */
-bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
+void interp_free_sources(Interp *in); /* at the end, after all that points into them */
 /* The current position in the user's program; inside the prelude, the position of the call into
  * it. */
 Span interp_span(const Interp *in);
+Span node_span(Interp *in, const Node *n); /* n->at; in the prelude, the user's call instead */
+/* Fails at n (or, in the prelude, at the user's call). Returns false. */
+bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 void interp_warn(Interp *in, const LangError *w); /* prints a warning */
 /* The same, once per position in the program. */
 void interp_warn_once(Interp *in, const LangError *w);
@@ -76,10 +80,6 @@ void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn 
 void interp_warn_late(void *interp, const LangError *w);
 /* Prints the kept warnings of text before `next`, or all if it is NULL. */
 void interp_warn_until(Interp *in, const Node *next);
-
-/* The i-th global name in order of definition, without builtins, for completion and :who. False at
- * the end. */
-bool interp_global(Interp *in, size_t i, const char **name, Value *v);
 
 /* ---- builtins ---- */
 

@@ -3,6 +3,7 @@
  * engines must be able to run whatever inference accepts. Then a few bytes are changed.
  * SPDX-License-Identifier: MIT */
 #define FUZZ_CALM 2
+#include "lang/eval/run.h"
 #include "lang/shell/replay.h"
 #include "tests/fuzz/fuzz.h"
 #include <math.h>

@@ -7,6 +7,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_GRAD_HYGIENE_H
 #define GT_TESTS_UNIT_GRAD_HYGIENE_H
+#include "lang/eval/run.h"
+#include "lang/eval/import.h"
 #include "lang/tensor/grad.h"
 #include "tests/unit/check.h"
 #include <stdlib.h>

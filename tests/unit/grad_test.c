@@ -3,6 +3,7 @@
  * their own cases from name and arity; every other differentiable row must have one below: a row
  * without a test fails. Runs programs of the language on the reference engine.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
 #include "lang/tensor/grad.h"
 #include "lang/value/interp.h"
 #include "tests/unit/check.h"

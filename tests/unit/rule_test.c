@@ -7,6 +7,7 @@
  *   rule_test [NAME]    one program, with every instruction's layouts
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
+#include "lang/eval/run.h"
 #include "lang/value/interp.h"
 #include "lang/syntax/parse.h"
 #include "runtime/layout/place.h"

@@ -2,6 +2,7 @@
  * order of numbers; strings by code point; freeing of containers that only hold each other, or nest
  * a million deep.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
 #include "lang/value/interp.h"
 #include "lang/value/heap.h"
 #include "tests/unit/check.h"

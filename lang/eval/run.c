@@ -1,7 +1,9 @@
-/* interp.c: creates and frees the interpreter, and runs programs in it.
+/* run.c: creates and frees the interpreter, and runs programs in it.
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
 #include "lang/eval/trace.h"
-#include "lang/value/interp.h"
+#include "lang/eval/call.h"
+#include "lang/eval/object.h"
 #include "lang/text/effects.h"
 #include "lang/value/heap.h"
 #include "lang/text/pieces.h"
@@ -55,6 +57,8 @@ Interp *interp_new(const InterpConfig *config, LangError *e) {
     in->config = *config;
     in->seed = config->seed;
     in->float_dtype = DT_F32;
+    in->call = interp_call;
+    in->show_object = object_show;
     in->containers.next = in->containers.prev = &in->containers;
     in->collect_at = COLLECT_FIRST;
     in->stack_end = c_stack_end();
@@ -132,48 +136,3 @@ bool interp_echo(Interp *in, Value v, LangError *e) {
     pieces_fini(&p);
     return ok;
 }
-
-void interp_warn(Interp *in, const LangError *w) {
-    Bytes b = {0};
-    progress_clear(in);
-    error_print(w, "warning", in->config.color_err, &b);
-    fwrite(b.data, 1, b.n, stderr);
-    bytes_fini(&b);
-}
-
-void interp_warn_once(Interp *in, const LangError *w) {
-    for (size_t i = 0; i < in->n_warned; i++)
-        if (in->warned[i].src == w->at.src && in->warned[i].line == w->at.line &&
-            in->warned[i].col == w->at.col)
-            return;
-    in->warned = xrealloc(in->warned, (in->n_warned + 1) * sizeof *in->warned);
-    in->warned[in->n_warned++] = w->at;
-    interp_warn(in, w);
-}
-
-void interp_warn_late(void *interp, const LangError *w) {
-    Interp *in = interp;
-    if (strcmp(w->what, "result not used")) {
-        interp_warn(in, w);
-        return;
-    }
-    size_t n = in->n_dead_warnings++;
-    in->dead_warning = xrealloc(in->dead_warning, (n + 1) * sizeof *w);
-    in->dead_warning[n] = *w;
-}
-
-void interp_warn_until(Interp *in, const Node *next) {
-    size_t n = 0;
-    for (; n < in->n_dead_warnings; n++) {
-        Span at = in->dead_warning[n].at;
-        if (next && (at.src != next->whole.src || at.line > next->whole.line ||
-                     (at.line == next->whole.line && at.col >= next->whole.col)))
-            break;
-        fflush(stdout);
-        interp_warn(in, &in->dead_warning[n]);
-    }
-    in->n_dead_warnings -= n;
-    if (n) memmove(in->dead_warning, in->dead_warning + n, in->n_dead_warnings * sizeof(LangError));
-}
-
-void interp_warn_ctx(void *interp, const LangError *w) { interp_warn(interp, w); }
