@@ -2,8 +2,8 @@
  * searches it for its own name and marks what it consumed: only the default's type decides whether
  * y belongs to `--x y`.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/eval/builtin.h"
+#include "lang/value/mapv.h"
 #include "lang/builtin/args.h"
 #include "lang/builtin/builtin_host.h"
 #include "lang/text/format.h"

@@ -4,8 +4,9 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/eval/call.h"
+#include "lang/value/mapv.h"
+#include "lang/tensor/pair.h"
 #include "lang/text/effects.h"
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
 #include "lang/eval/eval.h"

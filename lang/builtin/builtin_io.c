@@ -3,7 +3,7 @@
  * stream order, so it never waits and a replay saves, too. The file formats are in io.h.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/call.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"

@@ -14,6 +14,7 @@
  * the facts as a comment, then the source, once for workers with equal source.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
+#include "lang/value/mapv.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"

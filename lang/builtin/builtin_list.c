@@ -1,7 +1,6 @@
 /* builtin_list.c: methods of lists. Methods that change the list work in place
  * and return none. A range is not stored: it has the methods that read, not those that change.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/subscript.h"

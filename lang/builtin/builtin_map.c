@@ -1,8 +1,8 @@
 /* builtin_map.c: methods of maps and of sets, which are maps without
  * values. Keys keep their order of insertion.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/operate.h"
 #include "lang/builtin/builtin_host.h"

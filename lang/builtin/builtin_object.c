@@ -1,8 +1,8 @@
 /* builtin_object.c: isinstance, hasattr, getattr, setattr and dir, as in Python. Methods of objects
  * are in object_walk.c.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"

@@ -10,6 +10,7 @@
  * instead of axis and block, a replicated one none of them.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/import.h"
 #include "lang/builtin/builtin_host.h"
 #include <inttypes.h>

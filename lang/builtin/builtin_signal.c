@@ -2,8 +2,8 @@
  * maps, and copies of tensors laid out by a signal.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/builtin.h"
+#include "lang/value/mapv.h"
 #include "lang/tensor/signal.h"
-#include "lang/value/heap.h"
 #include "lang/builtin/builtin_host.h"
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* builtin_string.c: methods of strings. Strings are UTF-8; positions and widths
  * count code points. Methods wait for the tensors in their text, except join.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/error/utf8.h"

@@ -2,8 +2,8 @@
  * the same Philox generator as the workers' and repeat with the seed.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
+#include "lang/value/mapv.h"
 #include "runtime/base/clock.h"
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"

@@ -3,7 +3,9 @@
  * makes a new tensor and stores it where the old one was. A parameter keeps its identity instead,
  * whatever target leads to it.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
+#include "lang/tensor/index.h"
+#include "lang/value/mapv.h"
+#include "lang/tensor/pair.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/operate.h"

@@ -7,7 +7,7 @@
  * nn, signal ...) and prelude functions are not in it: builtin_value sets the order of lookup.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/call.h"
 #include "lang/eval/subscript.h"

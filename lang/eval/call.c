@@ -4,9 +4,9 @@
  * kind (before the keys of a map), a visible function f(a, x).
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/trace.h"
 #include "runtime/base/map.h"
-#include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/subscript.h"

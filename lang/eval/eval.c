@@ -4,8 +4,9 @@
  * no_grad) that they opened. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/eval.h"
+#include "lang/value/cycles.h"
+#include "lang/value/mapv.h"
 #include "runtime/base/clock.h"
-#include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"

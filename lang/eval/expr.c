@@ -2,8 +2,8 @@
  * operate.c, calls in call.c, subscripts in subscript.c. The result is a new reference. Temporaries
  * are released right after use, so that the `free` of their tensors is sent early.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/value/frame.h"
+#include "lang/value/mapv.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/operate.h"

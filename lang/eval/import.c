@@ -3,9 +3,9 @@
  * freed, because functions and error messages point into them.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/trace.h"
 #include "runtime/base/map.h"
-#include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/call.h"

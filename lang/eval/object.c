@@ -5,11 +5,11 @@
  * the methods that walk an object.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/object.h"
+#include "lang/value/mapv.h"
 #include "runtime/base/map.h"
 #include "lang/eval/import.h"
 #include "lang/eval/call.h"
 #include "lang/eval/subscript.h"
-#include "lang/value/heap.h"
 #include "lang/eval/eval.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
 #include "lang/eval/object.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/call.h"
 #include "lang/text/pieces.h"
 #include "lang/value/frame.h"
-#include "lang/value/heap.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <string.h>

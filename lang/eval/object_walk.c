@@ -5,7 +5,7 @@
  * argument that is also assigned to another field is walked under that field only.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/call.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include "runtime/base/map.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/eval.h"

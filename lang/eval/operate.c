@@ -3,7 +3,7 @@
  * side is a tensor, tensor_binary computes the result.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include "lang/value/frame.h"
 #include "lang/eval/call.h"
 #include "lang/text/pieces.h"

@@ -1,11 +1,11 @@
 /* run.c: creates and frees the interpreter, and runs programs in it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
+#include "lang/value/cycles.h"
 #include "lang/eval/trace.h"
 #include "lang/eval/call.h"
 #include "lang/eval/object.h"
 #include "lang/text/effects.h"
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
 #include "lang/eval/eval.h"

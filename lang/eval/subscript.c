@@ -1,7 +1,9 @@
 /* subscript.c: a[i] on host containers (lists, ranges, strings, maps, objects), and iteration. A
  * loop over a string gives code points, over a map its keys, over a tensor the slices along axis 0.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
+#include "lang/tensor/index.h"
+#include "lang/value/mapv.h"
+#include "lang/tensor/pair.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
 #include "lang/eval/eval.h"

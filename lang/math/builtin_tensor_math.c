@@ -3,6 +3,7 @@
  * range.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/tensor/pair.h"
 #include "lang/tensor/grad.h"
 #include "runtime/inst/expr.h"
 #include <math.h>

@@ -3,6 +3,7 @@
  * its size up).
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/tensor/index.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
  * and each pending effect hold it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
+#include "lang/value/mapv.h"
 #include "lang/shell/repl_lost.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>

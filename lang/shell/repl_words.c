@@ -2,8 +2,8 @@
  * definitions.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
+#include "lang/value/mapv.h"
 #include "lang/eval/import.h"
-#include "lang/value/heap.h"
 #include "lang/shell/repl_words.h"
 #include "lang/text/pieces.h"
 #include "lang/eval/call.h"

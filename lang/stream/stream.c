@@ -6,7 +6,8 @@
  * Frees are issued with the next instruction, right after the last reader. stream_link.c moves the
  * frames, stream_reply.c handles the replies.
  * SPDX-License-Identifier: MIT */
-#include "lang/stream/stream_state.h"
+#include "lang/stream/stream_link.h"
+#include "lang/stream/stream_reply.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_log.h"
 #include <assert.h>

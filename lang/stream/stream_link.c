@@ -5,7 +5,8 @@
  * with little in flight, small frames are sent early. Waits check the interrupt flag every WAIT_MS
  * and end when the dispatcher is silent for too long.
  * SPDX-License-Identifier: MIT */
-#include "lang/stream/stream_state.h"
+#include "lang/stream/stream_link.h"
+#include "lang/stream/stream_reply.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/net/endpoint.h"

@@ -13,7 +13,8 @@
  * failures of a frame before it. The dispatcher's own errors may arrive early too, so their report
  * also waits for the acknowledgement.
  * SPDX-License-Identifier: MIT */
-#include "lang/stream/stream_state.h"
+#include "lang/stream/stream_reply.h"
+#include "lang/stream/stream_link.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* stream_state.h: private to lang/stream: the state, and functions shared by its files. stream.c
+/* stream_state.h: private to lang/stream: the state that its files share. stream.c
  * encodes and manages handles, stream_link.c moves frames and messages and counts credit,
  * stream_reply.c runs effects and stores failures.
  * SPDX-License-Identifier: MIT */
@@ -159,37 +159,4 @@ static inline uint32_t stream_calls(Stream *s) {
     return s->config.calls ? s->config.calls(s->config.program) : 0;
 }
 
-/* ---- stream_link.c ---- */
-bool stream_start(Stream *s, Span at, LangError *e); /* connects, once */
-void stream_send(Stream *s);                         /* sends the frame, unless it is empty */
-void stream_send_if_dry(Stream *s);                  /* the same, if the worker is about to idle */
-void stream_pump(Stream *s, int timeout_ms);         /* moves messages; runs no effects */
-/* Waits until one more instruction fits the window; _control: one of those that cannot fail. Runs
- * no effects: an operation may be half issued. */
-bool stream_room(Stream *s, Span at, LangError *e);
-void stream_room_control(Stream *s);
-/* Sends the frame, then runs effects until is_met(s, ctx). Fails if interrupted or the dispatcher
- * is lost. */
-bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), const void *ctx,
-                 Span at, LangError *e);
-/* Sets e to an earlier unreported failure, otherwise to the loss of the dispatcher. Returns
- * false. */
-bool stream_lost(Stream *s, Span at, LangError *e);
-void stream_reset(Stream *s); /* back to the state before the first stream_start */
-void stream_close(Stream *s); /* sends BYE, stops the cluster */
-
-/* ---- stream_reply.c ---- */
-void stream_on_reply(Stream *s, Msg *m); /* may consume m */
-void stream_on_failure(Stream *s, const Msg *m);
-/* Runs the effects that are due; after the loss of the dispatcher drops the others. */
-void stream_carry(Stream *s);
-/* Queues an effect with the number of the next instruction. May run one without operands at once.
- * Consumes p->ctx, and p->fetch if it fails. */
-bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
-void stream_drop_effects(Stream *s);
-/* True if an instruction before seq failed and was not reported yet: e becomes that failure. Always
- * false at the prompt. */
-bool stream_is_behind(Stream *s, uint64_t seq, LangError *e);
-/* Sets e to the reason why a value needed at `at` is poisoned. Returns false. */
-bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e);
 #endif

@@ -14,6 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+Tape *tape_of(Interp *in) {
+    if (!in->tape) {
+        in->tape = xcalloc(1, sizeof *in->tape);
+        in->tape->live.next = in->tape->live.prev = &in->tape->live;
+    }
+    return in->tape;
+}
+
 /* ---- nodes ---- */
 
 static size_t attr_bytes(const Attr *a) {

@@ -6,6 +6,7 @@
  * same path and back.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
+#include "lang/tensor/index.h"
 #include "lang/tensor/tensor.h"
 #include <assert.h>
 #include <stdlib.h>

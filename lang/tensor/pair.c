@@ -5,6 +5,7 @@
  * searched.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
+#include "lang/tensor/pair.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
  * names, to know where gradients run, and for signal.get. Each change is sent as a `signal define`,
  * because the dispatcher acts on it.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "lang/value/frame.h"
 #include "lang/tensor/signal.h"
 #include <assert.h>

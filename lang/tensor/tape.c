@@ -2,6 +2,7 @@
  * tensors, in order of creation.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/tape.h"
+#include "lang/value/mapv.h"
 #include "lang/tensor/signal.h"
 #include <stdlib.h>
 #include <string.h>

@@ -5,6 +5,7 @@
  * (tensor_param.c), indexing (index.c), gradient rules (lang/grad/).
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
+#include "lang/tensor/pair.h"
 #include "lang/tensor/tensor.h"
 #include "lang/tensor/grad.h"
 #include "runtime/inst/element.h"
@@ -14,14 +15,6 @@
 #include <string.h>
 
 /* ---- lifetime ---- */
-
-Tape *tape_of(Interp *in) {
-    if (!in->tape) {
-        in->tape = xcalloc(1, sizeof *in->tape);
-        in->tape->live.next = in->tape->live.prev = &in->tape->live;
-    }
-    return in->tape;
-}
 
 Tensor *tensor_new(Interp *in, Handle *h) {
     Tape *tape = tape_of(in);

@@ -116,21 +116,6 @@ Tensor *tensor_detach(Interp *in, Tensor *t); /* same value, not recorded */
 Tensor *tensor_value(Tensor *t);
 int64_t tensor_numel(const Tensor *t);
 
-/* ---- indexing (index.c) ---- */
-bool tensor_index(Interp *in, Tensor *t, const Value *sub, int n_subs, Value *out, LangError *e);
-/* t with v written at the subscripts. A parameter or buffer is updated in place, and *out is t
- * itself. from_zero: negative indices in tensors are errors. */
-bool tensor_index_put(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, bool from_zero,
-                      Value *out, LangError *e);
-/* A new tensor: t with v added at the subscripts; elements that occur several times get all their
- * terms. */
-bool tensor_index_add(Interp *in, Tensor *t, const Value *sub, int n_subs, Value v, bool from_zero,
-                      Value *out, LangError *e);
-bool tensor_iter(Interp *in, Tensor *t, int64_t i, Value *out,
-                 LangError *e); /* t[i] along axis 0 */
-bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out,
-                    LangError *e); /* (n, rank) int64; waits for n */
-
 /* ---- parameters (tensor_param.c) ---- */
 /* p.data = e: sets p to e, cast to p's dtype and broadcast to its shape. Not recorded. */
 bool tensor_update(Interp *in, Tensor *param, Value v, LangError *e);
@@ -148,25 +133,6 @@ bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);
-
-/* ---- values with indices (pair.c): max(x, axis) and the like ---- */
-typedef struct PairIndices {
-    Op op;      /* OP_ARGMAX, OP_ARGMIN or OP_ARGSORT of `of` */
-    Handle *of; /* borrowed */
-    int64_t axis;
-    AttrKey flag; /* ATTR_KEEPDIMS or ATTR_DESCENDING */
-    bool is_set;  /* the value of flag */
-} PairIndices;
-/* Attaches indices, which have the shape of the values. Takes ownership of values. name: of the
- * function, a static string. pair_later computes the indices on first use. */
-Tensor *pair_later(Interp *in, Tensor *values, const char *name, const PairIndices *how);
-Tensor *pair_new(Interp *in, Tensor *values, const char *name, Tensor *indices);
-/* t->pair: part 0 is the values as a plain tensor, part 1 the indices. */
-bool pair_part(Interp *in, Tensor *t, int part, Value *out, LangError *e);
-/* The error of a `use` ("[2]", "a loop") that is ambiguous between values and indices. text: the
- * expression's source, or "". Returns false. */
-bool pair_error(const Tensor *t, const char *text, const char *use, LangError *e);
-void pair_free(Interp *in, Pair **p);
 
 /* ---- values in and out ---- */
 bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e);   /* waits */

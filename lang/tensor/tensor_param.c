@@ -3,6 +3,7 @@
  * old one. Nothing here is recorded.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/grad.h"
+#include "lang/tensor/pair.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include <string.h>

@@ -1,7 +1,7 @@
 /* error_value.c: errors as values; their fields say what went wrong and where.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include <stdlib.h>
 #include <string.h>
 

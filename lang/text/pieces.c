@@ -4,8 +4,8 @@
  * tensors' values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
+#include "lang/value/mapv.h"
 #include "lang/text/effects.h"
-#include "lang/value/heap.h"
 #include "lang/text/pieces.h"
 #include "lang/text/format.h"
 #include "lang/text/show.h"

@@ -5,9 +5,9 @@
  * line
  * and, with --log-dir, to metrics.csv.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/heap.h"
 #include "runtime/base/clock.h"
 #include "lang/text/progress.h"
+#include "lang/value/mapv.h"
 #include "lang/file/io.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TEXT_PROGRESS_H
 #define GT_LANG_TEXT_PROGRESS_H
-#include "lang/value/heap.h"
 #include "lang/value/interp.h"
 
 struct Bar; /* the bar of one progress(xs) */

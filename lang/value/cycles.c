@@ -9,7 +9,8 @@
  * as outside.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
-#include "lang/value/heap.h"
+#include "lang/value/cycles.h"
+#include "lang/value/mapv.h"
 #include <stdlib.h>
 
 enum { COLLECT_MIN = 10000 };

@@ -3,7 +3,7 @@
  * removal leaves a hole. The next growth or the next access by position closes it.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/map.h"
-#include "lang/value/heap.h"
+#include "lang/value/mapv.h"
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * does not recurse. Maps are in mapv.c, text in text.c, tensors in tensor.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
+#include "lang/value/mapv.h"
 #include "lang/value/value.h"
-#include "lang/value/heap.h"
 #include "lang/error/utf8.h"
 #include "runtime/base/map.h"
 #include <assert.h>

@@ -171,8 +171,6 @@ static inline Value v_dtype(DType d) { return (Value){.kind = V_DTYPE, .dtype = 
 Value v_str(const char *s, size_t n);
 Value v_cstr(const char *s);
 Value v_list(Interp *in, size_t cap);
-Value v_map(Interp *in);
-Value v_set(Interp *in);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 Value v_slice(Value start, Value stop, Value step); /* takes ownership of all three */
 
@@ -214,18 +212,26 @@ size_t str_chars(Str *s);                 /* code points */
 size_t str_offset(Str *s, size_t i);      /* byte offset of code point i <= str_chars */
 void list_push(List *l, Value v);         /* consumes v */
 Value list_get(const List *l, int64_t i); /* borrowed; i in range */
-/* Maps keep insertion order. Keys are strings, ints, and lists with is_key, which value_key
- * (pieces.h) makes. A lookup accepts any list. */
-void key_text(Value key, Bytes *out); /* as part of a path, or as a key in JSON: a, 3, [1, 2] */
-size_t map_count(const MapV *m);
-Value *map_find(const MapV *m, Value key); /* borrowed slot, or NULL; valid until the map changes */
-Value *map_find_name(const MapV *m, const char *interned);
-void mapv_put(MapV *m, Value key, Value v);       /* consumes both */
-bool mapv_remove(MapV *m, Value key, Value *old); /* *old: a new reference, if found */
-/* The i-th live entry in order (borrowed). False at the end. */
-bool mapv_at(const MapV *m, size_t i, Value *key, Value *value);
-
 /* The interned text of a V_STR, for lookups by pointer; NULL for other kinds. */
 const char *value_name(Value v);
 MapV *object_fields(const Object *o); /* borrowed */
+
+/* ---- the heap ---- */
+void *container_new(Interp *in, ValueKind kind, size_t size_bytes); /* zeroed, refs 1, linked */
+void container_clear(Container *c);                                 /* drops its contents */
+uint64_t str_hash(Str *s);                                          /* odd, never 0 */
+int64_t range_count(const Range *r);
+int64_t range_at(const Range *r, int64_t i);
+int number_compare(Value a, Value b); /* -1, 0, 1, or 2 if unordered (nan); exact */
+static inline double value_double(Value v) {
+    return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
+}
+static inline bool value_is_callable(Value v) {
+    return v.kind == V_FN || v.kind == V_BUILTIN || v.kind == V_BOUND || v.kind == V_MODULE ||
+           v.kind == V_OBJECT;
+}
+static inline int64_t sequence_count(Value v) {
+    return v.kind == V_LIST ? v.list->n : range_count(v.range);
+}
+Value sequence_at(Value v, int64_t i); /* new reference; V_LIST or V_RANGE */
 #endif

@@ -3,8 +3,9 @@
  * a million deep.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
+#include "lang/value/cycles.h"
+#include "lang/value/mapv.h"
 #include "lang/value/interp.h"
-#include "lang/value/heap.h"
 #include "tests/unit/check.h"
 #include <math.h>
 
