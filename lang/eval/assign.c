@@ -68,11 +68,7 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
                       LangError *e) {
     bool ok = true;
     in->at = n;
-    if (base.kind == V_OBJECT) {
-        if (object_set(in, base.obj, name, v, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
-    }
+    if (base.kind == V_OBJECT) { return at_node(in, n, object_set(in, base.obj, name, v, e), e); }
     if (base.kind == V_MAP && !base.map->is_space) {
         mapv_put(base.map, value_ref(name_str(in, name)), v);
         return true;
@@ -84,8 +80,7 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
     else
         ok = fail_at(in, n, e, "fields of %s cannot be assigned", value_type_name(base));
     value_drop(v);
-    if (!ok) error_locate(e, node_span(in, n));
-    return ok;
+    return at_node(in, n, ok, e);
 }
 
 /* ---- unpacking ---- */
@@ -234,10 +229,8 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
         error_locate(e, node_span(in, p->n));
         return false;
     }
-    if (!tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e)) {
-        error_locate(e, node_span(in, p->n));
-        return false;
-    }
+    TRY(at_node(in, p->n,
+                tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e), e));
     if (stays) {
         value_drop(made);
         return true;
@@ -446,9 +439,7 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
     *done = true;
     in->at = n;
     if (has_identity(cur)) { /* replaces the value, keeps the identity, records nothing */
-        if (tensor_augment(in, cur.tensor, n->tok, v, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
+        return at_node(in, n, tensor_augment(in, cur.tensor, n->tok, v, e), e);
     }
     if (cur.kind == V_LIST && n->tok == O_ADD) return extend(in, n, cur.list, v, e);
     if (cur.kind == V_OBJECT && n->tok == O_ADD && object_items(cur.obj))
@@ -481,8 +472,7 @@ OUTLINE static bool augment_place(Interp *in, Node *n, LangError *e) {
     if (ok && p.n->kind == N_FIELD && has_identity(p.base) && !strcmp(p.n->str, "data") &&
         (v.kind == V_TENSOR || value_is_number(v))) {
         in->at = n;
-        if (!(ok = tensor_augment_data(in, p.base.tensor, n->tok, v, e)))
-            error_locate(e, node_span(in, n));
+        ok = at_node(in, n, tensor_augment_data(in, p.base.tensor, n->tok, v, e), e);
     } else if (ok) {
         ok = augment(in, n, cur, v, false, &made, &done, e);
     }

@@ -811,10 +811,7 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     if (base.kind == V_OBJECT) {
         TRY(object_get(in, base.obj, name, out, &found, e));
     } else if (base.kind == V_TENSOR) {
-        if (!tensor_field(in, base.tensor, name, out, &found, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, tensor_field(in, base.tensor, name, out, &found, e), e));
     } else if (base.kind == V_MAP) {
         if (base.map->is_space)
             return space_get(in, base.map, name, out, e) ||

@@ -34,6 +34,11 @@ static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *form
     return error_at(e, plain ? n->whole : node_span(in, n), "%s", text);
 }
 
+bool at_node(Interp *in, const Node *n, bool ok, LangError *e) {
+    if (!ok) error_locate(e, node_span(in, n));
+    return ok;
+}
+
 /* ---- truth ---- */
 
 /* Returns 1, 0, or -1 if the truth depends on a tensor's value. */
@@ -93,9 +98,7 @@ OUTLINE static bool truth_of_tensor(Interp *in, const Node *n, const char *what,
         return two ? false : error_hint(e, "all(%s) or any(%s)", quote, quote);
     }
     in->at = n;
-    if (slow_truth(in, v, out, e)) return true;
-    error_locate(e, node_span(in, n));
-    return false;
+    return at_node(in, n, slow_truth(in, v, out, e), e);
 }
 
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e) {
@@ -224,8 +227,7 @@ static bool eval_label(Interp *in, Node *n, Value *out, LangError *e) {
                   ? value_look(in, v, out, e)
                   : fail_at(in, n, e, "a label is a string, not %s", value_type_name(v));
     value_drop(v);
-    if (!ok) error_locate(e, node_span(in, n));
-    return ok;
+    return at_node(in, n, ok, e);
 }
 
 OUTLINE static Flow exec_signal(Interp *in, Node *n, LangError *e) {

@@ -17,6 +17,8 @@ bool eval(Interp *in, Node *n, Value *out, LangError *e); /* expr.c */
 Flow exec(Interp *in, Node *n, LangError *e);             /* eval.c: one statement or block */
 /* At a loop's back edge: checks for interrupts and failures, and collects cycles. */
 bool eval_safepoint(Interp *in, LangError *e);
+/* Returns ok. If false, places e at n, unless it has a position. */
+bool at_node(Interp *in, const Node *n, bool ok, LangError *e);
 Fn *fn_new(Interp *in, const AstFn *ast); /* a closure over the running frame */
 /* Converts v, n's value, to bool. what: the construct that needs it, for errors: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);

@@ -119,8 +119,7 @@ static bool put_element(Interp *in, const Node *n, Value to, Value v, LangError 
     bool ok = value_key(in, v, &key, e);
     value_drop(v);
     if (ok) mapv_put(to.map, key, v_none());
-    if (!ok) error_locate(e, node_span(in, n));
-    return ok;
+    return at_node(in, n, ok, e);
 }
 
 /* Puts all elements of xs into `to`, for *xs. */

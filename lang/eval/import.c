@@ -122,8 +122,7 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     bool ok = n->flag & 1 || interp_echo(in, v, e);
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     value_set(&ans->v, v);
-    if (!ok) error_locate(e, node_span(in, n->kid[0]));
-    return ok;
+    return at_node(in, n->kid[0], ok, e);
 }
 
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {

@@ -443,8 +443,7 @@ bool object_extend(Interp *in, const Node *n, Object *o, Value more, LangError *
         }
     }
     value_drop(all);
-    if (!ok) error_locate(e, node_span(in, n));
-    return ok;
+    return at_node(in, n, ok, e);
 }
 
 bool object_concat(Interp *in, const Node *n, Object *o, Value more, Value *out, LangError *e) {

@@ -526,9 +526,7 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
                         LangError *e) {
     bool r = false;
     if (a.kind == V_SET && b.kind == V_SET && oper != O_EQ && oper != O_NE) {
-        if (set_binary(in, oper, a, b, out, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
+        return at_node(in, n, set_binary(in, oper, a, b, out, e), e);
     }
     switch (oper) {
     case O_EQ:
@@ -582,10 +580,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
                     LangError *e) {
     bool r = false;
     if ((a.kind == V_OBJECT || b.kind == V_OBJECT) && oper != O_IS && oper != O_IS_NOT) {
-        if (!object_binary(in, oper, a, b, out, &r, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, object_binary(in, oper, a, b, out, &r, e), e));
         if (r) return true;
     }
     switch (oper) {
@@ -598,10 +593,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
         return true;
     case O_IN:
     case O_NOT_IN:
-        if (!value_contains(in, b, a, &r, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, value_contains(in, b, a, &r, e), e));
         *out = v_bool(r == (oper == O_IN));
         return true;
     default: break;
@@ -609,9 +601,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
     if (a.kind != V_TENSOR && b.kind != V_TENSOR) return host_binary(in, n, oper, a, b, out, e);
     Value other = a.kind == V_TENSOR ? b : a;
     if (other.kind == V_TENSOR || value_is_number(other)) {
-        if (tensor_binary(in, oper, a, b, NULL, out, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
+        return at_node(in, n, tensor_binary(in, oper, a, b, NULL, out, e), e);
     }
     if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": one bool, not elementwise */
         if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
@@ -623,9 +613,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
 
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {
     if (a.kind == V_TENSOR && oper != O_NOT) {
-        if (tensor_unary(in, oper, a, out, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
+        return at_node(in, n, tensor_unary(in, oper, a, out, e), e);
     }
     if (a.kind == V_OBJECT && oper != O_NOT) {
         bool found;

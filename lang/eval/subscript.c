@@ -169,9 +169,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     if (a.kind == V_TENSOR && a.tensor->pair)
         return pair_subscript(in, n, a.tensor, sub, n_subs, out, e);
     if (a.kind == V_TENSOR) {
-        if (tensor_index(in, a.tensor, sub, n_subs, out, e)) return true;
-        error_locate(e, node_span(in, n));
-        return false;
+        return at_node(in, n, tensor_index(in, a.tensor, sub, n_subs, out, e), e);
     }
     if (n_subs != 1 && a.kind != V_OBJECT) {
         fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
@@ -191,10 +189,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return ok;
     case V_MAP: {
         Value key, *v;
-        if (!value_key(in, sub[0], &key, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, value_key(in, sub[0], &key, e), e));
         v = map_find(a.map, key);
         ok = v || no_key(in, n, a.map, key, e);
         if (v) *out = value_ref(*v);
@@ -262,10 +257,7 @@ static bool set_item(Interp *in, const Node *n, Object *o, Value items, Value su
     else if (sub.kind == V_INT && sub.i >= -(int64_t)items.list->n && sub.i < items.list->n)
         old = &items.list->v[sub.i < 0 ? sub.i + items.list->n : sub.i];
     in->at = n;
-    if (!object_take_item(in, o, old, v, e)) {
-        error_locate(e, node_span(in, n));
-        return false;
-    }
+    TRY(at_node(in, n, object_take_item(in, o, old, v, e), e));
     return set(in, n, items, sub, v, e);
 }
 
@@ -279,10 +271,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
     int64_t i;
     switch (a.kind) {
     case V_LIST:
-        if (!list_may_change(a.list, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, list_may_change(a.list, e), e));
         if (sub.kind == V_SLICE) return list_set_slice(in, n, a.list, sub.slice, *v, e);
         TRY(whole_index(in, n, sub, "list", &i, e));
         TRY(in_range(in, n, "list", &i, a.list->n, e));
@@ -290,10 +279,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         break;
     case V_MAP: {
         Value key;
-        if (!value_key(in, sub, &key, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, value_key(in, sub, &key, e), e));
         mapv_put(a.map, key, *v);
         break;
     }
@@ -304,10 +290,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         if (!name)
             return fail_at(in, n, e, "an object is indexed by the name of a field, not %s",
                            value_type_name(sub));
-        if (!object_set(in, a.obj, name, value_ref(*v), e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, object_set(in, a.obj, name, value_ref(*v), e), e));
         value_drop(*v);
         break;
     }
@@ -336,10 +319,7 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
     if (items) return subscript_del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
-        if (!list_may_change(l, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, list_may_change(l, e), e));
         if (sub.kind == V_SLICE) {
             TRY(slice_places(in, n, sub.slice, l->n, &i, &step, &places, e));
             if (step != 1) return fail_at(in, n, e, "del takes a slice with step 1");
@@ -353,10 +333,7 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
     if (a.kind == V_MAP || a.kind == V_OBJECT) {
         MapV *m = a.kind == V_MAP ? a.map : a.obj->field;
         Value old, key;
-        if (!value_key(in, sub, &key, e)) {
-            error_locate(e, node_span(in, n));
-            return false;
-        }
+        TRY(at_node(in, n, value_key(in, sub, &key, e), e));
         bool found = mapv_remove(m, key, &old);
         if (found)
             value_drop(old);
