@@ -75,14 +75,18 @@ static void subtract(Work *w, Container *c) {
     c->mark--;
 }
 
-static void reach(Work *w, Container *c) {
-    if (c->mark == REACHED) return;
-    c->mark = REACHED;
+static void push(Work *w, Container *c) {
     if (w->n == w->cap) {
         w->cap = w->cap ? w->cap * 2 : 1024;
         w->item = xrealloc(w->item, w->cap * sizeof *w->item);
     }
     w->item[w->n++] = c;
+}
+
+static void reach(Work *w, Container *c) {
+    if (c->mark == REACHED) return;
+    c->mark = REACHED;
+    push(w, c);
 }
 
 void cycles_collect(Interp *in) {
@@ -98,12 +102,8 @@ void cycles_collect(Interp *in) {
         }
     for (Container *c = head->next; c != head; c = c->next)
         if (c->mark == 0) {
-            if (w.n == w.cap) {
-                w.cap = w.cap ? w.cap * 2 : 1024;
-                w.item = xrealloc(w.item, w.cap * sizeof *w.item);
-            }
             c->h.refs++; /* so that clearing one does not free another */
-            w.item[w.n++] = c;
+            push(&w, c);
         }
     for (size_t i = 0; i < w.n; i++) container_clear(w.item[i]);
     for (size_t i = 0; i < w.n; i++)
