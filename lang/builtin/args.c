@@ -82,10 +82,7 @@ static bool usage(LangError *e, const char *format, ...) {
 static void remember(Args *a, const char *name) {
     for (size_t k = 0; k < a->n_names; k++)
         if (a->name[k] == name) return;
-    if (a->n_names == a->cap_names) {
-        a->cap_names = a->cap_names ? 2 * a->cap_names : 16;
-        a->name = xrealloc(a->name, a->cap_names * sizeof *a->name);
-    }
+    ARRAY_ROOM(a->name, a->n_names, a->cap_names, 16);
     a->name[a->n_names++] = name;
 }
 

@@ -220,10 +220,7 @@ static bool add_tensor(Job *j, const Tensor *t, const Bytes *name, LangError *e)
     if (name->n && memchr(name->data, '\n', name->n))
         return error_set(e, "the name of a saved tensor has a line break in it");
     if (j->n == MAX_IN) return error_set(e, "cannot save more than %d tensors in one file", MAX_IN);
-    if (j->n == j->cap) {
-        j->cap = j->cap ? 2 * j->cap : 16;
-        j->handle = xrealloc(j->handle, (size_t)j->cap * sizeof *j->handle);
-    }
+    ARRAY_ROOM(j->handle, j->n, j->cap, 16);
     if (j->n) bytes_putc(&j->keys, '\n');
     bytes_add(&j->keys, name->n ? name->data : "", name->n);
     j->handle[j->n++] = handle_ref(t->handle);

@@ -87,10 +87,7 @@ typedef struct Nest {
 } Nest;
 
 static uint32_t nest_add(Nest *t, uint32_t parent, const char *path, size_t n, size_t name_at) {
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 64;
-        t->node = xrealloc(t->node, t->cap * sizeof *t->node);
-    }
+    ARRAY_ROOM(t->node, t->n, t->cap, 64);
     uint32_t i = t->n++;
     t->node[i] = (NestNode){.path = path, .n_path = n, .name_at = name_at};
     if (i) {

@@ -94,10 +94,7 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
             if (f.n && f.s[f.n - 1] == '\r') f.n--;
             trim(&f);
         }
-        if (t->n == t->cap) {
-            t->cap = t->cap ? 2 * t->cap : 256;
-            t->field = xrealloc(t->field, t->cap * sizeof *t->field);
-        }
+        ARRAY_ROOM(t->field, t->n, t->cap, 256);
         t->field[t->n++] = f;
         if (++columns > MAX_COLUMNS)
             return err_set(err, ERR_LIMIT, "row %zu has more than %d fields", t->rows + 1,

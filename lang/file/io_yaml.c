@@ -139,10 +139,7 @@ static uint64_t anchor_key(const yaml_char_t *name) {
 }
 
 static bool keep_anchor(Reader *r, uint64_t key, const IoValue *v) {
-    if (r->n_anchors == r->cap_anchors) {
-        r->cap_anchors = r->cap_anchors ? 2 * r->cap_anchors : 16;
-        r->anchor = xrealloc(r->anchor, r->cap_anchors * sizeof *r->anchor);
-    }
+    ARRAY_ROOM(r->anchor, r->n_anchors, r->cap_anchors, 16);
     bool ok = copy_value(r, v, &r->anchor[r->n_anchors++]);
     /* a later anchor of the same name wins */
     map_put(&r->anchors, key, (void *)(uintptr_t)r->n_anchors);

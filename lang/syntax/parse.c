@@ -167,10 +167,7 @@ void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line
 /* ---- nodes ---- */
 
 void parse_push(Parser *p, Node *n) {
-    if (p->n_scratch == p->scratch_cap) {
-        p->scratch_cap = p->scratch_cap ? 2 * p->scratch_cap : 64;
-        p->scratch = xrealloc(p->scratch, p->scratch_cap * sizeof *p->scratch);
-    }
+    ARRAY_ROOM(p->scratch, p->n_scratch, p->scratch_cap, 64);
     p->scratch[p->n_scratch++] = n;
 }
 

@@ -86,10 +86,7 @@ static int capture_of(Scope *s, Var *v, Scope *owner) {
         v->is_cell = true;
     else
         c.slot = capture_of(s->outer, v, owner);
-    if (s->n_captures == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 8;
-        s->capture = xrealloc(s->capture, (size_t)s->cap * sizeof *s->capture);
-    }
+    ARRAY_ROOM(s->capture, s->n_captures, s->cap, 8);
     s->capture[s->n_captures] = c;
     return s->n_captures++;
 }

@@ -55,6 +55,13 @@ _Noreturn void err_panic(const char *file, int line, const char *format, ...)
 void *xmalloc(size_t size_bytes);
 void *xcalloc(size_t count, size_t size_bytes);
 void *xrealloc(void *p, size_t size_bytes);
+/* Makes room for one more element in the array p, which has n of cap: cap doubles, from `first`. */
+#define ARRAY_ROOM(p, n, cap, first)                                                               \
+    do {                                                                                           \
+        if ((n) < (cap)) break;                                                                    \
+        (cap) = (cap) ? 2 * (cap) : (first);                                                       \
+        (p) = xrealloc((p), (size_t)(cap) * sizeof *(p));                                          \
+    } while (0)
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 #endif
