@@ -10,6 +10,7 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/intake.h"
+#include "runtime/wire/wire_peer.h"
 #include "runtime/base/log.h"
 #include <assert.h>
 #include <stdarg.h>

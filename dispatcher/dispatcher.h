@@ -11,7 +11,6 @@
 #define GT_DISPATCHER_DISPATCHER_H
 #include "runtime/wire/detector.h"
 #include "runtime/net/net.h"
-#include "runtime/wire/wire.h"
 
 typedef struct DispatcherConfig {
     int workers_wanted;        /* workers to wait for before the first welcome; 0: 1 */

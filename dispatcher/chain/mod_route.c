@@ -187,7 +187,7 @@ static void process(Flow *f, int stage) {
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete) {
     if (d->whole && is_complete && d->n_whole > 0) {
         send_scope(d, c, &c->home->set, c->compiles, d->frame_seq);
-        wire_set_number(d->whole, d->next_number);
+        frame_set_number(d->whole, d->next_number);
         d->next_number += d->n_whole;
         dispatcher_send_frame(d, c, &c->home->set, d->whole, seq_end, d->n_whole, bytes);
         d->whole = NULL;

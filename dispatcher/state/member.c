@@ -3,6 +3,7 @@
  * worker to worker directly, never through the dispatcher.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
+#include "runtime/wire/wire_peer.h"
 #include <sys/random.h>
 
 uint64_t member_token(void) {

@@ -11,6 +11,8 @@
 #include "runtime/inst/inst_text.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/tape.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* body.h: hot bodies: runs of instructions of equal forms, sent once and
  * from then on as one short record with their arguments.
  *
- * A body is what lies between two loop edges, including the second: a list of forms (wire.h).
+ * A body is what lies between two loop edges, including the second: a list of forms (frame.h).
  * The writer of a stream defines it with an instruction (`body`: its number, and the forms as
  * payload) in the stream, so that reader and writer know the same bodies at every place of it. A
  * record `hot` stands for `count` instructions of a body from the from-th on; after the last one
@@ -12,7 +12,7 @@
  *
  * The dispatcher writes what it sends to groups of workers in the same way, with bodies of its
  * own: runs of located instructions and of those that it has inserted among them (moves, frees).
- * Such a record is flagged (wire.h), and in `body` their numbers have BODY_PLACED: readers have
+ * Such a record is flagged (frame.h), and in `body` their numbers have BODY_PLACED: readers have
  * a table for each of the two writers. Inserted instructions have no sequence number, and their
  * results are numbered from a base of their own, `added`.
  *

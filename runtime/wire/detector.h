@@ -27,7 +27,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_DETECTOR_H
 #define GT_RUNTIME_WIRE_DETECTOR_H
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
 
 typedef struct DetectorConfig {
     uint32_t threshold;   /* repetitions before a body is defined; 0: never */

@@ -1,8 +1,8 @@
-/* record.h: the layout of frames and records in bytes, private to wire.c, hot.c and body.c
- * (wire.h defines the meaning). SPDX-License-Identifier: MIT */
+/* record.h: the layout of frames and records in bytes, private to frame.c, frame_hot.c and
+ * body.c (frame.h defines the meaning). SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_RECORD_H
 #define GT_RUNTIME_WIRE_RECORD_H
-#include "runtime/wire/wire.h"
+#include "runtime/inst/inst.h"
 #include <string.h>
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -10,12 +10,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 
 enum { FRAME_HEAD = 32, RECORD_HEAD = 24, ATTR_HEAD = 8, HOT_HEAD = 48, HOT_ADDED = 8 };
 enum { RECORD_HOT = 0xFFFF }; /* the op of a hot record */
-enum {
-    HAS_INLINE = 1,
-    HAS_PART = 2,
-    HAS_PAYLOAD = 3,
-    IS_INSERTED = 4
-}; /* flags of a record */
+enum { HAS_INLINE = 1, HAS_PART = 2, HAS_PAYLOAD = 3, IS_INSERTED = 4 }; /* flags of a record */
 
 typedef struct FrameHead {
     uint8_t kind, zero[3];
@@ -48,14 +43,16 @@ _Static_assert(sizeof(HotHead) == HOT_HEAD, "hot head has no holes");
 
 static inline size_t pad8(size_t n) { return (n + 7) & ~(size_t)7; }
 
-const char *record_check(const RecordHead *h); /* NULL, or what is wrong; wire.c */
-
-/* ---- hot.c ---- */
-/* Adds the record at `record`, which may lie after w's last one if there is room for it and a
- * hot head more, to the open hot record, or begins one. False: it is not what w's body has next. */
-bool hot_fold(FrameWriter *w, const uint8_t *record);
-/* Returns the next instruction of r's hot record, as a record in the arena. NULL: *bad says why. */
-const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad);
-/* Begins reading the hot record at r->at, of h->length bytes. Returns NULL, or what is wrong. */
-const char *hot_begin(FrameReader *r, const RecordHead *h);
+/* NULL, or what is wrong. */
+static inline const char *record_check(const RecordHead *h) {
+    if (h->op >= OP_COUNT) return "unknown op";
+    if (h->n_out > MAX_OUT) return "too many results";
+    if (h->n_out == 0 && op_info[h->op].class_ != CLASS_CONTROL)
+        return "an operation without a result";
+    if (h->n_in > MAX_IN) return "too many operands";
+    if (h->n_attr_form + h->n_attr_arg > MAX_ATTRS) return "too many attributes";
+    if (h->flags > (HAS_PART | IS_INSERTED) || (h->flags & HAS_PAYLOAD) == HAS_PAYLOAD)
+        return "unknown flags";
+    return NULL;
+}
 #endif

@@ -1,4 +1,4 @@
-/* wire_io.h: writes and reads the bytes of a message, private to wire_msg.c and wire_peer.c. The
+/* wire_io.h: writes and reads the bytes of a message, private to wire.c and wire_peer.c. The
  * writer appends to a Buf; the reader never passes the end and records an attempt to do so.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_WIRE_IO_H

@@ -1,5 +1,6 @@
 /* wire_peer.c: messages about groups, peers and times, and those between workers.
  * SPDX-License-Identifier: MIT */
+#include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_io.h"
 #include <assert.h>
 

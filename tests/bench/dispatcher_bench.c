@@ -20,6 +20,8 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/wire/body.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 #include "tests/bench/figure.h"
 #include <stdarg.h>
 #include <stdio.h>

@@ -8,7 +8,8 @@
  * Usage: move_bench [MIB [REPEATS]]
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/place.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include "worker/worker.h"
 #include <signal.h>
 #include <stdio.h>

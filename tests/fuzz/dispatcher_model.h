@@ -9,7 +9,8 @@
 #include "runtime/net/net.h"
 #include "runtime/wire/body.h"
 #include "runtime/inst/inst_text.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

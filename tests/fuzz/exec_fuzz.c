@@ -9,6 +9,8 @@
 #include "worker/worker.h"
 
 #include "tests/fuzz/fuzz.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 
 #define MUST(x) ((x) ? (void)0 : panic("exec_fuzz: %s", #x))
 enum { WORK_MAX = 1 << 22, SEED_BYTES = 30000 };

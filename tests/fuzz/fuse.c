@@ -11,6 +11,8 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/fuzz/fuse_program.h"
 #include "runtime/base/log.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/stats.h"
 #include "worker/worker.h"

@@ -2,7 +2,7 @@
  * a column. What parses must print, must parse again to the same, and must survive the round trip
  * through the binary form.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 

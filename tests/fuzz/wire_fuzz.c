@@ -3,7 +3,8 @@
  * text.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/body.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 

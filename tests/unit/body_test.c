@@ -7,7 +7,7 @@
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include "runtime/layout/place.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
 
 static uint64_t seed = 1;
 

@@ -8,6 +8,8 @@
 #include "worker/exec/cut.h"
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 
 enum { CLIENT = 3, OTHER = 4, THREADS = 3 };
 

@@ -5,6 +5,8 @@
 #define GT_TESTS_UNIT_DISPATCHER_TALK_H
 #include "dispatcher/dispatcher.h"
 #include "tests/unit/check.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 
 enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
 

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/client.h"
 #include "tests/unit/dispatcher_talk.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 
 /* ---- Tests ---- */
 

@@ -9,6 +9,8 @@
 #include "worker/exec/stats.h"
 #include "worker/exec/watch.h"
 #include "worker/worker.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 
 /* ---- A client that writes frames and reads replies ---- */
 

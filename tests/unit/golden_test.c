@@ -7,6 +7,8 @@
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
 #include "worker/ref/ref.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 
 #include <glob.h>
 #include <math.h>

@@ -9,7 +9,8 @@
 #include "runtime/wire/body.h"
 #include "runtime/base/map.h"
 #include "runtime/layout/place.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
 

@@ -2,7 +2,7 @@
  * their column, and two properties of random instructions: parse(print(x)) is x, and text is
  * unchanged by a round trip through the binary form.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 

@@ -10,6 +10,8 @@
 #include "move_world.h"
 #include "worker/exec/box.h"
 #include "runtime/inst/element.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 
 /* ---- Programs ---- */
 

@@ -11,6 +11,8 @@
 #include "worker/exec/peer.h"
 #include "worker/exec/stats.h"
 #include "worker/worker.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 
 enum { WORKERS_MAX = 8, GROUPS = 6, TENSORS = 24, CLIENTS = 2, QUEUE = 1 << 16 };
 

@@ -8,6 +8,8 @@
 #include "check.h"
 #include "delayed_engine.h"
 #include "runtime/wire/body.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/random.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/stats.h"

@@ -6,6 +6,8 @@
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/state/handle.h"
 #include "runtime/wire/body.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 
 enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };

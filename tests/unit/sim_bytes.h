@@ -5,7 +5,8 @@
 #define GT_TESTS_UNIT_SIM_BYTES_H
 #include "runtime/wire/body.h"
 #include "runtime/layout/place.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include <string.h>
 
 enum { SIM_GROUPS = 256, SIM_CLIENTS = 16 };

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/dispatcher_talk.h"
 #include "runtime/net/net.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 
 enum { PARTS = 4, SPLIT = 200, PRINTS = 40, PER_PRINT = 3 * SPLIT };
 

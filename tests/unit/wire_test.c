@@ -2,7 +2,8 @@
  * makes a reader crash, over-read or allocate wildly (run it under ASan). What decodes encodes
  * again.
  * SPDX-License-Identifier: MIT */
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire_peer.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include <sys/mman.h>

@@ -3,6 +3,7 @@
  * engines.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
 #include "worker/worker.h"
 

@@ -7,6 +7,7 @@
 #include "worker/exec/issue.h"
 #include "worker/exec/watch.h"
 #include "runtime/inst/element.h"
+#include "runtime/wire/wire.h"
 
 #include <stdlib.h>
 #include <string.h>

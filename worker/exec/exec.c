@@ -5,6 +5,8 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/exec.h"
 #include "runtime/base/clock.h"
+#include "runtime/wire/frame.h"
+#include "runtime/wire/wire.h"
 #include "worker/exec/cut.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/peer.h"

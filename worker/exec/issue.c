@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst_log.h"
+#include "runtime/wire/wire.h"
 #include "worker/engine/view.h"
 #include "worker/exec/box.h"
 #include "worker/exec/check.h"

@@ -6,7 +6,7 @@
 #include "runtime/base/fifo.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/body.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/frame.h"
 #include "worker/exec/store.h"
 
 typedef struct Exec Exec;

@@ -14,6 +14,7 @@
 #include "worker/exec/locate.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/watch.h"
+#include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
 #include <string.h>

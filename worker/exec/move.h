@@ -3,6 +3,7 @@
 #ifndef GT_WORKER_EXEC_MOVE_H
 #define GT_WORKER_EXEC_MOVE_H
 #include "worker/exec/queue.h"
+#include "runtime/wire/wire_peer.h"
 
 void move_issue(Exec *x, Job *j);  /* owns j */
 void export_run(Exec *x, Job *j);  /* j's operand is done */

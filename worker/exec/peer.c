@@ -14,6 +14,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/move.h"
 #include "runtime/base/log.h"
+#include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
 #include <string.h>

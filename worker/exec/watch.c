@@ -6,6 +6,7 @@
  * times do not overlap, and their sum is the time during which it computed.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/watch.h"
+#include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
 

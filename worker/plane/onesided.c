@@ -4,6 +4,7 @@
 #include "worker/plane/onesided.h"
 #include "runtime/net/dp_ucx.h"
 #include "runtime/base/map.h"
+#include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
 #include <string.h>

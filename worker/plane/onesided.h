@@ -4,7 +4,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PLANE_ONESIDED_H
 #define GT_WORKER_PLANE_ONESIDED_H
-#include "runtime/wire/wire.h"
+#include "runtime/base/err.h"
+#include "runtime/base/msg.h"
 
 typedef struct Onesided Onesided;
 /* arena: the memory that peers may read. wake(ctx) is called from another thread when onesided_next

@@ -16,7 +16,7 @@
 #ifndef GT_WORKER_PLANE_PLANE_H
 #define GT_WORKER_PLANE_PLANE_H
 #include "runtime/net/net.h"
-#include "runtime/wire/wire.h"
+#include "runtime/wire/wire_peer.h"
 
 typedef struct PlaneConfig {
     const char *dispatcher; /* its endpoint, as used by this worker */

@@ -1,7 +1,8 @@
-/* hot.c: writing and reading hot records (body.h): the writer folds what it has just encoded, the
- * reader unfolds it to the record that it was. SPDX-License-Identifier: MIT */
+/* frame_hot.c: writes and reads hot records (body.h): the writer folds what it has just encoded,
+ * the reader unfolds it to the record that it was.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/wire/frame_hot.h"
 #include "runtime/wire/body.h"
-#include "runtime/wire/record.h"
 #include <assert.h>
 #include <stddef.h>
 
