@@ -188,7 +188,7 @@ static void client_leaves(Dispatcher *d, Client *c) {
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_tell(d, "client c%u disconnected after %llu instructions", c->id,
                     (unsigned long long)c->next_seq);
-    if (d->tape) tape_client_leaves(d, c);
+    if (d->tape) tape_remove_client(d, c);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     let_groups_go(d, c);
@@ -226,7 +226,7 @@ static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     if (d->config.signals) config_merge(&c->signals, d->config.signals, &at, &err);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
-    if (d->tape) tape_client_comes(d, c);
+    if (d->tape) tape_add_client(d, c);
     dispatcher_tell(d, "client c%u connected%s", c->id,
                     has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
@@ -319,8 +319,8 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
-    if (d->tape) tape_worker_comes(d, w);
-    member_comes(d, w);
+    if (d->tape) tape_add_worker(d, w);
+    member_add(d, w);
     for (const Members *g = d->groups.first; g; g = g->younger) tell_group(d, w, g);
     dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
@@ -352,10 +352,10 @@ static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
         answer(d, w, "", 0);
     }
     dispatcher_tell(d, "worker w%d is gone: %s", w->rank, why);
-    if (d->tape) tape_worker_leaves(d, w);
+    if (d->tape) tape_remove_worker(d, w);
     if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
-    member_leaves(d, w);
+    member_remove(d, w);
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {

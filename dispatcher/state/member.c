@@ -20,7 +20,7 @@ static void introduce(Dispatcher *d, const WorkerPeer *to, const WorkerPeer *w) 
     dispatcher_post(d, to->peer, &m, false);
 }
 
-void member_comes(Dispatcher *d, const WorkerPeer *w) {
+void member_add(Dispatcher *d, const WorkerPeer *w) {
     for (int i = 0; i < d->n_ranks; i++) {
         const WorkerPeer *other = d->worker[i];
         if (!other || other == w) continue;
@@ -29,7 +29,7 @@ void member_comes(Dispatcher *d, const WorkerPeer *w) {
     }
 }
 
-void member_leaves(Dispatcher *d, const WorkerPeer *w) {
+void member_remove(Dispatcher *d, const WorkerPeer *w) {
     for (int i = 0; i < d->n_ranks; i++) {
         const WorkerPeer *other = d->worker[i];
         if (!other || other == w) continue;

@@ -108,17 +108,17 @@ void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((form
 
 /* ---- member.c: introduces workers to one another ---- */
 uint64_t member_token(void); /* random, not 0 */
-void member_comes(Dispatcher *d, const WorkerPeer *w);
-void member_leaves(Dispatcher *d, const WorkerPeer *w); /* w has its place still, or no longer */
+void member_add(Dispatcher *d, const WorkerPeer *w);
+void member_remove(Dispatcher *d, const WorkerPeer *w); /* w has its place still, or no longer */
 
 /* ---- tape.c: the instruction log; all but the first two are called only if d->tape is set ---- */
 void tape_fini(Dispatcher *d);
 void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run; else when it is due */
-void tape_client_comes(Dispatcher *d, const Client *c);
-void tape_client_leaves(Dispatcher *d, const Client *c);
-void tape_worker_comes(Dispatcher *d, const WorkerPeer *w); /* asks the worker for times */
-void tape_group(Dispatcher *d, const Members *g);           /* a new group of several workers */
-void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w);
+void tape_add_client(Dispatcher *d, const Client *c);
+void tape_remove_client(Dispatcher *d, const Client *c);
+void tape_add_worker(Dispatcher *d, const WorkerPeer *w); /* asks the worker for times */
+void tape_group(Dispatcher *d, const Members *g);         /* a new group of several workers */
+void tape_remove_worker(Dispatcher *d, const WorkerPeer *w);
 void tape_asked(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);
 void tape_sent(const Flow *f); /* when routed: one line, however many workers get it */

@@ -69,7 +69,7 @@ bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
     d->tape->tape = tape;
     read_host(d->tape->host);
     for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i]) tape_worker_comes(d, d->worker[i]);
+        if (d->worker[i]) tape_add_worker(d, d->worker[i]);
     for (const Members *g = d->groups.first; g; g = g->younger)
         if (g->n > 1) tape_group(d, g);
     return true;
@@ -109,20 +109,20 @@ void tape_on_tick(Dispatcher *d, bool now) {
 
 /* ---- Peers that join and leave ---- */
 
-void tape_client_comes(Dispatcher *d, const Client *c) {
+void tape_add_client(Dispatcher *d, const Client *c) {
     Bytes *b = begin_line(d, TAPE_COMES, c->id, -1);
     bytes_puts(b, "client ");
     inst_quote(b, c->name, strlen(c->name));
     end_line(d);
 }
 
-void tape_client_leaves(Dispatcher *d, const Client *c) {
+void tape_remove_client(Dispatcher *d, const Client *c) {
     bytes_puts(begin_line(d, TAPE_LEAVES, c->id, -1), "client left");
     end_line(d);
     files_free(map_remove(&d->tape->files, c->id));
 }
 
-void tape_worker_comes(Dispatcher *d, const WorkerPeer *w) {
+void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
     TapeState *t = d->tape;
     bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
     t->is_known[w->rank] = is_here;
@@ -143,7 +143,7 @@ void tape_group(Dispatcher *d, const Members *g) {
     end_line(d);
 }
 
-void tape_worker_leaves(Dispatcher *d, const WorkerPeer *w) {
+void tape_remove_worker(Dispatcher *d, const WorkerPeer *w) {
     bytes_puts(begin_line(d, TAPE_LEAVES, 0, w->rank), "worker left");
     end_line(d);
 }
