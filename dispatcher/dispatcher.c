@@ -55,7 +55,7 @@ void dispatcher_free(Dispatcher **dp) {
         next = q->next;
         question_free(q);
     }
-    for (; d->out.n > 0; fifo_pop(&d->out)) msg_fini(&((Letter *)fifo_at(&d->out, 0))->msg);
+    for (; d->out.n > 0; fifo_pop(&d->out)) msg_fini(&((OutMsg *)fifo_at(&d->out, 0))->msg);
     tape_fini(d);
     map_fini(&d->client_by_peer);
     map_fini(&d->client_by_id);
@@ -92,14 +92,14 @@ bool dispatcher_news(Dispatcher *d, Bytes *out) {
 /* ---- Letters ---- */
 
 void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop) {
-    Letter *l = fifo_push(&d->out, sizeof *l);
+    OutMsg *l = fifo_push(&d->out, sizeof *l);
     l->to = to, l->drop = drop;
     msg_move(&l->msg, m);
 }
 
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop) {
     if (d->out.n == 0) return false;
-    Letter *l = fifo_at(&d->out, 0);
+    OutMsg *l = fifo_at(&d->out, 0);
     *to = l->to, *drop = l->drop;
     msg_move(out, &l->msg);
     fifo_pop(&d->out);

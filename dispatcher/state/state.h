@@ -36,11 +36,11 @@ typedef struct WorkerPeer {
     int64_t lost_ms;         /* ... from then on */
 } WorkerPeer;
 
-typedef struct Letter {
+typedef struct OutMsg {
     PeerId to;
     bool drop;
     Msg msg;
-} Letter;
+} OutMsg;
 
 /* stats() of a client, to be answered when all workers have answered. */
 typedef struct Question {
@@ -57,7 +57,7 @@ struct Dispatcher {
     WorkerPeer **worker; /* by rank; NULL: gone */
     int n_ranks, n_workers;
     uint32_t last_client;
-    Fifo out;            /* of Letter */
+    Fifo out;            /* of OutMsg */
     Question *questions; /* oldest first */
     Arena scratch;       /* of one frame */
     Msg *whole;          /* mod_route: the frame being read, while all of it is unchanged ... */
