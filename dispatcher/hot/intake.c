@@ -5,8 +5,12 @@
 #include "runtime/wire/body.h"
 #include <stdlib.h>
 
-/* Instructions without a body before a client is examined, and of a trial at least. */
-enum { TRIAL = 512 };
+enum {
+    LOOK_AFTER = 512, /* instructions without a body before a client is examined */
+    /* Instructions of a trial at least. In 512 a loop within a loop (tests/cli/found.sh, 250 in a
+     * turn of the outer one) shows too few bodies. */
+    TRIAL = 4096
+};
 
 struct Intake {
     Detector *detector;
@@ -167,7 +171,7 @@ bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
     if (!k) {
         if (c->body_base)
             number_bodies(c, m);
-        else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= TRIAL)
+        else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= LOOK_AFTER)
             c->intake = intake_new(d, c);
         return false;
     }

@@ -10,7 +10,7 @@
  * plans need bodies (callgrind, a training step without edges: 2,968 and 1,005 worker instructions
  * per client instruction).
  *
- * A client is examined once it has sent TRIAL instructions and no body. While nothing
+ * A client is examined once it has sent LOOK_AFTER instructions and no body. While nothing
  * repeats, its frames pass unchanged. When a loop has repeated often enough, with edges or
  * without, the frames go through a detector of this client (detector.h). If that gains too little
  * the frames pass unchanged again for as long as the trial took, and each further failed trial
