@@ -2,6 +2,8 @@
  * iteration as long as its operands have the same types. Then inference and the rest of the
  * chain have nothing to add.
  *
+ * What it is worth (`dispatcher_bench`, CPU for each instruction): 0.169 us in full, 0.057 known.
+ *
  * As a modifier it takes notes of what passes: types of operands and results, per instruction of
  * the body. hot_take, before the chain, passes instructions that are known: it looks up and
  * compares their operands, and gives handles only to results that outlive the run. That is so

@@ -2,6 +2,9 @@
  * (mod_hot.c): where it runs, the layouts that its operands need there, and the record for the
  * workers.
  *
+ * What it is worth (`dispatcher_bench`, data-parallel over 72 workers, CPU for each instruction):
+ * 0.447 us in full, 0.168 known.
+ *
  * Everything that inference, the scopes and the rules of layouts read is compared: types and
  * places of the operands, the scope's target, numbers, attributes. If all of it is unchanged,
  * only the ids in the record change. Everything else is done, not remembered: convert_to

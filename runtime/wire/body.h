@@ -1,6 +1,10 @@
 /* body.h: hot bodies: runs of instructions of equal forms, sent once and
  * from then on as one short record with their arguments.
  *
+ * What they are worth (`dispatcher_bench`, CPU of the dispatcher for each instruction): 0.169 us
+ * in full and 0.057 hot for a client at home; 0.447 and 0.168 data-parallel over 72 workers. The
+ * frames of a sharded MLP have 4,722 bytes without and 852 with them. Workers' plans need them.
+ *
  * A body is what lies between two loop edges, including the second: a list of forms (frame.h).
  * The writer of a stream defines it with an instruction (`body`: its number, and the forms as
  * payload) in the stream, so that reader and writer know the same bodies at every place of it. A

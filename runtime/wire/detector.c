@@ -59,11 +59,11 @@ struct Detector {
     uint64_t round;    /* detector_repeats: the hash of the instructions since the edge ... */
     uint32_t n_round;  /* ... and their number */
     /* Since the edge: */
-    uint32_t n;     /* instructions */
-    bool is_astray; /* no known body begins like this */
+    uint32_t n;      /* instructions */
+    bool is_unknown; /* no known body begins like this */
     bool is_too_long;
     uint64_t hash;       /* of forms */
-    Bytes forms;         /* if is_astray or nothing is expected: of all of them */
+    Bytes forms;         /* if is_unknown or nothing is expected: of all of them */
     uint32_t n_expanded; /* iterations of the body in the open record */
     DetectorCounts counts;
 };
@@ -211,9 +211,9 @@ void detector_added(Detector *d, FrameWriter *w) {
         d->counts.instructions++;
         return;
     }
-    if (!d->is_astray && w->body) unfold(d, w->body);
+    if (!d->is_unknown && w->body) unfold(d, w->body);
     d->hash = hash_form(d->hash, form, n);
-    if (!d->is_astray) {
+    if (!d->is_unknown) {
         Body *b = d->is_too_long ? NULL : other_body(d, form, n);
         if (b && frame_refold(w, b, d->n)) {
             d->forms.n = 0;
@@ -222,7 +222,7 @@ void detector_added(Detector *d, FrameWriter *w) {
             d->counts.instructions++;
             return;
         }
-        d->is_astray = true;
+        d->is_unknown = true;
         frame_expect(w, NULL, 0);
     }
     keep_form(d, form, n);
@@ -396,12 +396,12 @@ static void begin(Detector *d) {
     d->n = 0;
     d->forms.n = 0;
     d->hash = d->config.seed;
-    d->is_astray = d->is_too_long = false;
+    d->is_unknown = d->is_too_long = false;
 }
 
 void detector_edge(Detector *d, FrameWriter *w, bool is_put_in) {
     if (!is_put_in) d->no_edges = d->config.window + 1;
-    Body *b = d->is_astray ? NULL : (Body *)w->body;
+    Body *b = d->is_unknown ? NULL : (Body *)w->body;
     if (b && d->n == b->n) {
         d->counts.runs++;
         d->n_expanded++;
@@ -428,6 +428,6 @@ void detector_edge(Detector *d, FrameWriter *w, bool is_put_in) {
 void detector_break(Detector *d, FrameWriter *w) {
     frame_expect(w, NULL, 0);
     begin(d);
-    d->is_astray = d->is_too_long = true;
+    d->is_unknown = d->is_too_long = true;
     d->last = 0;
 }

@@ -1,6 +1,7 @@
 /* detector.h: finds hot bodies (body.h) in a stream while it is written, defines them, and folds
  * repetitions into their arguments. It knows only what is added to a
- * FrameWriter, so it works for the client's stream and for any other.
+ * FrameWriter, so it works for the client's stream and for any other. What bodies are worth:
+ * body.h.
  *
  * The writer calls detector_added after each instruction and detector_edge when a loop begins
  * its next iteration. In a stream without edges it inserts one when detector_is_edge_due says

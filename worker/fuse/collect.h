@@ -8,9 +8,19 @@
  * nothing else comes; in a scope with `compile: true` only after a while without anything, so that
  * the client's pauses do not cut its clusters.
  *
- * Until then most temporaries have been freed: nobody names them, so they are never stored. Views
- * of pending values are names like others. When the kernel is not there yet (jit.h) the jobs go to
- * the engine one by one, in order, which gives the same bits; when there is no memory, to the
+ * What it is worth (tests/bench, beside operations one by one): 2.5 to 7.4 times the speed on large
+ * pointwise chains and on rows (softmax, layer norm, cross-entropy).
+ *
+ * It is the one mechanism that decides what fuses; plans (worker/plan) repeat its clusters.
+ * Gathering only while a plan is recorded was tried (CPU time, medians of 7 and 9 runs beside the
+ * same program as it is): steps of an MLP whose batch size changes each step take 11 to 21 %
+ * longer, 12 turns over 3 M elements with their kernels on disk 2.4 times as long, charlm 3 %
+ * longer; an MLP, an LSTM, a VAE and straight-line programs take the same within the noise. Few of
+ * such steps recur as plans.
+ *
+ * When it is carried out most temporaries have been freed: no name is left, so they are not stored.
+ * Views of pending values are names like others. When the kernel is not there yet (jit.h) the jobs
+ * go to the engine one by one, in order, which gives the same bits; when there is no memory, to the
  * client's queue, where they wait as any other. So nothing depends on whether or when a kernel is
  * ready, nor on what was gathered with what. Pending jobs hold their operands; no pending job
  * outlives its client's cancel, its end, or the engine.
@@ -18,7 +28,7 @@
  * A matmul of float32 waits likewise, while nothing else is open: if the cluster that follows reads
  * it element for element (a bias, an activation, a scale, an optimizer's step, a softmax), the
  * engine computes both tile by tile, while the tile is in the cache, and the product is stored only
- * if somebody else wants it.
+ * if anything else reads it.
  *
  * GT_AUTO_COMPILE=0: only what is in a scope that says `compile: true`. GT_WORKER_BATCH_SIZE=N: at
  * most N in one kernel. Off with 1, with GT_COMPILE=0 or GT_FUSE=0, without a compiler (jit.h), and

@@ -2,6 +2,8 @@
  * operands are to the cluster's space, of which pending values may be views. Says nothing of when
  * clusters begin, end and are carried out: that is collect.c's.
  *
+ * (What clusters are worth: collect.h.)
+ *
  * Kinds that fit: MAP rows, casts, reductions of rows or over the rows; a constant (`full`); and,
  * along a row, `gather` of one element per row and `scatter_add` of one, as a cross entropy has
  * them. A cluster whose values are one per row of a larger tensor becomes the rows of that.

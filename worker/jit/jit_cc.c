@@ -321,7 +321,7 @@ static int start(Cc *c, char **args, int input, int output, const char *temp_dir
     return error;
 }
 
-/* How a call ended: status -1: nobody knows. */
+/* How a call ended: status -1: unknown. */
 typedef struct End {
     int status, error; /* error: an errno; the call never started */
     int64_t cpu_ms;    /* of it and the children that it waited for */

@@ -178,8 +178,8 @@ static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
            !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-/* f stands in a hot record, at a segment that is better begun when nothing of its client waits any
- * more; what waits, waits for ranks that are as far as this one, and not for memory. */
+/* f is in a hot record, at a segment that should begin when nothing of its client waits. What waits
+ * depends on ranks that are about as far as this one, not on memory. */
 static bool holds(const Exec *x, Frame *f) {
     FrameReader *r = &f->reader;
     return may_hold(x, f->client, r->seq_next) && is_long(x, r);
@@ -347,7 +347,7 @@ static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
         if (e->is_dropped && tensor_is_sole(t) != e->is_sole) return false;
         p->base[e->region] = (char *)st->data + t->offset;
     }
-    for (int i = 0; i < p->n_left; i++) /* else it is told */
+    for (int i = 0; i < p->n_left; i++) /* a name in use: issuing reports it */
         if (store_get(c->names, p->left[i].delta + (p->left[i].is_added ? r->hot_added : base)))
             return false;
     return true;
@@ -595,8 +595,9 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
-/* True if its clusters may run differently now. A way is decided by CHOICE_TRIALS runs, so it is
- * asked as seldom. If no new plan comes of it, it is stale again after twice the runs. */
+/* True if its clusters may run differently now. Once in CHOICE_TRIALS runs is
+ * enough to look, since a way takes as many to decide. If no new plan replaces it, it is stale
+ * again after twice the runs. */
 static bool is_stale(Plan *p) {
     bool is = false;
     if (!p->n_trials || p->runs < p->look_at) return false;

@@ -1,5 +1,11 @@
 /* plan.h: plans: how a segment of a hot body (body.h) was executed once, so that later runs repeat
  * it without deciding everything again.
+ *
+ * What they are worth: a loop of x = x + b of 8 x 8 takes 20 % fewer instructions of the processor
+ * in the whole program, one of three operations 26 % (callgrind, one worker in the process, without
+ * start-up); an addition of 64 x 64 takes 0.44 us of CPU in place of 0.67. A step of charlm, whose
+ * kernels are longer, gains 3 %. Clusters are gathered outside of plans too: why, and at which
+ * figures, collect.h says.
  * SPDX-License-Identifier: MIT
  *
  * A body is cut into segments at instructions that are not arithmetic alone: effects, moves
@@ -18,7 +24,8 @@
  * one by one; after a while that is recorded too, as another plan of the same position. Plans of a
  * position are found by the types of those outside tensors that were seen to change, so that a body
  * may have one for each of a thousand shapes. All plans of all clients share some memory; the least
- * recently used are evicted (variants.h). A plan that is undone each time is tried ever less often.
+ * recently used are evicted (variants.h). A plan that is undone each time is tried
+ * at ever longer intervals.
  *
  * Bodies from the dispatcher (body.h) hold instructions of groups, of which this rank does its part
  * (locate.c). Which part that is, is kept with the plan: the forms say which ranks execute an
@@ -41,8 +48,8 @@
  *
  * The engine does the same in the same order on the same values: the bits are those of instructions
  * one by one (DESIGN 9, law 2). A former cluster runs as it did then, by its kernel or one by one;
- * while the faster way is not decided (choice.h) it is measured here too, and the plan renewed now
- * and then.
+ * while the faster way is not decided (choice.h) it is measured here too, and the plan is recorded
+ * again when it may run differently.
  *
  * GT_PLAN=0: every instruction one by one.
  *

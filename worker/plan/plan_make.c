@@ -92,7 +92,7 @@ static bool ends_here(const Make *m, int step, int i, const View *v, uint64_t by
     return true;
 }
 
-/* Of a step's operands that result w may lie over: its place among the patches; PLAN_NONE. */
+/* Returns the patch of an operand whose memory result w may overwrite; PLAN_NONE: there is none. */
 static int dying(const Make *m, int step, int w) {
     const Step *s = &m->r->step[step];
     uint64_t bytes = m->r->slot[s->patch[w].region].bytes;
@@ -200,7 +200,8 @@ static void add_begins(Make *m) {
     }
 }
 
-/* A name from outside goes behind the last step that needs it, and all that may lead back. */
+/* A name from outside is dropped after the last step that needs it, and after the last one that may
+ * fail. */
 static void add_drops(Make *m) {
     Plan *p = m->p;
     p->drop = arena_alloc(&p->arena, sizeof *p->drop * (size_t)(p->n_externals + 1));
@@ -228,7 +229,7 @@ static void add_drops(Make *m) {
     }
 }
 
-/* What was a slot is a region. */
+/* Patches, views and storages name slots so far, and regions from here on. */
 static void name_regions(Make *m) {
     const Recorder *r = m->r;
     Plan *p = m->p;

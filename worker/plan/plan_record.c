@@ -357,8 +357,8 @@ static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
     return d;
 }
 
-/* As the engine gets it: of a part it has other sizes (locate.c). Random keys, which change, are
- * those of the whole. */
+/* Returns the instruction as the engine gets it: for a part its sizes differ (locate.c). Random
+ * keys, which change, are those of the whole. */
 static const Inst *as_called(Recorder *r, const Job *j) {
     const Inst *in = r->inst[j->at];
     if (j->call.inst == &j->inst) return in;
@@ -370,7 +370,8 @@ static const Inst *as_called(Recorder *r, const Job *j) {
     return part;
 }
 
-/* A copy of a call, whose tensor operands' patches go to `patch`: how many; -1: it has failed. */
+/* Copies a call and writes the patches of its tensor operands to `patch`. Returns their number; -1:
+ * the recording has failed. */
 static int copy_call(Recorder *r, const Job *j, Call **copy, Patch *patch) {
     const Inst *in = r->inst[j->at];
     int n = j->call.n_in, n_patch = 0;
@@ -427,7 +428,7 @@ static void saw_call(Observer *o, const Job *j) {
     if (op_info[in->op].class_ != CLASS_MAP && 2 * bytes > r->beside) r->beside = 2 * bytes;
 }
 
-/* Of a payload, what is taken here. False: it does not lie in one piece. */
+/* Finds the range of a payload that this rank uses. False: it is not contiguous. */
 static bool payload_part(const Job *j, uint64_t *skip, uint64_t *taken) {
     const Part *p = j->part;
     *skip = 0;
@@ -506,8 +507,8 @@ static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int opera
     return true;
 }
 
-/* Where the product lies until the cluster has read it: in its own memory, if it has any, else in a
- * result's. */
+/* Records where the product lies until the cluster has read it: in its own memory, if it has any,
+ * else in that of a result. */
 static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *patch,
                           int *n_patch) {
     char **to[] = {(char **)&s->product->out[0].data, (char **)&s->fuse->args.in[input]};

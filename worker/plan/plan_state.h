@@ -22,13 +22,13 @@ enum {
 
 /* ---- A plan ---- */
 
-/* A word (8 bytes) of the arguments that is given by others. */
+/* A word (8 bytes) of the arguments that must be what it was, or follows from others. */
 typedef enum WordKind {
     WORD_EQUAL, /* is `value`                                          */
     WORD_SAME,  /* is the word at `value`                              */
     WORD_MADE,  /* is the id of the segment's first result, + `value`  */
     WORD_ADDED, /* ... of its first inserted result, + `value`         */
-    WORD_AWAY,  /* is the id of nothing that is here                   */
+    WORD_AWAY,  /* is an id that no tensor here has                    */
     WORD_PART   /* is the number of a part of the message, of `value` bytes */
 } WordKind;
 typedef struct Word {
@@ -47,15 +47,15 @@ typedef struct External {
     int64_t stride[MAX_DIMS];
     bool has_whole;  /* it is a part ... */
     Whole whole;     /* ... of this */
-    bool is_dropped; /* the segment frees it; then these count too: */
-    bool is_sole;    /* nothing else refers to its storage, of which it is all */
+    bool is_dropped; /* the segment frees it; then this must agree too: */
+    bool is_sole;    /* it is all of its storage, which has no other reference */
     int region;
     /* Of this run: */
     uint64_t id;
     Tensor *tensor;
 } External;
 
-/* An argument that is a number: when it is another than last time it is set where it belongs. */
+/* An argument that is a number. If it differs from the last run it is written to its places. */
 typedef struct Value {
     uint32_t at;
     uint64_t last;
@@ -63,8 +63,8 @@ typedef struct Value {
     int64_t *item;     /* ... of its attribute */
     int slot;          /* operand's place */
     char *to;          /* the engine's scalar; NULL: it reads none */
-    uint8_t dtype;     /* what exec_immediate is asked for */
-    uint8_t to_dtype;  /* of `to`, in a cluster; DT_NONE: what exec_immediate makes of it */
+    uint8_t dtype;     /* exec_immediate converts it to this */
+    uint8_t to_dtype;  /* of `to`, in a cluster; DT_NONE: the dtype that exec_immediate returns */
     bool is_condition; /* of where, in a cluster: 0 or 1 */
 } Value;
 /* A view whose start is an argument. */
@@ -76,7 +76,7 @@ typedef struct Shift {
     int from, region;
     int64_t offset;
 } Shift;
-/* An instruction with such arguments: inference is asked anew when they change. */
+/* An instruction with such arguments: if they change, inference must give the same types. */
 typedef struct Variable {
     Inst *inst;
     TensorType *types; /* of its operands, as wholes; so are its results' */
@@ -85,13 +85,13 @@ typedef struct Variable {
     int first, n; /* values */
 } Variable;
 
-/* A pointer of a call: where the region is, and so many bytes on. */
+/* A pointer of a call: `offset` bytes into the region. */
 typedef struct Patch {
     char **to;
     int region;
     int64_t offset;
 } Patch;
-/* Memory that outlives the segment, to be there before a step. */
+/* Memory that outlives the segment, allocated before a step. */
 typedef struct Begin {
     int region;
     uint64_t bytes;
@@ -101,28 +101,29 @@ typedef enum StepKind { STEP_CALL, STEP_FUSED, STEP_DATA, STEP_SHIFT } StepKind;
 typedef struct Step {
     uint8_t kind;
     bool may_fail;            /* because of values */
-    bool gives;               /* writes over what comes from outside: there is no way back */
+    bool gives;               /* overwrites a tensor from outside: it cannot be undone */
     uint16_t n_patch, n_read; /* the first n_read are read, the others written */
     int inst;                 /* within the segment */
     uint32_t seq;             /* its number, from the segment's first on */
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
-    int *drop; /* externals whose name goes behind it */
+    int *drop; /* externals whose names are dropped after it */
     Call *call;
     Fuse *fuse;
     JitEntry *entry; /* of the kernel */
     const FusedKernel *kernel;
     Call *product; /* is computed with it; NULL: none */
-    int host;      /* the patch of the result that it lies under at first; PLAN_NONE: none */
+    int host;      /* the patch of the result whose memory it uses first; PLAN_NONE: none */
     Shift *shift;
     uint32_t data_at; /* STEP_DATA: of the payload's word; its bytes are behind it, or a part */
     bool is_part;
     uint64_t bytes;       /* of the payload */
-    uint64_t skip, taken; /* what is taken of it here */
+    uint64_t skip, taken; /* bytes: the range of it that this rank uses */
 } Step;
 
-/* Steps [begin, end) are a cluster whose way is being measured, its product those before alone. */
+/* Steps [begin, end) are a cluster whose way is being measured; those before `alone` are its
+ * product. */
 typedef struct Trial {
     CollectTrial what;
     int begin, alone, end;
@@ -143,8 +144,8 @@ typedef struct Left {
 } Left;
 typedef struct Kept {
     int region;
-    int external;  /* it is this one's own, of which the segment leaves a view; or PLAN_NONE ... */
-    bool is_taken; /* ... or it takes over its memory */
+    int external;  /* the segment leaves a view of this one's storage; or PLAN_NONE ... */
+    bool is_taken; /* ... or the storage takes over this one's memory */
     uint64_t bytes;
     uint8_t filled;
     uint16_t op;
@@ -158,15 +159,15 @@ struct Plan {
     Variant variant; /* first */
     Arena arena;     /* all of it */
     Plans *owner;
-    uint32_t n;       /* instructions */
-    uint32_t n_seq;   /* of them, those that were not inserted */
-    uint32_t n_args;  /* bytes */
+    uint32_t n;                    /* instructions */
+    uint32_t n_seq;                /* of them, those that were not inserted */
+    uint32_t n_args;               /* bytes */
     bool compiles, compiles_after; /* Client.compiles before and after it */
     uint64_t size, runs;
     uint32_t undone;  /* times in a row that it was undone or skipped for that */
     uint64_t look_at; /* runs after which it may be stale (again) */
     int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
-    int n_trials; /* while there are any, it is made anew now and then */
+    int n_trials; /* while there are any, it is recorded again from time to time */
     Trial *trial;
     Word *word;
     External *external;
@@ -175,7 +176,7 @@ struct Plan {
     Step *step;
     Left *left;
     Kept *kept;
-    int *drop;                   /* externals that go behind the last step */
+    int *drop;                   /* externals whose names are dropped after the last step */
     char **base;                 /* of regions, in this run */
     int64_t *place;              /* of regions, in the block; PLAN_NONE: elsewhere */
     ErrCode *bad;                /* of regions, in this run: poison */
@@ -215,7 +216,7 @@ typedef struct RecRegion {
     uint64_t bytes;
     bool is_kept, is_shift;
     int external;  /* that it begins with */
-    bool is_taken; /* ... and that others lie in the place of */
+    bool is_taken; /* ... and whose memory later slots reuse */
     int64_t place;
 } RecRegion;
 
@@ -232,7 +233,7 @@ typedef struct Recorder {
     uint32_t n_seq;
     const uint8_t *args, *at, *end; /* the segment's first, the next one's, the record's */
     bool compiles, has_failed;
-    Plan *renews; /* in whose place it comes; NULL: none's */
+    Plan *renews; /* the plan to be replaced; NULL: none */
     const char *why;
     int64_t begin_ns;
     Arena arena; /* becomes the plan's */
@@ -274,7 +275,7 @@ typedef struct Spot {
     uint32_t turns;  /* the key changed, or a plan's later turn did */
     uint32_t visits; /* executed one by one since the last recording */
     uint32_t tries;  /* recordings, without those of renewed plans or of a key's first */
-    uint32_t lost;   /* visits with plans of the key since one was used */
+    uint32_t lost;   /* visits at which there were plans of the key, since one ran */
     uint64_t n;      /* how often execution reached this position */
     uint8_t last_miss;
     Plan *renews; /* to be renewed; NULL: none */
