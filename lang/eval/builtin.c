@@ -16,6 +16,7 @@
 #include "lang/error/keyword.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include "lang/eval/operate.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -289,6 +290,13 @@ static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const 
     return true;
 }
 
+/* Explains a first argument that is none, where the error speaks of it. */
+static void hint_none_given(const Node *call, const Value *arg, int n_pos, LangError *e) {
+    bool is_plain = call && call->kind == N_CALL && call->n_kids > 1 && n_pos > 0;
+    if (is_plain && arg[0].kind == V_NONE && !*e->hint && strstr(e->what, "none"))
+        hint_none(call->kid[1], e);
+}
+
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
                   Value *out, LangError *e) {
     const BuiltinEntry *en = (const BuiltinEntry *)b;
@@ -311,7 +319,10 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
     if (ok && n_pos && arg[0].kind == V_LIST && arg[0].list->is_key && (b->kinds & 1u << V_LIST) &&
         !(b->facts & BI_PURE))
         ok = list_may_change(arg[0].list, e);
-    ok = ok && en->b.fn(in, arg, out, e);
+    if (ok && !en->b.fn(in, arg, out, e)) {
+        ok = false;
+        hint_none_given(call, arg, n_pos, e);
+    }
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
     for (int i = 0; i < n_bound; i++) value_drop(arg[i]);
     for (int i = 0; i < n_given; i++) value_drop(base[i]);

@@ -18,6 +18,7 @@
 #include "lang/error/habit.h"
 #include "lang/error/keyword.h"
 #include "lang/tensor/tensor.h"
+#include "lang/eval/operate.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -495,8 +496,9 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
                 node_text(field->kid[0], quote), field->str);
         size_t n = strlen(quote);
         if (n > 5 && !strcmp(quote + n - 5, ".grad"))
-            error_hint(e, "before the first backward there is none; %s = none clears it", quote);
-        return false;
+            return error_hint(e, "before the first backward there is none; %s = none clears it",
+                              quote);
+        return hint_none(field->kid[0], e);
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
@@ -572,6 +574,12 @@ static bool update_call(Interp *in, Value f, Value *base, int n_pos, int n_kw, c
     return ok;
 }
 
+/* True for a builtin that is a method of tensors, and for a function of the prelude. */
+static bool is_of_tensors(Value f, const char *name) {
+    if (f.kind == V_BUILTIN) return builtin_method(V_TENSOR, name) != NULL;
+    return f.kind == V_FN && f.fn->ast->at.src && f.fn->ast->at.src->is_prelude;
+}
+
 static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode *mode,
                         LangError *e) {
     const char *name = field->str;
@@ -624,6 +632,10 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
     }
     if (recv.kind == V_MODULE) return no_method(in, field, recv, e);
     TRY(visible(in, name, f, e));
+    if (recv.kind == V_NONE && is_of_tensors(*f, name)) {
+        value_set(f, (Value){.kind = V_UNDEF});
+        return no_method(in, field, recv, e);
+    }
     if (f->kind != V_UNDEF) return true;
     *mode = SELF_UPDATE;
     TRY(find_update(in, name, recv, f, e));
@@ -755,9 +767,11 @@ static Value bound_new(Interp *in, Value self, Value f) {
 static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     char kind[120], quote[80];
     if (is_argument(in, n, base, e)) return false;
-    if (base.kind == V_NONE)
-        return fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
-                       n->str);
+    if (base.kind == V_NONE) {
+        fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
+                n->str);
+        return hint_none(n->kid[0], e);
+    }
     if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME &&
         habit_path(n->whole, builtin_is_known, in, e))
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);

@@ -464,14 +464,38 @@ bool set_binary(Interp *in, int oper, Value a, Value b, Value *out, LangError *e
 
 /* ---- dispatch ---- */
 
-/* Explains why operand i is none: a gradient before backward, or a function without return. */
-static void none_hint(const Node *n, uint32_t i, LangError *e) {
+bool hint_none(const Node *n, LangError *e) {
     char quote[80];
-    const Node *kid = i < n->n_kids ? n->kid[i] : n;
-    if (kid->kind == N_FIELD && !strcmp(kid->str, "grad"))
-        error_hint(e, "%s is none until backward has run", node_text(kid, quote));
-    else
+    bool is_ours = n->at.src && n->at.src->is_prelude;
+    if (n->kind == N_FIELD && !strcmp(n->str, "grad"))
+        error_hint(e, "%s is none until backward has run", node_text(n, quote));
+    else if (n->kind != N_NONE && !is_ours)
         error_hint(e, "a function without return gives none");
+    return false;
+}
+
+/* Explains operands that are functions: x.sum > 1 without (). False if neither is one. */
+static bool hint_uncalled(const Node *n, Value a, Value b, LangError *e) {
+    char quote[80];
+    bool is_first = value_is_callable(a);
+    if (!is_first && !value_is_callable(b)) return false;
+    const Node *kid = n->n_kids > 1 ? n->kid[is_first ? 0 : 1] : n;
+    if (kid->kind == N_FIELD || kid->kind == N_NAME)
+        error_hint(e, "call it: %s()", node_text(kid, quote));
+    else
+        error_hint(e, "call it: f(x)");
+    return true;
+}
+
+/* Explains an operand that is a list: what attempt returned, or numbers for a tensor. */
+static void hint_list(Value v, LangError *e) {
+    Value first = v.kind == V_LIST && v.list->n ? v.list->v[0] : v_none();
+    if (first.kind == V_BOOL && v.list->n == 2)
+        error_hint(e, "of attempt: ok, r = attempt(f)");
+    else if (v.kind != V_LIST || !v.list->n || value_is_number(first) || first.kind == V_LIST)
+        error_hint(e, "tensor([...]) makes a tensor of a list");
+    else if (first.kind == V_TENSOR)
+        error_hint(e, "stack(xs) makes one tensor of a list of them");
 }
 
 static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
@@ -490,9 +514,9 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
     else if (oper == O_MOD && is_text(a))
         error_hint(e, "numbers in a text: f\"{i:d} {x:.3f}\", \"{:.3f}\".format(x)");
     else if (a.kind == V_NONE || b.kind == V_NONE)
-        none_hint(n, a.kind == V_NONE ? 0 : 1, e);
-    else if (a.kind == V_LIST || b.kind == V_LIST)
-        error_hint(e, "tensor([...]) makes a tensor of a list");
+        hint_none(n->n_kids > 1 ? n->kid[a.kind == V_NONE ? 0 : 1] : n, e);
+    else if (!hint_uncalled(n, a, b, e) && (a.kind == V_LIST || b.kind == V_LIST))
+        hint_list(a.kind == V_LIST ? a : b, e);
     return false;
 }
 
@@ -571,8 +595,11 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
     fail_at(in, n, e, "'%s' does not join a %s and a %s", oper_text[oper], value_type_name(a),
             value_type_name(b));
     if (is_sequence(a) || is_sequence(b))
-        return error_hint(e, "tensor([...]) makes a tensor of a list");
+        return hint_list(is_sequence(a) ? a : b, e), false;
     if (is_text(a) || is_text(b)) return error_hint(e, "text: f\"{x}\" or str(x)");
+    if (a.kind == V_NONE || b.kind == V_NONE)
+        return hint_none(n->n_kids > 1 ? n->kid[a.kind == V_NONE ? 0 : 1] : n, e);
+    hint_uncalled(n, a, b, e);
     return false;
 }
 
@@ -650,5 +677,7 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
         break;
     default: break;
     }
-    return fail_at(in, n, e, "'%s' does not work on %s", oper_text[oper], value_type_name(a));
+    fail_at(in, n, e, "'%s' does not work on %s", oper_text[oper], value_type_name(a));
+    if (a.kind == V_NONE && n->n_kids) hint_none(n->kid[0], e);
+    return false;
 }

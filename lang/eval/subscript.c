@@ -12,6 +12,7 @@
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
+#include "lang/eval/operate.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -208,6 +209,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     default:
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
         if (a.kind == V_SET) return error_hint(e, "x in s; sorted(s)[0]");
+        if (a.kind == V_NONE && n->n_kids) return hint_none(n->kid[0], e);
         return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
     }
 }
@@ -401,7 +403,9 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
         it->n = tensor_type(over.tensor)->shape[0];
         break;
     case V_INT: fail_at(in, n, e, "cannot loop over int"); return error_hint(e, "range(n)");
-    default: return fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
+    default:
+        fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
+        return n && over.kind == V_NONE ? hint_none(n, e) : false;
     }
     it->over = value_ref(over);
     if (in->progress) it->bar = progress_find(in, over);
