@@ -121,6 +121,9 @@ static bool bi_len(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_range(Interp *in, const Value *arg, Value *out, LangError *e) {
     int64_t a, b = 0, step;
+    if (arg[2].kind == V_FLOAT)
+        return error_set(e, "range's step must be an int, not float"),
+               error_hint(e, "arange(a, b, step) counts in floats");
     TRY(want_int(arg[0], "range's bound", &a, e) && want_int(arg[2], "range's step", &step, e));
     if (arg[1].kind != V_NONE) TRY(want_int(arg[1], "range's bound", &b, e));
     if (step == 0) return error_set(e, "range's step is 0");

@@ -18,6 +18,7 @@
 #include "lang/tensor/grad.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include "lang/eval/operate.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -307,8 +308,10 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
     bool ok = true;
     if (n->n_kids > 1 && n->kid[1]) ok = eval(in, n->kid[1], &seed, e);
     in->at = n->kid[0];
-    if (ok && v.kind != V_TENSOR)
+    if (ok && v.kind != V_TENSOR) {
         ok = fail_at(in, n->kid[0], e, "backward needs a tensor, not %s", value_type_name(v));
+        if (v.kind == V_NONE) hint_none(n->kid[0], e);
+    }
     if (ok && seed.kind != V_NONE && seed.kind != V_TENSOR)
         ok =
             fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
@@ -425,6 +428,12 @@ static bool is_lost_output(const Interp *in, const Node *n, Value v) {
            !strcmp(fn->name, "forward");
 }
 
+bool check_alone(Interp *in, const Node *n, Value v, LangError *e) {
+    if (v.kind != V_BUILTIN || n->kind != N_NAME || strcmp(n->str, "backward")) return true;
+    fail_at(in, n, e, "backward needs a loss");
+    return error_hint(e, "backward loss");
+}
+
 /* Warns of a statement whose value v is unused: opt.step without (), or a call without effects. */
 OUTLINE static void warn_unused(Interp *in, Node *n, Value v) {
     LangError w = {0};
@@ -456,7 +465,10 @@ Flow exec(Interp *in, Node *n, LangError *e) {
         return FLOW_NEXT;
     case N_EXPR_STMT:
         if (!eval(in, n->kid[0], &v, e)) return FLOW_ERROR;
-        if (n->kid[0]->flag & NODE_UNUSED) warn_unused(in, n->kid[0], v);
+        if (n->kid[0]->flag & NODE_UNUSED) {
+            if (!check_alone(in, n->kid[0], v, e)) return FLOW_ERROR;
+            warn_unused(in, n->kid[0], v);
+        }
         value_drop(v);
         return FLOW_NEXT;
     case N_ASSIGN: return exec_assign(in, n, e) ? FLOW_NEXT : FLOW_ERROR;

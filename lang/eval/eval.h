@@ -19,6 +19,8 @@ Flow exec(Interp *in, Node *n, LangError *e);             /* eval.c: one stateme
 bool eval_safepoint(Interp *in, LangError *e);
 /* Returns ok. If false, places e at n, unless it has a position. */
 bool at_node(Interp *in, const Node *n, bool ok, LangError *e);
+/* Fails if n, a whole statement with value v, is the word backward without a loss. */
+bool check_alone(Interp *in, const Node *n, Value v, LangError *e);
 Fn *fn_new(Interp *in, const AstFn *ast); /* a closure over the running frame */
 /* Converts v, n's value, to bool. what: the construct that needs it, for errors: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);

@@ -119,7 +119,7 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     TRY(eval(in, n->kid[0], &v, e));
     if (v.kind == V_NONE) return true;
     in->at = n->kid[0];
-    bool ok = n->flag & 1 || interp_echo(in, v, e);
+    bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     value_set(&ans->v, v);
     return at_node(in, n->kid[0], ok, e);

@@ -23,11 +23,18 @@ static Value unwrapped(Value list) {
 
 /* ---- new shape ---- */
 
+/* arg_shape for a function of a tensor, where a dtype was meant to convert it. */
+static bool shape_of_result(Value v, int64_t *shape, int *rank, LangError *e) {
+    if (arg_shape(v, shape, rank, e)) return true;
+    Value first = value_count(v) > 0 ? value_at(v, 0) : v;
+    return first.kind == V_DTYPE ? error_hint(e, "x.to(%s)", dtype_info[first.dtype].name) : false;
+}
+
 BUILTIN(reshape) { /* x, *shape */
     int64_t shape[MAX_DIMS], known = 1;
     int rank, free_axis = -1;
     char a[256], b[256];
-    TRY(arg_shape(arg[1], shape, &rank, e));
+    TRY(shape_of_result(arg[1], shape, &rank, e));
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
     TensorType want = {.rank = (uint8_t)rank};
@@ -132,7 +139,7 @@ BUILTIN(transpose) { /* x, a, b */
 BUILTIN(expand) { /* x, *shape; -1 keeps an axis */
     int64_t shape[MAX_DIMS];
     int rank;
-    TRY(arg_shape(arg[1], shape, &rank, e));
+    TRY(shape_of_result(arg[1], shape, &rank, e));
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
     int lead = rank - type_of(x)->rank;
@@ -160,7 +167,7 @@ static Tensor *tiled(Interp *in, Tensor *x, int axis, int64_t n, LangError *e) {
 static bool repeat(Interp *in, const Value *arg, bool is_repeat, Value *out, LangError *e) {
     int64_t times[MAX_DIMS];
     int n;
-    TRY(arg_shape(arg[1], times, &n, e) && shape_is_valid(times, n, e));
+    TRY(shape_of_result(arg[1], times, &n, e) && shape_is_valid(times, n, e));
     Tensor *x = arg_as_tensor(in, arg[0], e);
     if (!x) return false;
     if (is_repeat && n < type_of(x)->rank) {

@@ -174,7 +174,7 @@ static bool error_no_grad_field(Interp *in, const Tensor *t, LangError *e) {
     }
     error_set(e, "only parameters have .grad, and '%s' is a value", x);
     return error_hint(e,
-                      t->node ? "grad(y, %s) gives the gradient of y by it"
+                      t->node ? "grad(loss, %s) gives the gradient of loss by it"
                               : "%s = param(...) makes a parameter",
                       x);
 }
