@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/clock.h"
+#include "runtime/wire/wire.h"
 
 /* Messages taken in before their output is sent. 8 full frames take about half a millisecond:
  * the latency that one client's flood adds to another client's answers. */
