@@ -594,8 +594,7 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
 static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value b, LangError *e) {
     fail_at(in, n, e, "'%s' does not join a %s and a %s", oper_text[oper], value_type_name(a),
             value_type_name(b));
-    if (is_sequence(a) || is_sequence(b))
-        return hint_list(is_sequence(a) ? a : b, e), false;
+    if (is_sequence(a) || is_sequence(b)) return hint_list(is_sequence(a) ? a : b, e), false;
     if (is_text(a) || is_text(b)) return error_hint(e, "text: f\"{x}\" or str(x)");
     if (a.kind == V_NONE || b.kind == V_NONE)
         return hint_none(n->n_kids > 1 ? n->kid[a.kind == V_NONE ? 0 : 1] : n, e);
