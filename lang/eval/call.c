@@ -255,6 +255,24 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
     return true;
 }
 
+/* Fails if a layer of the prelude is made with a tensor that it should be called with. */
+static bool check_settings(Interp *in, const AstFn *a, const Value *slot, const Node *call,
+                           LangError *e) {
+    char shape[256];
+    if (!a->at.src || !a->at.src->is_prelude || !has_forward(a)) return true;
+    for (int i = 0; i < a->n_pos; i++) {
+        Value v = slot[i].kind == V_CELL ? slot[i].cell->v : slot[i];
+        if (v.kind != V_TENSOR || !tensor_type(v.tensor)->rank ||
+            strstr(a->param[i].name, "weight"))
+            continue;
+        in->frame = in->frame->up; /* report the error in the caller */
+        fail_at(in, call, e, "%s: '%s' is a setting, not a tensor of shape %s", fn_name(a),
+                a->param[i].name, type_shape_text(tensor_type(v.tensor), shape));
+        return error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(a));
+    }
+    return true;
+}
+
 static void keep_fields(Interp *in, const AstFn *a, Object *o, const Value *slot) {
     for (int i = 0; i < a->n_params; i++)
         object_keep(in, o, a->param[i].name,
@@ -290,6 +308,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     in->frame = &frame;
     in->call_depth++;
     bool ok = fill_defaults(in, a, base, call, e);
+    ok = ok && (!a->is_module || check_settings(in, a, base, call, e));
     if (ok && a->is_module) keep_fields(in, a, self.obj, base);
     if (ok && a->is_expr)
         ok = eval(in, a->body, &frame.result, e);
