@@ -187,6 +187,8 @@ static const struct {
     {"multi_margin_loss", "class", NULL},
     {"embedding", "id", NULL},
     {"bincount", "value", NULL},
+    {"one_hot", "class", NULL},
+    {"_check_targets", "class", NULL},
 };
 
 /* Rewrites "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class
@@ -227,12 +229,25 @@ static bool rewrite_argument(LangError *e, const char *name, bool is_own) {
     return true;
 }
 
+/* rewrite_index for a builtin, which has no frame. */
+static void rewrite_builtin(LangError *e) {
+    size_t n;
+    const char *s = span_text(e->at, &n);
+    for (size_t k = 0; s && k < sizeof words / sizeof *words; k++)
+        if (strlen(words[k].inner) == n && !memcmp(words[k].inner, s, n))
+            rewrite_index(e, words[k].inner, words[k].noun, words[k].hint);
+}
+
 /* Rewrites an error inside the prelude in terms of the function that the program called: "solve:
  * the matrix is singular" becomes "inv: the matrix is singular". */
 static void rewrite_for_caller(LangError *e) {
     int outer = -1;
     while (outer + 1 < e->n_frames && e->frame[outer + 1].is_prelude) outer++;
-    if (outer < 0 || e->kind != E_RUN) return;
+    if (e->kind != E_RUN) return;
+    if (outer < 0) {
+        rewrite_builtin(e);
+        return;
+    }
     char text[sizeof e->what];
     for (int i = 0; i <= outer; i++)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
