@@ -478,7 +478,10 @@ static bool send_job(Interp *in, Job *j, LangError *e) {
 
 static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
-    TRY(take_path(in, arg[1], &path, e));
+    if (!take_path(in, arg[1], &path, e)) {
+        bool is_swapped = arg[0].kind == V_STR && arg[1].kind != V_STR;
+        return is_swapped ? error_hint(e, "save(obj, path)") : false;
+    }
     Job *j = xcalloc(1, sizeof *j);
     j->path = xstrndup(path.str->s, path.str->n);
     value_drop(path);

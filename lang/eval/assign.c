@@ -91,6 +91,13 @@ static bool unpack_count(Interp *in, Node *target, int64_t count, LangError *e) 
                    (long long)count, count == 1 ? "" : "s");
 }
 
+static bool hint_unpack(MapV *m, LangError *e) {
+    Value key, v;
+    bool has_name = mapv_at(m, 0, &key, &v) && key.kind == V_STR && key.str->n < 40;
+    return has_name ? error_hint(e, "m.%s, or m.values(), m.items()", key.str->s)
+                    : error_hint(e, "m.values(), m.items()");
+}
+
 static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
     switch (v.kind) {
     case V_LIST:
@@ -114,9 +121,7 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
         }
         return fail_at(in, target, e, "%s does not unpack into %u names", value_type_name(v),
                        target->n_kids);
-    case V_MAP:
-        fail_at(in, target, e, "maps do not unpack");
-        return error_hint(e, "m.values(), m.items()");
+    case V_MAP: fail_at(in, target, e, "maps do not unpack"); return hint_unpack(v.map, e);
     case V_STR:
     case V_TEXT: fail_at(in, target, e, "strings do not unpack"); return error_hint(e, "s.split()");
     default:

@@ -409,6 +409,14 @@ const char *space_with(Interp *in, const char *interned) {
     return NULL;
 }
 
+void hint_names(const char *before, const NameList *names, const char *after, LangError *e) {
+    Bytes b = {0};
+    for (size_t i = 0, n = 0; i < names->n && b.n < 300; i++)
+        if (*names->name[i] != '_') bytes_printf(&b, "%s%s", n++ ? ", " : "", names->name[i]);
+    if (b.n && b.n < 300) error_hint(e, "%s%s%s", before, b.data, after);
+    bytes_fini(&b);
+}
+
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e) {
     const Value *own = map_find(space, name_str(in, interned));
     if (own) {
@@ -440,12 +448,19 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
         if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
             all.entry[i]->b.name[n_space] == '.')
             names_add(&names, all.entry[i]->b.name + n_space + 1);
+    size_t n_own = names.n;
     if (space->has_builtins) names_of_builtins(in, &names);
     static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
     const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
     for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
         if (!strcmp(near, spaces[i])) near = NULL; /* do not suggest nn.utils.nn */
     if (near) error_hint(e, "did you mean '%s.%s'?", space->name, near);
+    names.n = 0;
+    for (size_t i = 0; i < n_own; i++) /* of a namespace with all builtins only the classes */
+        if (!space->has_builtins || isupper((unsigned char)*names.name[i]))
+            names_add(&names, names.name[i]);
+    bool is_class = isupper((unsigned char)*interned);
+    if (!near && (is_class || !space->has_builtins)) hint_names("it has ", &names, "", e);
     names_fini(&names);
     return false;
 }

@@ -42,6 +42,9 @@ void names_of_builtins(Interp *in, NameList *l);
 void names_of_methods(Interp *in, Value self, NameList *l);
 void names_fini(NameList *l);
 
+/* Sets the hint to the names that have no leading _, between two texts, unless they are long. */
+void hint_names(const char *before, const NameList *names, const char *after, LangError *e);
+
 const Builtin *builtin_find(const char *interned_name);                   /* or NULL */
 const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 

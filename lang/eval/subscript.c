@@ -125,12 +125,26 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
     return true;
 }
 
+/* Hints for a key that is no string, where all keys are strings. */
+static void hint_keys(MapV *m, Value key, LangError *e) {
+    NameList names = {0};
+    Value k, v;
+    for (size_t i = 0; mapv_at(m, i, &k, &v) && k.kind == V_STR && i < 6; i++)
+        names_add(&names, k.str->s);
+    if (names.n && key.kind == V_LIST)
+        error_hint(e, "several: [m[k] for k in keys]; as columns: stack([…], 1)");
+    else if (names.n)
+        hint_names("by name: ", &names, map_count(m) > names.n ? ", …" : "", e);
+    names_fini(&names);
+}
+
 static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) {
     if (key.kind != V_STR) {
         Bytes text = {0};
         key_text(key, &text);
         fail_at(in, n, e, "the map has no key %.200s", text.data);
         bytes_fini(&text);
+        hint_keys(m, key, e);
         return false;
     }
     fail_at(in, n, e, "the map has no key '%.100s'", key.str->s);
