@@ -174,8 +174,23 @@ static const char *const members[][2] = {
     {"push", "xs.append(x)"},
     {"values", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
     {"indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
+    {"rsample", "not here: sample() has no gradient; log_prob(x) has one"},
     {"generate_square_subsequent_mask",
      "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
+};
+
+/* Fields of the named tuples that are lists here. */
+static const char *const results[][2] = {
+    {"logabsdet", "sign, logabsdet = slogdet(x)"},
+    {"eigenvalues", "values, vectors = eigh(x)"},
+    {"eigenvectors", "values, vectors = eigh(x)"},
+    {"U", "u, s, vh = svd(x)"},
+    {"S", "u, s, vh = svd(x)"},
+    {"Vh", "u, s, vh = svd(x)"},
+    {"Q", "q, r = qr(x)"},
+    {"R", "q, r = qr(x)"},
+    {"hist", "hist, edges = histogram(x)"},
+    {"bin_edges", "hist, edges = histogram(x)"},
 };
 
 /* Arguments, of any function. */
@@ -363,6 +378,8 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
 
 bool habit_member(const char *kind, const char *name, LangError *e) {
     if (!strcmp(name, "copy") && strcmp(kind, "tensor")) return false;
+    for (size_t i = 0; i < sizeof results / sizeof *results && !strcmp(kind, "list"); i++)
+        if (!strcmp(results[i][0], name)) return error_hint(e, "%s", results[i][1]), true;
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
         if (!strcmp(members[i][0], name)) {
             error_hint(e, "%s", members[i][1]);

@@ -234,9 +234,11 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
             if (!hint) hint = misspelt_hint(p, before, word);
             return hint ? hint : "";
         }
-        return "";
+        return parse_is(p, start, "no_grad") ? "no_grad { … }" : "";
     default: break;
     }
+    if (parse_is(p, start, "backward") && t->kind == TOK_NAME && t[1].kind == TOK_ASSIGN)
+        return "as a call: backward(loss, retain_graph=true)";
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     if (o && !o->what && o->line != t->line)
         return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at],
