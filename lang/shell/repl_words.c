@@ -422,7 +422,8 @@ static bool call_for(Interp *in, const char *word, const char *rest) {
                  "debug.print_kernel(", rest, ")");
     else if (!strcmp(word, ":check-nan"))
         run_call(in, !*rest || !strcmp(rest, "on") || is_off, ":check-nan needs on or off",
-                 "debug.check_nan(", is_off ? "false" : "true", ")");
+                 "debug.check_nan(", is_off ? "false" : "true",
+                 is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
     else if (!strcmp(word, ":connect"))
         connect_to(in, rest);
     else

@@ -12,11 +12,14 @@ y = ones(2)
 :tape
 :workers
 :kernel y
+:check-nan
 :check-nan off
 :who
 print("names", name, config, i, x)
 EOF
 out=$("$GTSH" -q -i --norc <"$TMP/typed" 2>/dev/null)
 has ":signals" "$out" "a: {shard: {axis: 0"
+has ":check-nan" "$out" ":check-nan on
+:check-nan off"
 has "names" "$out" "names 5 7 1 1"
 finish
