@@ -330,7 +330,8 @@ void unused_warning(const Node *n, bool is_same_kind, LangError *w) {
     else if (target && right && n->tok < O_EQ && n_op)
         error_hint(w, "did you mean %s %.*s= %.*s?", target->str, (int)n_op, op, (int)n_right,
                    right);
-    else if (target && right && n->tok == O_EQ)
+    else if (target && right && n->tok == O_EQ &&
+             (n_right != strlen(target->str) || memcmp(right, target->str, n_right)))
         error_hint(w, "did you mean %s = %.*s?", target->str, (int)n_right, right);
     else if (target && !right)
         error_hint(w, "did you mean %s = %.*s?", target->str, (int)len, text);
