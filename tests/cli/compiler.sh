@@ -31,11 +31,11 @@ broken() {
     same "$name: lines that end in a blank" "$(grep -c ' $' "$TMP/err")" 0
 }
 output='while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done'
-broken silent "'$TMP/silent' failed, exit status 3, and did not say why" '#!/bin/sh' 'exit 3'
-broken killed "'$TMP/killed' was ended by signal 9 (Killed)" '#!/bin/sh' 'kill -KILL $$'
-broken rubbish "what '$TMP/rubbish' made cannot be loaded: file too short" '#!/bin/sh' "$output" 'echo rubbish >"$out"'
-broken nothing "'$TMP/nothing' made nothing, though it did not fail" '#!/bin/sh' 'exit 0'
-broken other "what '$TMP/other' made cannot be loaded: the kernel is not in it" '#!/bin/sh' "$output" \
+broken silent "'$TMP/silent' failed, exit status 3, without a message" '#!/bin/sh' 'exit 3'
+broken killed "'$TMP/killed' was killed by signal 9 (Killed)" '#!/bin/sh' 'kill -KILL $$'
+broken rubbish "the object that '$TMP/rubbish' wrote cannot be loaded: file too short" '#!/bin/sh' "$output" 'echo rubbish >"$out"'
+broken nothing "'$TMP/nothing' reported success but wrote no object" '#!/bin/sh' 'exit 0'
+broken other "the object that '$TMP/other' wrote cannot be loaded: it does not contain the kernel" '#!/bin/sh' "$output" \
     'echo "int x;" | cc -shared -fPIC -x c - -o "$out"'
 broken says "k.c:3: error: no vectors" '#!/bin/sh' 'echo "k.c: in a function:"; echo "k.c:3: error: no vectors" >&2; exit 1'
 broken colours "k.c: \\x1b[31merror:\\x1b[0m no ‘vectors’ \\x9b2J\\xc2\\x9b2J\\x07" '#!/bin/sh' \

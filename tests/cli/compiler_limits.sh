@@ -27,12 +27,12 @@ over_limit() {
     same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
     kill -0 "$(cat "$TMP/pid")" 2>/dev/null && fail "$name: it runs on"
 }
-late="had not ended after 1 s"
+late="did not finish within 1 s"
 over_limit hangs "$late" 'exec sleep 3600'
 over_limit deaf "$late" "trap '' TERM" 'while :; do sleep 1; done'
 over_limit spins "$late" 'while :; do :; done'
-over_limit floods "said more than 1024 KiB" 'exec yes'
-over_limit complains "said more than 1024 KiB" 'exec yes >&2'
+over_limit floods "printed more than 1024 KiB" 'exec yes'
+over_limit complains "printed more than 1024 KiB" 'exec yes >&2'
 # A flood while nothing is waited for: the program ends as always.
 GT_FUSE=1 GT_CC=$TMP/floods XDG_CACHE_HOME=$TMP/cache-flood code "floods, not waited for" 0 "$GTSH" -c '
 signal.define("c", compile=true); x = rand(64, 64)

@@ -224,15 +224,15 @@ static CcResult call(const char *lines, int clock_s, int cpu_s, char why[360]) {
 static void test_limits(void) {
     char why[360];
     CHECK_INT(call("while :; do :; done", 600, 1, why), CC_OVER_LIMIT);
-    CHECK_MSG(strstr(why, "had not ended after 1 s of CPU time"), "%s", why);
+    CHECK_MSG(strstr(why, "did not finish within 1 s of CPU time"), "%s", why);
     CHECK_INT(call("exec sleep 100", 1, 20, why), CC_OVER_LIMIT);
-    CHECK_MSG(strstr(why, "had not ended after 1 s"), "%s", why);
+    CHECK_MSG(strstr(why, "did not finish within 1 s"), "%s", why);
     CHECK_INT(call("exec yes", 600, 20, why), CC_OVER_LIMIT);
-    CHECK_MSG(strstr(why, "said more than 1024 KiB"), "%s", why);
+    CHECK_MSG(strstr(why, "printed more than 1024 KiB"), "%s", why);
     CHECK_INT(call("while [ $# -gt 1 ]; do [ $1 = -o ] && out=$2; shift; done; exec yes >$out", 600,
                    20, why),
               CC_REFUSED);
-    CHECK_MSG(strstr(why, "was ended by signal 25"), "%s", why);
+    CHECK_MSG(strstr(why, "was killed by signal 25"), "%s", why);
     CHECK_INT(call("echo 'cc: error: none of that' >&2; exit 1", 60, 20, why), CC_REFUSED);
     CHECK_INT(call("exec cc \"$@\"", 60, 20, why), CC_MADE);
 }

@@ -271,13 +271,13 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
     c->why = "alone";
     if (c->n < 2 && !c->product) return NULL;
-    c->why = "more results than one kernel has";
+    c->why = "more results than a kernel can have";
     for (int i = 0; i < c->n; i++)
         if (is_wanted(c, i) && !fuse_store(f, i)) return NULL;
     if (!store_unread(f)) return NULL;
-    c->why = "nothing of it is wanted, or its rows are too long";
+    c->why = "no result is used, or its rows are too long";
     if (!fuse_done(f)) return NULL;
-    c->why = "its lines are short or far apart: by itself each is faster";
+    c->why = "rows too short or too strided: one kernel would not pay off";
     if (!fuse_is_worth(f)) return NULL;
     c->why = "no kernel yet";
     c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
@@ -297,7 +297,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->is_timed = true;
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
     if (!k) c->is_off = jit_is_off(c->jit);
-    if (k && way == WAY_EAGER) c->why = "measured: one by one is as fast";
+    if (k && way == WAY_EAGER) c->why = "measured: not faster than one by one";
     if (c->is_timed) c->begin_ns = c->alone_ns = exec_now_ns(c->stage.x);
     return way == WAY_FUSED ? k : NULL;
 }
@@ -381,7 +381,7 @@ static bool run_fused(Collect *c) {
     Fuse *f = &c->fuse;
     const FusedKernel *k = chosen_kernel(c);
     if (!k) return false;
-    c->why = "no memory at once";
+    c->why = "not enough memory right now";
     bool ok = true;
     uint32_t taken = 0;
     Storage *from[FUSE_NODES] = {0};

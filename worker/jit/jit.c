@@ -165,12 +165,12 @@ static bool load(JitService *s, Item *e, const char *path, char why[WHY_ROOM]) {
     snprintf(symbol, sizeof symbol, "k%s_kernel", e->key);
     const FusedKernel *k = handle ? dlsym(handle, symbol) : NULL;
     if (!k || k->signature_bytes != (int64_t)e->n || memcmp(k->signature, e->signature, e->n)) {
-        const char *words = handle ? "the kernel is not in it" : dlerror();
+        const char *words = handle ? "it does not contain the kernel" : dlerror();
         size_t n = strlen(path); /* dlerror's text begins with the path */
         if (words && !strncmp(words, path, n) && words[n] == ':') words += n + 1;
         if (why)
-            snprintf(why, WHY_ROOM, "what '%.100s' made cannot be loaded: %.200s", s->cc.command,
-                     words ? words + (*words == ' ') : "");
+            snprintf(why, WHY_ROOM, "the object that '%.100s' wrote cannot be loaded: %.200s",
+                     s->cc.command, words ? words + (*words == ' ') : "");
         if (handle) dlclose(handle);
         return false;
     }

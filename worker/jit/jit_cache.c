@@ -57,7 +57,8 @@ bool cache_make_directories(const char *dir, unsigned mode) {
 bool cache_open(Cache *c, char *why, size_t why_size) {
     struct stat st;
     if (!c->dir[0]) {
-        snprintf(why, why_size, "neither XDG_CACHE_HOME nor HOME says where the cache may be");
+        snprintf(why, why_size,
+                 "no place for the cache: neither XDG_CACHE_HOME nor HOME is an absolute path");
     } else if (!cache_make_directories(c->dir, 0700) || stat(c->dir, &st) ||
                access(c->dir, W_OK | X_OK)) {
         snprintf(why, why_size, "%.150s: %s", c->dir, strerror(errno));

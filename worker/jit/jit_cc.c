@@ -395,27 +395,27 @@ static CcResult judge(const Cc *c, const End *end, int output, const char *objec
     if (end->error) {
         snprintf(why, size, "cannot run '%s': %s", c->command, strerror(end->error));
     } else if (end->is_loud) {
-        snprintf(why, size, "'%s' said more than %d KiB", c->command, SAID_MAX >> 10);
+        snprintf(why, size, "'%s' printed more than %d KiB", c->command, SAID_MAX >> 10);
         return CC_OVER_LIMIT;
     } else if (end->is_late) {
-        snprintf(why, size, "'%s' had not ended after %lld s", c->command,
+        snprintf(why, size, "'%s' did not finish within %lld s", c->command,
                  (long long)c->limit_ms / 1000);
         return CC_OVER_LIMIT;
     } else if (is_spent) {
-        snprintf(why, size, "'%s' had not ended after %lld s of CPU time", c->command,
+        snprintf(why, size, "'%s' did not finish within %lld s of CPU time", c->command,
                  (long long)c->cpu_s);
         return CC_OVER_LIMIT;
     } else if (status != -1 && WIFSIGNALED(status)) {
-        snprintf(why, size, "'%s' was ended by signal %d (%s)", c->command, WTERMSIG(status),
+        snprintf(why, size, "'%s' was killed by signal %d (%s)", c->command, WTERMSIG(status),
                  strsignal(WTERMSIG(status)));
     } else if (status && line) {
         why[0] = 0;
         add_visible(why, size < 240 ? size : 240, line);
     } else if (status) {
-        snprintf(why, size, "'%s' failed, exit status %d, and did not say why", c->command,
+        snprintf(why, size, "'%s' failed, exit status %d, without a message", c->command,
                  status == -1 ? -1 : WEXITSTATUS(status));
     } else if (stat(object, &st) || st.st_size == 0) {
-        snprintf(why, size, "'%s' made nothing, though it did not fail%s", c->command,
+        snprintf(why, size, "'%s' reported success but wrote no object%s", c->command,
                  line ? ": " : "");
         add_visible(why, size, line ? line : "");
     } else {
