@@ -14,7 +14,7 @@ enum {
     /* Instructions that a short body is repeated for. A loop of one addition takes the same
      * instructions with 48 to 512; charlm takes 6 % more with 512. */
     PLAN_ROUNDS = 96,
-    PLAN_NS = 20000000,     /* of one segment, when it is recorded */
+    PLAN_NS = 20000000,     /* of one segment, when it is recorded: a cancel or a client waits */
     PLANS_OF_KEY = 12,      /* of one position and types; evicts the least recently used */
     PLANS_BYTES = 64 << 20, /* of all plans, about; evicts likewise */
     PLAN_NONE = -1
