@@ -173,6 +173,9 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
 static void add_rule(const Link *l, LangError *e) {
     char name[80];
     int n = snprintf(name, sizeof name, "the gradient of %s", op_info[l->op].name);
+    bool is_inner = !e->n_frames; /* the operation that failed is none of the program's */
+    if (is_inner && strstr(e->what, "--check-nan"))
+        error_hint(e, "%s", l->op == OP_SQRT ? "sqrt(x + 1e-8)" : "");
     error_frame(e, &(ErrorFrame){.name = intern(name, (size_t)n), .call = l->made});
 }
 

@@ -41,7 +41,8 @@ says "a sum" 'x = full((4,), 3e38); y = x.sum()' "appear in 'sum'" "inf for 1 of
 says "nan from inf" 'm = full((2, 2), -inf); y = softmax(m, axis=-1)' "nan for 4 of 4 elements"
 says "gradient" 'w = param(tensor([4.0, 0.0]))
 y = sqrt(w).sum()
-backward y' "-c:3" "non-finite values first appear in" "in the gradient of sqrt, called at -c:2: y = sqrt(w).sum()"
+backward y' "-c:3" "non-finite values first appear in" "in the gradient of sqrt, called at -c:2: y = sqrt(w).sum()" \
+    "hint: sqrt(x + 1e-8)"
 says "gradient in a function" 'fn f(w) => (w * w).sqrt().sum()
 fn train(w) {
     backward f(w)
