@@ -192,6 +192,7 @@ static const struct {
     {"bincount", "value", NULL},
     {"one_hot", "class", NULL},
     {"_check_targets", "class", NULL},
+    {"distributions.Categorical.log_prob", "class", NULL},
 };
 
 /* Rewrites "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class
