@@ -89,7 +89,7 @@ bool dispatcher_news(Dispatcher *d, Bytes *out) {
     return true;
 }
 
-/* ---- Letters ---- */
+/* ---- Messages out ---- */
 
 void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop) {
     OutMsg *l = fifo_push(&d->out, sizeof *l);
@@ -176,7 +176,7 @@ static void let_groups_go(Dispatcher *d, Client *c) {
 }
 
 /* Forgets a client and frees its tensors and groups. The caller sends messages to the peer. */
-static void client_leaves(Dispatcher *d, Client *c) {
+static void client_remove(Dispatcher *d, Client *c) {
     for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
         if (!w) continue;
@@ -200,7 +200,7 @@ static void cut_off(Dispatcher *d, Client *c, const Err *err) {
     dispatcher_tell(d, "ended client c%u: %s", c->id, err->text);
     if (d->tape) tape_cut_off(d, c, err);
     d->n_cut_off++;
-    client_leaves(d, c);
+    client_remove(d, c);
 }
 
 static bool has_workers(Dispatcher *d) {
@@ -218,7 +218,7 @@ static void welcome_waiting(Dispatcher *d) {
     }
 }
 
-static void client_comes(Dispatcher *d, PeerId peer, const Hello *h) {
+static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     Client *c = client_new(peer, ++d->last_client, d->config.seed);
     memcpy(c->name, h->name, sizeof c->name);
     Err err = {0};
@@ -288,7 +288,7 @@ void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, 
 
 /* ---- Workers ---- */
 
-static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
+static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     int rank = 0;
     while (rank < d->n_ranks && d->worker[rank]) rank++;
     if (rank == WORKERS_MAX) {
@@ -301,7 +301,7 @@ static void worker_comes(Dispatcher *d, PeerId peer, const Hello *h) {
         d->worker = xrealloc(d->worker, (size_t)++d->n_ranks * sizeof d->worker[0]);
     WorkerPeer *w = d->worker[rank] = xcalloc(1, sizeof *w);
     w->peer = peer;
-    w->heard_ms = d->now_ms;
+    w->seen_ms = d->now_ms;
     w->rank = rank;
     w->threads = h->threads;
     w->memory_bytes = h->memory_bytes;
@@ -344,7 +344,7 @@ static void worker_stops(Dispatcher *d, WorkerPeer *w) {
 }
 
 /* Ends its clients with this reason. */
-static void worker_leaves(Dispatcher *d, WorkerPeer *w, const char *why) {
+static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
     while (d->questions) { /* It will not answer any of them. */
         Question *q = d->questions;
         while (q && !q->owed[w->rank]) q = q->next;
@@ -380,7 +380,7 @@ static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
     bool is_known = !d->config.lost || !w->spawned ||
                     d->config.lost(d->config.ctx, w->spawned, is_silent, why, sizeof why);
     if (is_known || (w->is_lost && d->now_ms >= w->lost_ms + LOST_MS)) {
-        worker_leaves(d, w, why);
+        worker_remove(d, w, why);
     } else if (!w->is_lost) {
         worker_stops(d, w);
         w->is_lost = true, w->is_silent = is_silent;
@@ -415,11 +415,11 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
                 n_peers(d));
         err_hint(&err, "each takes an open file: start gt-dispatcher with a larger ulimit -n");
     } else if (is_read && h.role == ROLE_WORKER) {
-        worker_comes(d, from, &h);
+        worker_add(d, from, &h);
     } else if (is_read && d->is_draining) {
         err_set(&err, ERR_GONE, "the dispatcher is stopping");
     } else if (is_read) {
-        client_comes(d, from, &h);
+        client_add(d, from, &h);
     }
     if (!err.code) return;
     dispatcher_tell(d, "refused a peer: %s", err.text);
@@ -446,19 +446,19 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
 
 /* The client has taken answers, so their workers may send more, and it may ask more itself. Each
  * worker gets one message, however many answers there were and in whatever order. */
-static bool on_heard(Dispatcher *d, Client *c, const Msg *m, Err *err) {
+static bool on_credit(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     uint32_t client;
     uint64_t bytes, of_rank, unread = 0;
-    TRY(wire_read_heard(m, &client, &bytes, err));
+    TRY(wire_read_credit(m, &client, &bytes, err));
     arena_reset(&d->scratch);
     uint64_t *taken = arena_zalloc(&d->scratch, (size_t)d->n_ranks * sizeof *taken);
-    for (int rank; (rank = client_hears(c, &bytes, &of_rank)) >= 0;)
+    for (int rank; (rank = client_read(c, &bytes, &of_rank)) >= 0;)
         *(rank < d->n_ranks ? &taken[rank] : &unread) += of_rank;
     c->unread -= unread;
     for (int rank = 0; rank < d->n_ranks; rank++) {
         Msg out;
         if (!taken[rank] || !d->worker[rank]) continue;
-        wire_heard(c->id, taken[rank], &out);
+        wire_credit(c->id, taken[rank], &out);
         dispatcher_post(d, d->worker[rank]->peer, &out, false);
     }
     return bytes == 0 || err_set(err, ERR_PARSE, "it acknowledged more answers than it was sent");
@@ -575,11 +575,11 @@ static void client_says(Dispatcher *d, Client *c, Msg *m) {
         break;
     case MSG_CANCEL: on_cancel(d, c, m); break;
     case MSG_STATS: on_stats(d, c, m); break;
-    case MSG_HEARD:
-        if (!on_heard(d, c, m, &err)) cut_off(d, c, &err);
+    case MSG_CREDIT:
+        if (!on_credit(d, c, m, &err)) cut_off(d, c, &err);
         break;
     case MSG_BEAT: break;
-    case MSG_BYE: client_leaves(d, c); break;
+    case MSG_BYE: client_remove(d, c); break;
     default:
         err_set(&err, ERR_PARSE, "clients may not send this kind of message");
         cut_off(d, c, &err);
@@ -664,7 +664,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     Client *c = NULL;
     const char *text;
     size_t n;
-    w->heard_ms = d->now_ms;
+    w->seen_ms = d->now_ms;
     if (wire_kind(m) != MSG_REPLY) d->control_bytes += msg_bytes(m);
     switch (wire_kind(m)) {
     case MSG_ACK:
@@ -687,7 +687,7 @@ static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
     case MSG_TIMES:
         if (d->tape) tape_times(d, w, m);
         break;
-    case MSG_BYE: worker_leaves(d, w, "it was stopped"); break;
+    case MSG_BYE: worker_remove(d, w, "it was stopped"); break;
     default: break;
     }
     msg_fini(m);
@@ -728,7 +728,7 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
     Client *c = map_get(&d->client_by_peer, peer);
     WorkerPeer *w = map_get(&d->worker_by_peer, peer);
     if (c)
-        client_leaves(d, c);
+        client_remove(d, c);
     else if (w)
         worker_lost(d, w, false);
 }
@@ -753,11 +753,11 @@ PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
     bool was_away = now_ms - d->silent_ms > SILENT_MS / 4; /* this process was stopped, not they */
     d->silent_ms = now_ms;
     for (int i = 0; i < d->n_ranks && was_away; i++)
-        if (d->worker[i]) d->worker[i]->heard_ms = now_ms;
+        if (d->worker[i]) d->worker[i]->seen_ms = now_ms;
     for (int i = 0; i < d->n_ranks && d->config.beat_ms; i++) {
         WorkerPeer *w = d->worker[i];
-        if (!w || w->is_lost || now_ms - w->heard_ms < SILENT_MS) continue;
-        w->heard_ms = now_ms; /* so that it is asked about only now and then */
+        if (!w || w->is_lost || now_ms - w->seen_ms < SILENT_MS) continue;
+        w->seen_ms = now_ms; /* so that it is asked about only now and then */
         return w->peer;
     }
     return 0;

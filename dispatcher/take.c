@@ -120,7 +120,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
     f.d = d;
     f.client = c;
     while (d->work < d->config.slice) {
-        bool is_hot = frame_comes(r) == FRAME_HOT;
+        bool is_hot = frame_peek(r) == FRAME_HOT;
         if (is_hot && d->tape && !t->is_hot) tape_hot(d, c, r, t->is_hot = true);
         if (is_hot && hot_take(d, c, r)) continue;
         f.body = is_hot ? r->hot_body : NULL;
@@ -176,7 +176,7 @@ static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
 static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     t->bytes = t->m.part[0]->n;
     move_home(d, c);
-    t->is_anew = intake_comes(d, c, &t->m);
+    t->is_anew = intake_look(d, c, &t->m);
     if (!t->is_anew) {
         open_frame(d, c, t);
         return;

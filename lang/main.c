@@ -311,19 +311,19 @@ static int run_text(App *a) {
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
     bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_source(a, src, &e);
-    bool interrupted = !ok && e.kind == E_INTERRUPT, is_told = !ok && e.is_late && a->o.prompt;
-    if (is_told) report(a, &e);
+    bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
+    if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {
         if (a->o.prompt)
             settle(a, &late);
         else
             finish(a, !ok && e.is_late, &late);
         /* The late failure came first: the program ended there. */
-        if (late.kind != E_NONE && !is_told && (ok || e.kind == E_EXIT || late.is_late))
+        if (late.kind != E_NONE && !is_reported && (ok || e.kind == E_EXIT || late.is_late))
             return error_exit_code(&late);
     }
     if (ok) return 0;
-    if (!is_told) report(a, &e);
+    if (!is_reported) report(a, &e);
     if (interrupted) report_hushed(a);
     return error_exit_code(&e);
 }

@@ -205,8 +205,8 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_CANCEL:
         if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
         break;
-    case MSG_HEARD:
-        if (wire_read_heard(m, &client, &bytes, NULL)) exec_on_heard(w->exec, client, bytes);
+    case MSG_CREDIT:
+        if (wire_read_credit(m, &client, &bytes, NULL)) exec_on_credit(w->exec, client, bytes);
         break;
     case MSG_BODY: exec_on_body(w->exec, m); break;
     case MSG_GONE:

@@ -12,7 +12,7 @@ struct Outgoing {
     Client *c;
     Detector *detector;
     Bodies bodies;                  /* as workers know them */
-    RankSet told[BODIES_MAX];       /* by number: the workers that know this body */
+    RankSet known[BODIES_MAX];      /* by number: the workers that know this body */
     RankSet round;                  /* workers that got something since the last edge */
     uint64_t used[BODIES_MAX / 64]; /* by number: is this body used in d->frame? */
     /* State of the writer while another client uses it: */
@@ -44,11 +44,11 @@ void outgoing_tell(Dispatcher *d, Client *c) {
     for (int i = 0; i < BODIES_MAX; i++) {
         if (!(o->used[i / 64] >> (i % 64))) i |= 63; /* none up to the next word */
         const Body *b = o->used[i / 64] >> (i % 64) & 1 ? o->bodies.slot[i] : NULL;
-        if (!b || ranks_covers(&o->told[i], &d->frame_to)) continue;
+        if (!b || ranks_covers(&o->known[i], &d->frame_to)) continue;
         if (w.head && frame_is_full(&w)) route_send(d, c, &w, &d->frame_to, d->frame.seq, 0);
         if (!w.head) begin(c, &w, d->frame.seq);
         add_definition(&w, b);
-        ranks_join(&o->told[i], &d->frame_to);
+        ranks_join(&o->known[i], &d->frame_to);
     }
     if (w.head) route_send(d, c, &w, &d->frame_to, d->frame.seq, 0);
     memset(o->used, 0, sizeof o->used);
@@ -63,12 +63,12 @@ static void define(void *ctx, FrameWriter *unused, const Inst *body) {
     uint64_t number = (uint64_t)body->in[0].i, at = number % BODIES_MAX;
     if (body->n_in == 2) {
         uint64_t old = (uint64_t)body->in[1].i;
-        o->told[at] = o->told[old % BODIES_MAX];
+        o->known[at] = o->known[old % BODIES_MAX];
         bodies_rename(&o->bodies, number, old);
     } else {
         bool ok = bodies_define(&o->bodies, number, body->payload, body->payload_bytes, NULL);
         assert(ok); /* made from forms that were written before */
-        o->told[at] = o->round;
+        o->known[at] = o->round;
         d->n_outgoing_bodies++;
     }
     bodies_sweep(&o->bodies);
@@ -79,7 +79,7 @@ static void define(void *ctx, FrameWriter *unused, const Inst *body) {
     for (int i = 0; i < 2; i++) in[i].i |= BODY_PLACED;
     inst.in = in;
     frame_insert(&w, &inst);
-    route_send(d, o->c, &w, &o->told[at], d->frame_seq, 0);
+    route_send(d, o->c, &w, &o->known[at], d->frame_seq, 0);
 }
 
 static void end_frame(void *ctx, FrameWriter *unused) {

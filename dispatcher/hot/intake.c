@@ -166,7 +166,7 @@ static void leave_alone(Client *c, Msg *m) {
     if (c->body_base) number_bodies(c, m);
 }
 
-bool intake_comes(Dispatcher *d, Client *c, Msg *m) {
+bool intake_look(Dispatcher *d, Client *c, Msg *m) {
     Intake *k = c->intake;
     if (!k) {
         if (c->body_base)

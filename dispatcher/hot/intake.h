@@ -32,7 +32,7 @@
 
 void intake_free(Intake **k); /* NULL-safe */
 /* Looks at a frame of c before it is opened; m may change. True: intake_write must rewrite it. */
-bool intake_comes(Dispatcher *d, Client *c, Msg *m);
+bool intake_look(Dispatcher *d, Client *c, Msg *m);
 /* Rewrites the frame that r has opened, and reads it to its end. 0, or -1 with *err if the frame is
  * malformed; the instructions before the error are kept. */
 int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err);

@@ -35,7 +35,7 @@ void client_free(Client **cp) {
     free(c->group);
     fifo_fini(&c->sent);
     free(c->cursor);
-    fifo_fini(&c->unheard);
+    fifo_fini(&c->unread_replies);
     free(c);
 }
 
@@ -81,21 +81,22 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err) {
 }
 
 void client_answered(Client *c, int rank, uint64_t bytes) {
-    Unheard *last = c->unheard.n ? fifo_at(&c->unheard, c->unheard.n - 1) : NULL;
+    UnreadReply *last =
+        c->unread_replies.n ? fifo_at(&c->unread_replies, c->unread_replies.n - 1) : NULL;
     if (last && last->rank == rank) {
         last->bytes += bytes;
         return;
     }
-    *(Unheard *)fifo_push(&c->unheard, sizeof(Unheard)) = (Unheard){rank, bytes};
+    *(UnreadReply *)fifo_push(&c->unread_replies, sizeof(UnreadReply)) = (UnreadReply){rank, bytes};
 }
 
-int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank) {
-    if (!c->unheard.n || *bytes == 0) return -1;
-    Unheard *first = fifo_at(&c->unheard, 0);
+int client_read(Client *c, uint64_t *bytes, uint64_t *of_rank) {
+    if (!c->unread_replies.n || *bytes == 0) return -1;
+    UnreadReply *first = fifo_at(&c->unread_replies, 0);
     int rank = first->rank;
     *of_rank = *bytes < first->bytes ? *bytes : first->bytes;
     *bytes -= *of_rank;
-    if ((first->bytes -= *of_rank) == 0) fifo_pop(&c->unheard);
+    if ((first->bytes -= *of_rank) == 0) fifo_pop(&c->unread_replies);
     return rank;
 }
 

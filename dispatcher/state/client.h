@@ -55,10 +55,10 @@ typedef struct Held {
 
 /* Bytes of consecutive answers of one worker that were sent to the client. WORKERS_MAX: the
  * dispatcher's own answers to the client's questions. */
-typedef struct Unheard {
+typedef struct UnreadReply {
     int rank;
     uint64_t bytes;
-} Unheard;
+} UnreadReply;
 
 /* Messages that take no credit, by kind. A client may send a fixed number per second, and a
  * burst of RATE_BURST seconds' worth. */
@@ -106,8 +106,8 @@ typedef struct Client {
     uint64_t *cursor;
     int n_cursors;                  /* by rank: the first of `sent` that it has not acked      */
     Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
-    uint64_t next_due;              /* what has a smaller key was told                       */
-    Fifo unheard;                   /* of Unheard: answers that it has not taken           */
+    uint64_t next_due;              /* what has a smaller key was reported                   */
+    Fifo unread_replies;            /* of UnreadReply: answers that it has not taken           */
     uint64_t unread;                /* bytes of them that answer its questions               */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];
@@ -130,12 +130,12 @@ bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
 /* Counts a message that takes no credit. False if there are too many of its kind; err says how
  * many. */
 bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
-/* client_answered: `bytes` of answers of worker `rank` went to the client. client_hears: the
+/* client_answered: `bytes` of answers of worker `rank` went to the client. client_read: the
  * client has taken *bytes of answers. Takes the oldest run of them that came from one worker,
  * sets *of_rank to the bytes it took, subtracts them from *bytes, and returns the rank; -1 if
  * *bytes is 0 or no answer is left. */
 void client_answered(Client *c, int rank, uint64_t bytes);
-int client_hears(Client *c, uint64_t *bytes, uint64_t *of_rank);
+int client_read(Client *c, uint64_t *bytes, uint64_t *of_rank);
 /* A frame went out to `to`. It covers everything before seq_end that was not sent before. */
 void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
 /* A worker has done everything before seq that it was sent. *insts: how many of these

@@ -31,7 +31,7 @@ typedef struct WorkerPeer {
     int n_clients;    /* clients that have it as home */
     uint64_t insts;   /* in flight */
     uint64_t spawned; /* Hello's token of a worker that the shell started */
-    int64_t heard_ms;
+    int64_t seen_ms;
     bool is_lost, is_silent; /* lost, and why: the shell is asked how it ended, ... */
     int64_t lost_ms;         /* ... from then on */
 } WorkerPeer;

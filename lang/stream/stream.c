@@ -266,8 +266,8 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
 }
 
 void stream_frees(Stream *s) {
-    bool is_heard = s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started);
-    for (int i = 0; is_heard && i < s->n_frees; i += MAX_IN) { /* no more after a loss: gone() */
+    bool is_connected = s->mode == STREAM_EMIT || (s->mode == STREAM_LIVE && s->is_started);
+    for (int i = 0; is_connected && i < s->n_frees; i += MAX_IN) { /* after a loss: none */
         if (s->mode == STREAM_LIVE) stream_room_control(s);
         if (s->is_gone) break;
         int n = s->n_frees - i < MAX_IN ? s->n_frees - i : MAX_IN;
@@ -589,7 +589,7 @@ bool stream_sync(Stream *s, LangError *e) {
         if (s->mode == STREAM_EMIT) stream_frees(s);
         return true;
     }
-    if (s->is_loss_told && s->config.prompt) return true; /* at the prompt, report it once */
+    if (s->is_loss_reported && s->config.prompt) return true; /* at the prompt, report it once */
     if (s->is_started) issue_sync(s);
     if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
     return !stream_take_error(s, e);

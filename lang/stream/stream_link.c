@@ -37,8 +37,8 @@ static void gone_because(Stream *s, const char *reason) {
  * life. */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
-    int64_t heard = s->heard_ms > since_ms ? s->heard_ms : since_ms;
-    if (now_ms() - heard <= s->config.answer_ms) return;
+    int64_t seen = s->seen_ms > since_ms ? s->seen_ms : since_ms;
+    if (now_ms() - seen <= s->config.answer_ms) return;
     if (link_hears(s->link, s->config.answer_ms)) return;
     Err why = {0};
     err_set(&why, ERR_GONE, "no %s for %g s", s->is_started ? "heartbeat" : "answer",
@@ -51,7 +51,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 bool stream_lost(Stream *s, Span at, LangError *e) {
     stream_carry(s);
     if (stream_take_error(s, e)) return false; /* it is older, and may be the reason */
-    s->is_loss_told = true;
+    s->is_loss_reported = true;
     *e = (LangError){.kind = E_GONE};
     if (!at.src) at = s->lost_at; /* at the end of a program there is no line */
     if (s->endpoint && s->is_ended) {
@@ -160,9 +160,9 @@ static void on_stats(Stream *s, const Msg *m) {
  * workers wait only for a client that is not running. */
 static void ack_replies(Stream *s, uint64_t bytes) {
     Msg m;
-    if ((s->unheard += bytes) < REPLY_BYTES / 8) return;
-    wire_heard(s->welcome.id, s->unheard, &m);
-    s->unheard = 0;
+    if ((s->uncredited += bytes) < REPLY_BYTES / 8) return;
+    wire_credit(s->welcome.id, s->uncredited, &m);
+    s->uncredited = 0;
     link_send(s->link, &m);
 }
 
@@ -193,7 +193,7 @@ static bool take_messages(Stream *s) {
     int r = 0;
     while (!s->is_gone && (r = link_recv(s->link, &m)) > 0) {
         any = true;
-        if (s->endpoint) s->heard_ms = now_ms();
+        if (s->endpoint) s->seen_ms = now_ms();
         on_message(s, &m);
     }
     if (any && s->effects.n > 0) s->poll_seq = 0;
@@ -305,7 +305,7 @@ void stream_room_control(Stream *s) {
 enum { TELL_MS = 3000, WORKER_MS = 60000 };
 typedef struct Waiting {
     int64_t since_ms;
-    bool is_told, is_late;
+    bool is_reported, is_late;
 } Waiting;
 
 static bool connect_to(Stream *s, Err *err) {
@@ -338,12 +338,12 @@ static bool is_welcome(const Stream *s, const void *ctx) {
     Waiting *w = (Waiting *)ctx;
     int64_t waited = now_ms() - w->since_ms;
     if (s->is_welcome || !s->endpoint) return s->is_welcome;
-    bool is_heard = s->heard_ms >= w->since_ms;
-    if (is_heard && !w->is_told && waited > TELL_MS) {
+    bool is_seen = s->seen_ms >= w->since_ms;
+    if (is_seen && !w->is_reported && waited > TELL_MS) {
         fprintf(stderr, "waiting for a worker at %s (Ctrl-C gives up)\n", s->endpoint);
-        w->is_told = true;
+        w->is_reported = true;
     }
-    return w->is_late = is_heard && waited > WORKER_MS;
+    return w->is_late = is_seen && waited > WORKER_MS;
 }
 
 static void disconnect(Stream *s) {
@@ -417,7 +417,7 @@ void stream_reset(Stream *s) {
     if (s->hot) stream_look_for_bodies(s);
     free(s->made);
     s->made = NULL;
-    s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->unheard = 0;
+    s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->uncredited = 0;
     s->poll_seq = POLL_INSTS;
     s->head_bytes = s->payload_bytes = 0;
     fifo_fini(&s->sent);
@@ -425,7 +425,7 @@ void stream_reset(Stream *s) {
     s->acked_us = s->inst_ns = 0;
     s->lost_at = (Span){0};
     s->is_started = s->is_welcome = s->is_gone = s->is_ended = s->has_stats = false;
-    s->is_loss_told = false;
+    s->is_loss_reported = false;
 }
 
 void stream_close(Stream *s) {

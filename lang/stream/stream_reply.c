@@ -27,7 +27,7 @@
 static Cause *cause_new(Stream *s) {
     if (s->n_causes == CAUSES_MAX) {
         int old = 0;
-        while (old < CAUSES_MAX && !s->cause[old]->is_told) old++;
+        while (old < CAUSES_MAX && !s->cause[old]->is_reported) old++;
         if (old == CAUSES_MAX) return NULL;
         free(s->cause[old]);
         memmove(&s->cause[old], &s->cause[old + 1],
@@ -42,7 +42,7 @@ static Cause *cause_new(Stream *s) {
 static bool is_repeat(const Cause *c, ErrCode code, uint64_t seq, Span at) {
     const Span *was = &c->error.at;
     return c->code == code && was->src == at.src && was->line == at.line && was->col == at.col &&
-           (!c->is_told || seq < c->told_seq);
+           (!c->is_reported || seq < c->reported_seq);
 }
 
 static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, uint32_t calls,
@@ -71,9 +71,9 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, uint32_t
 
 static void cause_tell(Stream *s, Cause *c, LangError *e) {
     *e = c->error;
-    if (c->is_told) return;
-    c->is_told = true;
-    c->told_seq = s->next_seq;
+    if (c->is_reported) return;
+    c->is_reported = true;
+    c->reported_seq = s->next_seq;
     s->n_untold--;
     for (size_t i = 0; i < s->effects.n; i++) {
         Pending *p = fifo_at(&s->effects, i);
@@ -85,7 +85,8 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
 static Cause *first_untold(const Stream *s) {
     Cause *first = NULL;
     for (int i = 0; i < s->n_causes && s->n_untold; i++)
-        if (!s->cause[i]->is_told && (!first || s->cause[i]->seq < first->seq)) first = s->cause[i];
+        if (!s->cause[i]->is_reported && (!first || s->cause[i]->seq < first->seq))
+            first = s->cause[i];
     return first;
 }
 
@@ -111,10 +112,10 @@ bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
     Cause *best = NULL; /* prefer unreported ones, then the same code, then the latest */
     int best_rank = -1;
     for (int i = 0; i < s->n_causes; i++) {
-        int rank = (s->cause[i]->code == code) + 2 * !s->cause[i]->is_told;
+        int rank = (s->cause[i]->code == code) + 2 * !s->cause[i]->is_reported;
         if (rank >= best_rank) best = s->cause[i], best_rank = rank;
     }
-    if (best && !best->is_told) {
+    if (best && !best->is_reported) {
         cause_tell(s, best, e);
         return false;
     }

@@ -84,10 +84,11 @@ typedef struct Early {
 /* A failure. */
 typedef struct Cause {
     ErrCode code;
-    bool is_told;      /* reported to the program */
-    bool is_ordered;   /* all earlier instructions had been answered when it arrived */
-    uint64_t seq;      /* of the instruction that failed */
-    uint64_t told_seq; /* next_seq when it was reported: later instructions were issued after it */
+    bool is_reported; /* reported to the program */
+    bool is_ordered;  /* all earlier instructions had been answered when it arrived */
+    uint64_t seq;     /* of the instruction that failed */
+    uint64_t
+        reported_seq; /* next_seq when it was reported: later instructions were issued after it */
     LangError error;
 } Cause;
 
@@ -119,17 +120,17 @@ struct Stream {
     Local *local;
     Link *link;
     bool is_started, is_welcome, is_gone, checks_nan;
-    bool is_loss_told; /* that it is gone */
-    bool awaits_acks;  /* answers may pass failures of others: see stream_reply.c */
-    bool is_ended;     /* gone because the dispatcher said so, in words */
-    Err gone;          /* why */
+    bool is_loss_reported; /* that it is gone */
+    bool awaits_acks;      /* answers may pass failures of others: see stream_reply.c */
+    bool is_ended;         /* gone because the dispatcher said so, in words */
+    Err gone;              /* why */
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */
     uint64_t head_bytes, payload_bytes; /* under way                                 */
     Fifo sent;                          /* of Sent: frames under way                 */
-    int64_t heard_ms, sent_us;
-    uint64_t unheard;          /* bytes of received replies that are not acknowledged yet */
+    int64_t seen_ms, sent_us;
+    uint64_t uncredited;       /* bytes of received replies that are not acknowledged yet */
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: unknown */
     unsigned n_edges;
     char lost[160]; /* why the previous dispatcher was lost; "": there was none */

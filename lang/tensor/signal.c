@@ -101,9 +101,9 @@ static void check_axis(Interp *in) {
     if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone is no evidence */
         return;
     bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
-    bool is_told = map_get(&s->axis_told, key) != NULL;
-    map_put(&s->axis_told, key, s);
-    if (has || is_told) return;
+    bool is_reported = map_get(&s->axis_reported, key) != NULL;
+    map_put(&s->axis_reported, key, s);
+    if (has || is_reported) return;
     LangError w = {0};
     error_at(&w, sc->at, "signal '%.100s': no tensor in it has axis %d; all are whole", sc->label,
              c->axis);
@@ -159,7 +159,7 @@ void signal_fini(Interp *in) {
     free(s->label);
     map_fini(&s->number);
     map_fini(&s->checked);
-    map_fini(&s->axis_told);
+    map_fini(&s->axis_reported);
     config_fini(&s->config);
     free(s->source);
     free(s);

@@ -66,10 +66,10 @@ typedef struct Signals {
     Config config;
     const Source **source; /* the files read, in order */
     size_t n_sources;
-    const char *file; /* interned name of the only configuration file, else NULL */
-    bool has_config;  /* something was loaded or defined */
-    Map checked;      /* interned labels already checked */
-    Map axis_told;    /* labels whose axis was already checked */
+    const char *file;  /* interned name of the only configuration file, else NULL */
+    bool has_config;   /* something was loaded or defined */
+    Map checked;       /* interned labels already checked */
+    Map axis_reported; /* labels whose axis was already checked */
 } Signals;
 Signals *signal_state(Interp *in);
 #endif

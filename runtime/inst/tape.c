@@ -42,7 +42,7 @@ struct Tape {
     uint64_t n_lines;
     Bytes text;   /* not yet written */
     size_t tried; /* text.n when the last write would have blocked: retry one chunk later */
-    bool is_broken, is_told;
+    bool is_broken, is_reported;
     Err err;
     Beside beside;
     bool is_full, is_full_told; /* ... and why */
@@ -270,9 +270,9 @@ bool tape_take_error(Tape *t, Err *err) {
         *err = t->full;
         return t->is_full_told = true;
     }
-    if (!t->is_broken || t->is_told) return false;
+    if (!t->is_broken || t->is_reported) return false;
     *err = t->err;
-    return t->is_told = true;
+    return t->is_reported = true;
 }
 
 /* ---- Reading ---- */

@@ -108,7 +108,7 @@ int frame_next(FrameReader *r, Arena *scratch, Inst *in, const void **record, si
  * instruction, or a malformed one, which frame_next reports. */
 typedef enum FrameNext { FRAME_END, FRAME_INST, FRAME_HOT } FrameNext;
 FrameNext frame_look(FrameReader *r);
-static inline FrameNext frame_comes(FrameReader *r) {
+static inline FrameNext frame_peek(FrameReader *r) {
     return r->hot_left ? FRAME_HOT : frame_look(r);
 }
 /* Skips n of these, perhaps several iterations; the remaining arguments begin at args. Must not

@@ -162,18 +162,18 @@ bool wire_read_cancel(const Msg *m, Cancel *c, Err *err) {
     return done(&r, "cancel", err);
 }
 
-void wire_heard(uint32_t client, uint64_t bytes, Msg *out) {
-    Buf *b = head_new(MSG_HEARD, client, 8);
+void wire_credit(uint32_t client, uint64_t bytes, Msg *out) {
+    Buf *b = head_new(MSG_CREDIT, client, 8);
     put_u64(b, bytes);
     finish(b, out);
 }
 
-bool wire_read_heard(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err) {
+bool wire_read_credit(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err) {
     Reader r;
-    TRY(reader_open(&r, m, MSG_HEARD, err));
+    TRY(reader_open(&r, m, MSG_CREDIT, err));
     *client = client_of(&r);
     *bytes = take_u64(&r);
-    return done(&r, "heard", err);
+    return done(&r, "credit", err);
 }
 
 void wire_gone(uint32_t client, Msg *out) { finish(head_new(MSG_GONE, client, 0), out); }

@@ -98,8 +98,8 @@ void wire_failure(const Failure *f, Msg *out);
 bool wire_read_failure(const Msg *m, Failure *f, Err *err);
 void wire_cancel(const Cancel *c, Msg *out);
 bool wire_read_cancel(const Msg *m, Cancel *c, Err *err);
-void wire_heard(uint32_t client, uint64_t bytes, Msg *out);
-bool wire_read_heard(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err);
+void wire_credit(uint32_t client, uint64_t bytes, Msg *out);
+bool wire_read_credit(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err);
 void wire_gone(uint32_t client, Msg *out);
 bool wire_read_gone(const Msg *m, uint32_t *client, Err *err);
 /* forms: see bodies_define; borrowed from m after reading. */

@@ -47,7 +47,7 @@ static void read_all(World *t) {
     for (int i = 0; i < t->n_sent;) {
         Inst in;
         if (passes && rand_below(&t->r, 2) &&
-            frame_comes(&r) == FRAME_HOT) { /* the rest of this iteration */
+            frame_peek(&r) == FRAME_HOT) { /* the rest of this iteration */
             const Body *body = r.hot_body;
             const uint8_t *args = r.hot_args;
             uint32_t n = body->n - r.hot_at < r.hot_left ? body->n - r.hot_at : r.hot_left;
@@ -288,7 +288,7 @@ static void test_hostile(bool is_placed) {
             Err err = {0};
             if (frame_open(&fr, &h, &err)) {
                 fr.bodies = &bodies, fr.placed = &placed;
-                while (frame_comes(&fr), frame_next(&fr, &scratch, &in, NULL, NULL, &err) == 1) {}
+                while (frame_peek(&fr), frame_next(&fr, &scratch, &in, NULL, NULL, &err) == 1) {}
             }
             bodies_fini(&bodies), bodies_fini(&placed);
             drop(&h);

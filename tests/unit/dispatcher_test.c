@@ -621,7 +621,7 @@ static void test_silence(void) {
 
 /* The worker learns how many bytes of answers a client has read; a client that reports more than it
  * was sent is refused. */
-static void test_heard(void) {
+static void test_credit(void) {
     DispatcherConfig config = {0};
     Dispatcher *d = start(&config);
     begin(0);
@@ -638,11 +638,11 @@ static void test_heard(void) {
     uint32_t client;
     say(d, WORKER, &m);
     CHECK(heard(ANN, MSG_REPLY, 0));
-    wire_heard(1, bytes - 10, &m);
+    wire_credit(1, bytes - 10, &m);
     say(d, ANN, &m);
-    Msg *at = heard(WORKER, MSG_HEARD, 0);
-    CHECK(at && wire_read_heard(at, &client, &told, NULL) && client == 1 && told == bytes - 10);
-    wire_heard(1, 11, &m);
+    Msg *at = heard(WORKER, MSG_CREDIT, 0);
+    CHECK(at && wire_read_credit(at, &client, &told, NULL) && client == 1 && told == bytes - 10);
+    wire_credit(1, 11, &m);
     say(d, ANN, &m);
     CHECK(was_dropped(ANN));
     stop(d);
@@ -650,7 +650,7 @@ static void test_heard(void) {
 
 /* A thousand answers of two workers, alternating, that a client reads at once give one message to
  * each worker: reading costs the dispatcher no more than sending did. */
-static void test_heard_of_many(void) {
+static void test_credit_of_many(void) {
     enum { OTHER = 1001, ANSWERS = 500, ROUNDS = 3 };
     DispatcherConfig config = {0};
     Dispatcher *d = start(&config);
@@ -673,15 +673,15 @@ static void test_heard_of_many(void) {
         forget();
         Msg m;
         uint64_t taken = bytes + left - bytes / 4; /* the last quarter is not reported yet */
-        wire_heard(1, taken, &m);
+        wire_credit(1, taken, &m);
         say(d, ANN, &m);
         for (int k = 0; k < 2; k++) {
             uint32_t client;
             PeerId worker = k ? OTHER : WORKER;
-            Msg *at = heard(worker, MSG_HEARD, 0);
-            CHECK(at && wire_read_heard(at, &client, &told, NULL) && client == 1);
+            Msg *at = heard(worker, MSG_CREDIT, 0);
+            CHECK(at && wire_read_credit(at, &client, &told, NULL) && client == 1);
             if (at) of[k] = told;
-            CHECK(!heard(worker, MSG_HEARD, 1));
+            CHECK(!heard(worker, MSG_CREDIT, 1));
         }
         CHECK_INT(of[0] + of[1], taken);
         left = bytes / 4;
@@ -710,7 +710,7 @@ static void test_questions(void) {
             if (!answer) break;
             bytes += msg_bytes(answer);
             if (!reads || asked % 1000) continue;
-            wire_heard(1, bytes, &m);
+            wire_credit(1, bytes, &m);
             say(d, ANN, &m);
             bytes = 0;
         }
@@ -806,9 +806,9 @@ int main(void) {
     test_beat();
     test_rate();
     test_silence();
-    test_heard();
+    test_credit();
     test_questions();
-    test_heard_of_many();
+    test_credit_of_many();
     test_crowd();
     test_handles();
     test_flat();

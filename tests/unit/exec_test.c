@@ -542,7 +542,7 @@ static void test_unread(const EngineOps *ops) {
         take(t);
         want = want + MOST > 1 + FETCHES ? 1 + FETCHES : want + MOST;
         CHECK_MSG(t->n_got == want, "%d answers, %d are asked for", t->n_got, want);
-        exec_on_heard(t->x, CLIENT, UINT32_MAX);
+        exec_on_credit(t->x, CLIENT, UINT32_MAX);
     }
     CHECK(t->out_of_order == 0 && t->ack.seq == t->seq);
     talk_free(t);

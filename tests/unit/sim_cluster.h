@@ -266,7 +266,7 @@ static void take_reply(Sim *s, SimClient *c, const Reply *r) {
     }
 }
 
-static void client_hears(Sim *s, int node, Msg *m) {
+static void client_credit(Sim *s, int node, Msg *m) {
     SimClient *c = sim_client_of(s, node);
     Welcome welcome;
     Ack ack;
@@ -457,7 +457,7 @@ static void deliver(Sim *s, int from, int to) {
         } else
             worker_hears(s, to, &m);
     } else {
-        client_hears(s, to, &m);
+        client_credit(s, to, &m);
     }
 }
 

@@ -142,7 +142,7 @@ static void refuse(Exec *x, uint32_t client, uint64_t seq, const Err *err) {
 
 /* True if f is at a hot record, which a stage may execute. */
 static bool is_hot_next(const Exec *x, Frame *f) {
-    return x->looks && !f->is_bad && frame_comes(&f->reader) == FRAME_HOT;
+    return x->looks && !f->is_bad && frame_peek(&f->reader) == FRAME_HOT;
 }
 
 /* Decodes the next instruction into f->ahead; NULL at the end, or if it is malformed. */
@@ -227,7 +227,7 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     queue_cancel(x, c);
 }
 
-void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes) {
+void exec_on_credit(Exec *x, uint32_t client, uint64_t bytes) {
     Client *c = exec_client(x, client, false);
     if (!c) return;
     bool was_full = client_is_full(c);

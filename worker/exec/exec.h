@@ -34,7 +34,7 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq);
 void exec_on_gone(Exec *x, uint32_t client);
 /* The client has read this many more bytes of answers. While REPLY_BYTES of them are unread, none
  * of its instructions is issued and none of its effects executed. */
-void exec_on_heard(Exec *x, uint32_t client, uint64_t bytes);
+void exec_on_credit(Exec *x, uint32_t client, uint64_t bytes);
 /* Defines a hot body of a client that has no unfinished work here. */
 void exec_on_body(Exec *x, const Msg *m);
 

@@ -127,7 +127,7 @@ void queue_report(Job *j) {
 
 void queue_settle(Exec *x, Client *c) {
     for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
-        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_heard continues */
+        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_credit continues */
         c->jobs = j->next;
         if (!c->jobs) c->last_job = NULL;
         if (j->err) exec_fail(x, j, j->err);

@@ -192,7 +192,7 @@ static bool is_recording(const Plans *plans, const Client *c) {
 
 /* True if what comes next in f may be run by a plan, or held. */
 static bool is_next(const Plans *plans, Frame *f) {
-    if (frame_comes(&f->reader) != FRAME_HOT || is_recording(plans, f->client)) return false;
+    if (frame_peek(&f->reader) != FRAME_HOT || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
     return (spot && spot->plans.n) || holds(plans->stage.x, f);
 }
