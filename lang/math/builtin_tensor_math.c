@@ -283,14 +283,32 @@ BUILTIN(masked_fill) { /* x, mask, value */
     return give_tensor(t, out);
 }
 
-BUILTIN(matmul) {
+/* The product of arg[0] and arg[1] as `name` defines it: its arguments have `a_rank` and `b_rank`
+ * axes (0: any), and one length of the batch if they have three. */
+static bool product(Interp *in, const char *name, int a_rank, int b_rank, const Value *arg,
+                    Value *out, LangError *e) {
     Steps s = {in, e};
     Tensor *a = steps_arg(&s, arg[0]), *b = a ? steps_arg(&s, arg[1]) : NULL, *t;
     DType wide = DT_NONE;
-    bool ok =
-        b && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, NULL, &t, e);
+    bool ok = b;
+    if (ok && a_rank && (tensor_type(a)->rank != a_rank || tensor_type(b)->rank != b_rank)) {
+        ok = error_set(e, "%s takes tensors of %d and %d axes, not of %d and %d", name, a_rank,
+                       b_rank, tensor_type(a)->rank, tensor_type(b)->rank);
+        error_hint(e, "a @ b multiplies tensors of any number of axes");
+    } else if (ok && a_rank == 3 && tensor_type(a)->shape[0] != tensor_type(b)->shape[0]) {
+        ok = error_set(e, "%s: batches of %lld and of %lld matrices", name,
+                       (long long)tensor_type(a)->shape[0], (long long)tensor_type(b)->shape[0]);
+        error_hint(e, "a @ b repeats a batch of one");
+    }
+    ok = ok && arg_dtype_of(arg[2], DT_NONE, &wide, e) &&
+         tensor_matmul(in, a, b, wide, NULL, &t, e);
     return steps_give(&s, ok ? steps_keep(&s, t) : NULL, out);
 }
+
+BUILTIN(matmul) { return product(in, "matmul", 0, 0, arg, out, e); }
+BUILTIN(mm) { return product(in, "mm", 2, 2, arg, out, e); }
+BUILTIN(bmm) { return product(in, "bmm", 3, 3, arg, out, e); }
+BUILTIN(dot) { return product(in, "dot", 1, 1, arg, out, e); }
 
 /* ---- reductions: arguments x, axis, keepdims unless a comment says otherwise ---- */
 

@@ -136,6 +136,18 @@ BUILTIN(transpose) { /* x, a, b */
     return finish(x, ok ? tensor_transpose(in, x, a, b, e) : NULL, out);
 }
 
+BUILTIN(t) { /* x */
+    Tensor *x = arg_as_tensor(in, arg[0], e);
+    if (!x) return false;
+    int rank = type_of(x)->rank;
+    if (rank > 2) {
+        error_set(e, "t() transposes a matrix, not a tensor of %d axes", rank);
+        error_hint(e, "x.mT, or x.transpose(a, b)");
+        return finish(x, NULL, out);
+    }
+    return finish(x, rank == 2 ? tensor_transpose(in, x, 0, 1, e) : tensor_ref(x), out);
+}
+
 BUILTIN(expand) { /* x, *shape; -1 keeps an axis */
     int64_t shape[MAX_DIMS];
     int rank;
