@@ -1,5 +1,6 @@
 /* io_csv.c: tables as text (RFC 4180). Fields are separated by commas, tabs or semicolons,
- * whichever the first line has; quoted fields may hold anything. A first line with a field that is
+ * whichever the first line has, or by blanks if it has none of them and is several numbers, as
+ * numpy.savetxt writes them; quoted fields may hold anything. A first line with a field that is
  * not a number is a header. Without a header a file is a matrix; with one it is a map of columns,
  * numbers as tensors, others as lists of strings.
  *
@@ -42,13 +43,31 @@ static void trim(Field *f) {
     while (f->n && is_blank(f->s[f->n - 1])) f->n--;
 }
 
+static bool is_number(const Field *f);
+
+/* True if s is several numbers with blanks between them. */
+static bool is_row_of_numbers(const char *s, size_t n) {
+    const char *end = s + n;
+    int count = 0;
+    for (; s < end; count++) {
+        const char *begin = s;
+        while (s < end && *s != ' ') s++;
+        Field f = {begin, (uint32_t)(s - begin), false};
+        if (!f.n || !is_number(&f)) return false;
+        while (s < end && *s == ' ') s++;
+    }
+    return count > 1;
+}
+
 static char find_separator(const char *s, size_t n) {
     const char *end = memchr(s, '\n', n);
     size_t line = end ? (size_t)(end - s) : n;
-    return memchr(s, ',', line)    ? ','
-           : memchr(s, '\t', line) ? '\t'
-           : memchr(s, ';', line)  ? ';'
-                                   : ',';
+    if (memchr(s, ',', line)) return ',';
+    if (memchr(s, '\t', line)) return '\t';
+    if (memchr(s, ';', line)) return ';';
+    while (line && (is_blank(s[line - 1]) || s[line - 1] == '\r')) line--;
+    while (line && *s == ' ') s++, line--;
+    return is_row_of_numbers(s, line) ? ' ' : ',';
 }
 
 /* Reads a quoted field after its opening quote; "" inside is one quote. NULL if the quote is not
@@ -76,23 +95,34 @@ static const char *read_quoted(Table *t, const char *p, const char *end, Field *
     return close + 1;
 }
 
+/* Moves from the end of a field to the end of the row or to the next separator; a run of blanks is
+ * one, and none at the end of the row. */
+static const char *next_separator(const char *p, const char *end, char separator) {
+    while (p < end && *p != separator && *p != '\n') p++;
+    if (separator != ' ') return p;
+    const char *next = p;
+    while (next < end && (is_blank(*next) || *next == '\r')) next++;
+    return next == end || *next == '\n' || next == p ? next : next - 1;
+}
+
 static bool read_row(Table *t, const char **at, const char *end, char separator, Err *err) {
     const char *p = *at;
     size_t columns = 0;
     for (;;) {
         Field f;
-        while (p < end && is_blank(*p) && *p != separator) p++;
+        while (p < end && is_blank(*p) && (*p != separator || separator == ' ')) p++;
         if (p < end && *p == '"') {
             p = read_quoted(t, p + 1, end, &f);
             if (!p)
                 return err_set(err, ERR_PARSE, "row %zu: a quoted field does not end", t->rows + 1);
-            while (p < end && *p != separator && *p != '\n') p++;
+            p = next_separator(p, end, separator);
         } else {
             const char *begin = p;
             while (p < end && *p != separator && *p != '\n') p++;
             f = (Field){begin, (uint32_t)(p - begin), false};
             if (f.n && f.s[f.n - 1] == '\r') f.n--;
             trim(&f);
+            p = next_separator(p, end, separator);
         }
         ARRAY_ROOM(t->field, t->n, t->cap, 256);
         t->field[t->n++] = f;
