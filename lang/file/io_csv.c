@@ -344,6 +344,7 @@ bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err) {
     char separator = find_separator(p, (size_t)(end - p));
     bool ok = check_utf8(p, end, err);
     while (p < end && ok) ok = read_row(&t, &p, end, separator, err);
+    if (ok && !t.rows) ok = err_set(err, ERR_PARSE, "the file is empty");
     if (ok && t.rows && has_header(&t)) {
         out->kind = IO_MAP;
         Map taken = {0};
