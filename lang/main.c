@@ -276,7 +276,9 @@ static bool run_source(App *a, Source *src, LangError *e) {
         return false;
     }
     if (a->o.script) import_main(a->in, a->o.script);
-    return interp_run(a->in, p, false, e) && args_finish(a->args, e);
+    if (!interp_run(a->in, p, false, e) || !args_finish(a->args, e)) return false;
+    args_warn(a->in, a->args, a->name);
+    return true;
 }
 
 static void report_hushed(App *a) {

@@ -248,6 +248,26 @@ bool args_finish(Args *a, LangError *e) {
     return true;
 }
 
+void args_warn(Interp *in, const Args *a, const char *script) {
+    int i = 0, end = a ? option_end(a) : 0;
+    while (i < end && a->taken[i]) i++;
+    if (i == end || in->has_read_args) return;
+    const char *s = a->argv[i], *plain = s + strspn(s, "-");
+    if (!strncmp(plain, "no-", 3) || !strncmp(plain, "no_", 3)) plain += 3;
+    const char *near = nearest_name(plain, strcspn(plain, "="), a->name, a->n_names);
+    for (size_t k = 0; k < a->n_names; k++)
+        if (same_name(plain, strcspn(plain, "="), a->name[k])) near = a->name[k];
+    LangError w = {.kind = E_RUN};
+    error_set(&w, "%.200s takes no argument '%.200s'", script, s);
+    if (near)
+        error_hint(&w, "did you mean '--%s'?", near);
+    else if (*s == '-')
+        error_hint(&w, "options of gtsh stand before the script");
+    else
+        error_hint(&w, "lr = arg(\"lr\", 0.1) takes --lr 0.5, args is the list of all");
+    interp_warn(in, &w);
+}
+
 /* ---- the builtin ---- */
 
 /* True if the call passes a default. The call's node tells, because none is a valid default. */

@@ -21,5 +21,8 @@ void args_help(const Program *p, Bytes *out);
 bool args_check(Args *a, const Program *p, LangError *e);
 /* After the program has run: refuses options that no arg() consumed, if arg() was called at all. */
 bool args_finish(Args *a, LangError *e);
+/* After the program has run: warns of the first argument that no arg() consumed, unless the program
+ * has read `args`, the list of all. script: its name, for the message. */
+void args_warn(Interp *in, const Args *a, const char *script);
 extern const Builtin builtins_args[]; /* arg() */
 #endif

@@ -343,6 +343,7 @@ static bool constant(Interp *in, const char *name, Value *out) {
             return true;
         }
     if (!strcmp(name, "args")) {
+        in->has_read_args = true;
         *out = v_list(in, (size_t)in->config.argc);
         for (int i = 0; i < in->config.argc; i++) list_push(out->list, v_cstr(in->config.argv[i]));
         return true;

@@ -35,6 +35,7 @@ struct Interp {
     struct Globals *globals;    /* of the running file                                      */
     struct Modules *modules;    /* imported files by path, prelude included; programs       */
     struct Args *args;          /* arg(): declared options and their command-line values    */
+    bool has_read_args;         /* the program has read `args`                               */
     struct PrintOptions *print; /* set_print; NULL: defaults */
     Source **source;            /* all texts: interp_source */
     size_t n_sources;

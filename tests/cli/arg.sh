@@ -19,6 +19,25 @@ code "bool value" 0 $g --fast=false; has "bool value" "$(out)" "0.1 false x"
 code help 0 $g --help; has help "$(out)" "--steps"; has help "$(out)" "learning rate"; has help "$(out)" 500
 code unknown 2 $g --step 3; has unknown "$(err)" "--steps"; same "unknown: before the first statement" "$(out)" ""
 code type 2 $g --steps abc; has type "$(err)" steps
+# arguments that nothing takes
+warns() { # what, expected on stderr, arguments...
+    what=$1 text=$2
+    shift 2
+    code "$what" 0 "$GTSH" "$@"
+    has "$what" "$(err)" "$text"
+}
+printf 'lr = arg("lr", .1)\nprint(lr)\n' >"$TMP/w.gt"
+printf 'print(1)\n' >"$TMP/plain.gt"
+printf 'print(len(args))\n' >"$TMP/raw.gt"
+warns "a word" "w.gt takes no argument '0.5'" "$TMP/w.gt" 0.5
+warns "one dash" "did you mean '--lr'?" "$TMP/w.gt" -lr 0.5
+warns "no dash" "did you mean '--lr'?" "$TMP/w.gt" lr=0.5
+warns "no- of a number" "did you mean '--lr'?" "$TMP/w.gt" --no-lr
+warns "option of gtsh" "hint: options of gtsh stand before the script" "$TMP/plain.gt" -w 2
+for given in "$TMP/w.gt --lr 0.5" "$TMP/w.gt" "$TMP/raw.gt -w 2"; do
+    code "no warning: $given" 0 "$GTSH" $given
+    same "no warning: $given" "$(err)" ""
+done
 printf 'n = arg("n")\nprint(n)\n' >"$TMP/r.gt"
 code required 2 "$GTSH" "$TMP/r.gt"; has required "$(err)" "n"
 finish
