@@ -306,13 +306,22 @@ static void finish(App *a, bool has_failed, LangError *late) {
     if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
 }
 
+/* True if --client is given, which only instructions have: an error. */
+static bool names_client(const App *a, LangError *e) {
+    if (!a->o.client) return false;
+    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    error_set(e, "--client is for instructions: a tape, or --replay");
+    return true;
+}
+
 /* Runs the text and waits for its work. Prints before an error still appear. Returns the exit
  * code. */
 static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
-    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e) : run_source(a, src, &e);
+    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e)
+                           : !names_client(a, &e) && run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
     if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {
@@ -369,6 +378,10 @@ int main(int argc, char **argv) {
         return leave(&a, error_exit_code(&e));
     }
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
+    if (at_prompt && names_client(&a, &e)) {
+        report(&a, &e);
+        return leave(&a, error_exit_code(&e));
+    }
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

@@ -34,6 +34,10 @@ for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
 done
 code "env and -w" 2 env GT_DISPATCHER=local "$GTSH" -w 2 -p 1
 has "env and -w" "$(err)" "hint: gt-dispatcher --workers says it there; or drop GT_DISPATCHER"
+for given in "-c print(1)" -i "$TMP/a.gt"; do
+    code "--client $given" 2 "$GTSH" --client c1 $given
+    has "--client $given" "$(err)" "--client is for instructions: a tape, or --replay"
+done
 code noinput 66 "$GTSH" "$TMP/none.gt"; has noinput "$(err)" none.gt
 code version 0 "$GTSH" --version; has version "$(out)" gtsh
 code help 0 "$GTSH" --help; has help "$(out)" --engine; has help "$(out)" --replay
