@@ -1,24 +1,25 @@
 /* queue.c: jobs that are issued and not done: those in flight, those that wait, and the order in
  * which a client gets their reports.
  *
- * A job waits until its operands' makers have started; a move also waits for descriptors from
- * peers; then a job waits for memory. Its results are named when it is queued and get memory when
- * it starts; until then the data of their views is an offset. A storage lists the jobs that wait
- * for it. Of a client's jobs that wait for memory alone, the oldest starts first.
+ * A job waits until the jobs that make its operands (their makers) have started. A move also waits
+ * for descriptors from peers. After that a job waits for memory. Its results are named when it is
+ * queued and get memory when it starts; until then, `data` of a view of them is an offset. A
+ * storage lists the jobs that wait for it. Of a client's jobs that wait for nothing but memory, the
+ * oldest that fits starts first.
  *
- * Why there is no deadlock. Numbers are the same on all workers. Take the unfinished instruction
- * with the smallest number of all workers. It only waits for older instructions, which are done, or
- * for its own number on another worker:
+ * Why there is no deadlock. An instruction has the same number on all workers. Of all unfinished
+ * instructions on all workers, take the one with the smallest number. It waits only for older
+ * instructions, which are done, or for the part of the same instruction on another worker:
  *  - Operands: an older instruction of this worker makes each of them.
  *  - Moves: the owners' part waits for its operand alone, never for memory or readers. The readers'
- *    part waits for the owners' part, and holds only names meanwhile.
- *  - Being issued: a client is not issued while many of its own older instructions wait, or
- *    (LOOK_DRAIN) any of them. Other clients' turns are finite.
- *  - Memory: it waits only while something older may free some: calls in flight, older jobs, and
- *    pins of older moves, whose readers are older too. If nothing older is left, it fails: out of
- *    memory.
- * Younger instructions may start before older ones that wait for memory. They leave the memory that
- * those will need; and if the older ones are of the same client, a quarter of the arena as well.
+ *    part waits for the owners' part; meanwhile its results have names but no memory.
+ *  - Being issued: none of a client's instructions is issued while many of its older ones wait, or
+ *    (LOOK_DRAIN) any of them. The turns of other clients are finite.
+ *  - Memory: a job waits only while calls in flight, older jobs or pins of older moves may free
+ *    some. (A pin keeps a storage until a peer has read it; that reader is as old as the move.) If
+ *    there is none of these, the job fails: out of memory.
+ * A younger instruction may start before older ones that wait for memory. It must leave free what
+ * the older ones will need, and a quarter of the arena more if one of them is of its own client.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/queue.h"
 #include "worker/exec/check.h"
@@ -43,9 +44,9 @@ _Static_assert(sizeof(Wait) == WAIT_BYTES, "job.h states the size of a Wait");
 
 /* ---- How much may be in flight ---- */
 
-/* Calls in flight cannot be taken back. Therefore at most IN_FLIGHT_MAX are in flight, and no more
- * than the engine finishes in about AHEAD_NS at its pace so far; but IN_FLIGHT_MIN always may be,
- * to keep it busy. */
+/* A call in flight cannot be withdrawn. So at most IN_FLIGHT_MAX calls are in flight, and no more
+ * than the engine finishes in about AHEAD_NS at its pace so far. IN_FLIGHT_MIN calls are always
+ * allowed, to keep the engine busy. */
 enum { IN_FLIGHT_MIN = 4, IN_FLIGHT_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 1000000 };
 enum { CALL_WORK = 1 << 14 }; /* work of starting a call */
 const double exec_first_pace = 0.25;
@@ -67,7 +68,7 @@ bool exec_is_far_ahead(const Exec *x) {
            (x->n_in_flight > IN_FLIGHT_MIN && x->work_in_flight > AHEAD_NS * x->pace);
 }
 
-/* Updates the pace after so much work was done. */
+/* Counts work that the engine has done, and updates its pace, at most every PACE_NS. */
 static void keep_pace(Exec *x, double work) {
     x->work_in_flight = x->first ? x->work_in_flight - work : 0;
     x->done_work += work;
@@ -109,7 +110,7 @@ static void release_all(Exec *x, Job *j) {
 /* Converts the data of j's operand views between addresses and offsets; they are offsets until the
  * job starts. */
 static void rebase(Job *j, bool to_memory) {
-    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* a model is not in call.in */
+    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* its model is not in call.in */
     for (int i = 0, k = 0; i < j->inst.n_in && k < j->n_held; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         View *v = &j->call.in[i];
@@ -127,7 +128,7 @@ void queue_report(Job *j) {
 
 void queue_settle(Exec *x, Client *c) {
     for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
-        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* exec_on_credit continues */
+        if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* until exec_on_credit */
         c->jobs = j->next;
         if (!c->jobs) c->last_job = NULL;
         if (j->err) exec_fail(x, j, j->err);
@@ -245,7 +246,7 @@ void queue_adopt(Exec *x, Job *j) {
     if (j->n_waits == 0) make_ready(j);
 }
 
-/* Removes j from the waiting jobs: it starts, or is dropped. */
+/* Called when a waiting job starts, is done, or is dropped: it no longer waits. */
 static void end_wait(Exec *x, Job *j) {
     stop_waiting(x, j);
     Client *c = j->frame->client;
@@ -283,7 +284,8 @@ static void add_in_flight(Exec *x, Job *j) {
     x->last = j;
 }
 
-/* Ends a call: poisons the outputs if the engine failed, or if an operand was poisoned since. */
+/* Ends a call. Poisons its outputs if the engine failed, if an operand was poisoned after the call
+ * was submitted, or if a check for nan fails. */
 static void finish_call(Exec *x, Job *j, int result, const Err *err) {
     if (x->watch) watch_done(x, j, 0);
     ErrCode poison = ERR_NONE;
@@ -363,8 +365,8 @@ static bool has_older(const Client *c, const Job *j) {
     return o && o != j && o->number < j->number;
 }
 
-/* j must leave the memory that older waiting jobs will need; and if some are of its own client, a
- * quarter of the arena more. */
+/* j must leave free the memory that older waiting jobs will need, and a quarter of the arena more
+ * if one of them is of j's client. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     if (need == 0 || x->n_waiting == 0) return true;
     uint64_t used, peak, total, others = 0;
@@ -381,8 +383,8 @@ bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     return !passes || (others <= room && need <= room - others);
 }
 
-/* Returns when there may be memory for j, with nothing in flight: later if something older may free
- * some, else never. */
+/* With no call in flight there is no memory for j. Returns ROOM_LATER if an older job or the pin of
+ * an older move may free some, else ROOM_NEVER. */
 static Room none_now(const Exec *x, const Job *j) {
     for (const Client *c = x->clients; c; c = c->next)
         if (has_older(c, j)) return ROOM_LATER;
@@ -511,7 +513,7 @@ void queue_drop(Exec *x, Client *c) {
         }
         if (j->kind == JOB_IMPORT && j->state == JOB_WAITS) import_drop(x, j);
         if (j->state == JOB_WAITS) end_wait(x, j);
-        for (int k = 0; k < j->call.n_out; k++) { /* the jobs that wait for it are dropped too */
+        for (int k = 0; k < j->call.n_out; k++) { /* jobs that wait for a result are dropped too */
             j->out[k]->maker = NULL;
             if (!j->out[k]->data) j->out[k]->poison = ERR_GONE;
         }

@@ -5,16 +5,16 @@
 #include "worker/exec/job.h"
 
 extern const double exec_first_pace; /* Exec.pace before the first measurement */
-/* True if so much work is in flight that a cancel should not have to wait for more. */
+/* True if enough calls are in flight: a cancel has to wait for all of them. */
 bool exec_is_far_ahead(const Exec *x);
 void exec_retire(Exec *x, bool wait); /* retires the calls that are done; wait: at least one */
-/* When there is memory for results: now, perhaps later, or never. */
+/* When there is memory for a job's results: now, perhaps later, or never. */
 typedef enum Room { ROOM_NOW, ROOM_LATER, ROOM_NEVER } Room;
 Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
 Room queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
 /* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
-void queue_report(Job *j); /* queues an effect or an error until its turn */
+void queue_report(Job *j); /* queues a job whose effect or error waits for its turn */
 /* Queues j until its operands' makers have started (until_filled: finished) and `more` further
  * events have arrived. Its results are named now; they get memory when j starts. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uint32_t more);
