@@ -1,13 +1,16 @@
-/* mod_route.c: the end of the chain: writes instructions into the frame made from a client's
- * frame, and sends it, encoded once, to all workers that need it.
+/* mod_route.c: the last modifier of the chain. It turns a client's frame into a frame for workers,
+ * which is encoded once and sent to all workers that need it.
  *
- * A frame that is for the client's home worker alone and is unchanged is forwarded by reference.
- * As soon as one of its instructions is for others, or was changed, the frame is rewritten:
- * every instruction that has a place names its group (`on`), the home worker's too; the others
- * are for every recipient. Repeated instructions are written as hot bodies (outgoing.h).
- * A frame with large payloads goes only to workers that need them. A `scope` reaches only the
- * workers that get its frame. Before a frame goes to one that another `scope` reached last, the
- * one in force goes there in a frame of its own.
+ * If a frame is for the client's home worker alone and the chain changed no instruction, it is
+ * forwarded by reference. As soon as an instruction is for other workers, or was changed, the frame
+ * is rewritten. In a rewritten frame, every instruction that has a place names its group (`on`),
+ * even if that is the home worker. Instructions without a place are for every recipient. Repeated
+ * instructions are written as hot bodies (outgoing.h). A frame with large payloads goes only to
+ * workers that need them.
+ *
+ * A `scope` reaches only the workers that get its frame. So other workers may have an older state
+ * of Client.compiles. Such a worker first gets a `scope` with the present state, in a frame of its
+ * own, and then its next frame.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
@@ -15,10 +18,11 @@
 #include <assert.h>
 #include <string.h>
 
-enum { OPERANDS = 16 }; /* operands that count as much work as an instruction */
+enum { OPERANDS = 16 }; /* this many operands count as much work as one instruction */
 
-/* A frame of instructions from seq on goes to `to`, with Client.compiles `before` and after it:
- * first sends a `scope` to the workers that do not know it. */
+/* To be called before a frame that begins at seq is sent to `to`. before: Client.compiles at its
+ * beginning. Sends a `scope` with that state to the workers in `to` that have another one. Then
+ * notes the state after the frame, which is Client.compiles now. */
 static void send_scope(Dispatcher *d, Client *c, const RankSet *to, bool before, uint64_t seq) {
     RankSet wrong;
     bool is_any = false;
@@ -47,7 +51,7 @@ void route_send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uin
     dispatcher_send_frame(d, c, to, &m, seq_end, count, bytes);
 }
 
-/* Sends the frame that was written. With it everything before frame_seq has been sent. */
+/* Sends d->frame, if there is one. Then everything before frame_seq has been sent. */
 static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
     if (!w->head) return;
@@ -66,8 +70,8 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     if (!w->head) {
         frame_begin(w, c->id, d->frame_seq);
         d->frame_compiles = c->compiles;
-        w->edge_id = UINT64_MAX; /* Changed instructions are written without distances. */
-        if (c->checks_nan) {     /* Some recipients may not know that it checks for nan. */
+        w->edge_id = UINT64_MAX; /* changed instructions are written without distances */
+        if (c->checks_nan) {     /* some recipients may not know that the client does */
             Attr nan = {.key = ATTR_NAN, .b = true};
             Inst check = {.op = OP_CHECK, .n_attr = 1, .attr = &nan};
             frame_insert(w, &check);
@@ -76,7 +80,8 @@ static FrameWriter *writer(Dispatcher *d, Client *c) {
     return w;
 }
 
-/* Adds the workers that must get it to *to. *g: the group that was added last. */
+/* Adds the workers that must get f to *to. *g: the group that was added last, which is not added
+ * again. */
 static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Members **g) {
     const Members *home = f->client->home, *group = f->group ? f->group : home;
     if (f->has_to) ranks_join(to, &f->to);
@@ -86,8 +91,7 @@ static void add_recipients(const Flow *f, bool has_place, RankSet *to, const Mem
     *g = group;
 }
 
-/* True if f goes to other workers than the frame being written: large payloads must not reach
- * workers that do not need them. */
+/* True if f goes to other workers than the frame being written. */
 static bool is_for_others(const Flow *f, bool has_place) {
     RankSet to = {{0}};
     const Members *g = NULL;
@@ -107,8 +111,8 @@ static void write(Flow *f) {
     Client *c = f->client;
     bool has_place = !f->is_for_all && op_has_place(f->inst.op);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
-    /* Bodies go to the home worker alone, which must know all of them, or a prefix of them
-     * (dispatcher.c, move_home). */
+    /* Large payloads must not reach workers that do not need them. Bodies go to the home worker
+     * alone: a new home gets all of them from move_home (take.c). */
     bool is_alone = is_large || f->inst.op == OP_BODY;
     if (is_alone && d->frame.head && is_for_others(f, has_place)) flush(d, c, 0);
     FrameWriter *w = writer(d, c);
@@ -126,7 +130,7 @@ static void write(Flow *f) {
         frame_add_raw(w, inst, f->record, f->record_bytes);
     else
         frame_add(w, inst);
-    /* Instructions inserted behind f (frees) belong to f: they must not advance frame_seq. */
+    /* An instruction inserted after f (a free) has no number: it must not advance frame_seq. */
     if (!f->is_inserted) d->frame_seq = f->seq + 1;
     if (f->inst.op == OP_SCOPE) c->compiles = inst_bool(&f->inst, ATTR_COMPILE, false);
     if (f->inst.op == OP_BODY)
@@ -135,16 +139,16 @@ static void write(Flow *f) {
         outgoing_added(d, c, f->inst.op);
 }
 
-/* The frame cannot be forwarded unchanged: writes its instructions so far. */
+/* To be called when the frame cannot be forwarded unchanged. Writes its instructions so far. */
 static void unfold(Dispatcher *d, Client *c) {
     const Msg *m = d->whole;
     d->whole = NULL;
     FrameReader r;
     Flow f = {.d = d, .client = c};
     bool ok = frame_open(&r, m, NULL);
-    assert(ok); /* It was read before, without error. */
+    assert(ok); /* the frame was read before, without error */
     r.bodies = &c->bodies;
-    r.reads_again = true; /* a body that it defines may have replaced one that it uses */
+    r.reads_again = true; /* a body defined in the frame may have replaced one used in it */
     for (; d->n_whole > 0; d->n_whole--) {
         int more = frame_next(&r, &d->scratch, &f.inst, &f.record, &f.record_bytes, NULL);
         assert(more == 1);
@@ -194,11 +198,11 @@ void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, boo
         outgoing_close(d, c, true);
         return;
     }
-    if (d->whole) unfold(d, c); /* It was malformed in the middle. */
+    if (d->whole) unfold(d, c); /* the frame was malformed in the middle, or empty */
     if (d->frame.head)
         flush(d, c, bytes);
     else
-        c->bytes -= bytes; /* None of it is in flight. */
+        c->bytes -= bytes; /* nothing of the frame is in flight */
     outgoing_close(d, c, false);
 }
 

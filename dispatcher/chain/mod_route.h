@@ -1,22 +1,23 @@
-/* mod_route.h: the interface of the last modifier for the loop over a frame.
+/* mod_route.h: how the loop over a client's frame (take.c) uses the last modifier.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #define GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #include "dispatcher/state/state.h"
 
-/* route_open begins a client's frame, route_close sends it, unchanged or rewritten. Between the
- * two the route owns m and may consume it. seq: of the first instruction. If something of the
- * frame was written, another client may have its turn in between: route_pause returns the seq
- * for a second route_open, then without m. */
+/* route_open begins a client's frame m, route_close sends it, unchanged or rewritten. Between the
+ * two calls this modifier owns m and may consume it. seq: the number of its first instruction.
+ * Once a part of the frame was written, another client may have a turn before route_close. For
+ * that, route_pause sends what was written and returns the seq for a second route_open, whose m is
+ * NULL. */
 void route_open(Dispatcher *d, Client *c, Msg *m, uint64_t seq);
 uint64_t route_pause(Dispatcher *d, Client *c);
-/* seq_end: after the last instruction read; bytes: the frame's credit. */
+/* seq_end: one more than the number of the last instruction read; bytes: the frame's credit. */
 void route_close(Dispatcher *d, Client *c, uint64_t seq_end, uint64_t bytes, bool is_complete);
 void route_flush(Dispatcher *d, Client *c); /* sends what was written so far, if anything */
-/* Sends w, which covers what comes before seq_end, as a frame of its own; bytes: credit that it
- * brings back when it is done. w is empty again. */
+/* Sends the instructions in w, which are before seq_end, as a frame of its own; w is empty again.
+ * bytes: credit that the client gets back when the workers have done the frame. */
 void route_send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uint64_t seq_end,
                 uint64_t bytes);
-/* Writes an instruction that has a place, with the place, into *out. */
+/* Sets *out to the instruction with its place added. Precondition: its op has a place. */
 void route_locate(const Flow *f, Located *out);
 #endif
