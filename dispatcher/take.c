@@ -11,19 +11,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FRAME_WORK = SLICE / 8 }; /* of a frame for which nothing is written */
+enum { FRAME_WORK = SLICE / 8 }; /* work of reading a frame, added to that of writing */
 
 typedef struct Taking {
-    Msg m;              /* the frame being read: the client's or (is_anew) its rewritten form */
+    Msg m;              /* the frame being read: the client's, or one that intake.c wrote */
     FrameReader r;      /* of m, while is_open */
-    uint64_t frame_seq; /* the Dispatcher's, saved while others have their slices */
-    uint64_t bytes;     /* of the client's frame: its credit */
-    bool is_open, is_anew;
-    bool is_hot;       /* the tape has the beginning of the current hot record */
-    Err err;           /* code: the client's frame was malformed after the rewritten part */
-    Msg *queue;        /* later frames and questions: ... */
-    size_t at, n, cap; /* ... those in [at, n) */
-    Cancel cancel;     /* repeated to workers when nothing waits any more; seq 0: none */
+    uint64_t frame_seq; /* Dispatcher.frame_seq, saved while other clients have their slices */
+    uint64_t bytes;     /* of the client's frame: the credit that it took */
+    bool is_open;       /* r is reading m */
+    bool is_anew;       /* intake.c has rewritten the client's frame as one or more frames */
+    bool is_hot;        /* the tape has the beginning of the current hot record */
+    Err err;            /* code not 0: the client's frame is malformed after the rewritten part */
+    Msg *queue;         /* later frames and questions: ... */
+    size_t at, n, cap;  /* ... those in [at, n) */
+    Cancel cancel;      /* sent to workers again when nothing waits any more; seq 0: none */
 } Taking;
 
 /* ---- The queue ---- */
@@ -112,8 +113,8 @@ static void move_home(Dispatcher *d, Client *c) {
     }
 }
 
-/* Reads until the frame or the slice ends. 1: there is more; 0: the frame ended; -1: it is
- * malformed, err says how. */
+/* Reads instructions until the frame or the slice ends. Returns 1 if the frame has more, 0 if it
+ * ended, -1 if it is malformed; err says how. */
 static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
     FrameReader *r = &t->r;
     Flow f;
@@ -149,7 +150,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
 
 static void open_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&t->r, &t->m, NULL);
-    assert(is_open); /* take_frame has checked it, or it was written here */
+    assert(is_open); /* take_frame has checked the frame, or intake.c wrote it */
     t->is_open = true;
     t->is_hot = false;
     t->r.bodies = &c->bodies;
@@ -158,7 +159,7 @@ static void open_frame(Dispatcher *d, Client *c, Taking *t) {
     route_open(d, c, &t->m, t->r.seq);
 }
 
-/* Returns as read_on. */
+/* Ends the reading of a frame for this slice. rc, also returned: what read_on returned. */
 static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
     if (rc > 0) {
         t->frame_seq = route_pause(d, c);
@@ -172,7 +173,7 @@ static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
     return rc;
 }
 
-/* The client's next frame: opens it, or its rewritten form. */
+/* t->m is the client's next frame. Opens it, or lets intake.c rewrite it (is_anew). */
 static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     t->bytes = t->m.part[0]->n;
     move_home(d, c);
@@ -185,12 +186,13 @@ static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&r, &t->m, NULL);
     assert(is_open);
     arena_reset(&d->scratch);
-    intake_write(d, c, &r, &t->err); /* errors are reported after the preceding instructions */
-    if (intake_is_taken(c)) c->bytes -= t->bytes; /* none of it is in flight */
+    intake_write(d, c, &r, &t->err); /* an error is reported after the instructions before it */
+    if (intake_is_taken(c)) c->bytes -= t->bytes; /* nothing of the frame is in flight */
     msg_fini(&t->m);
 }
 
-/* Opens the next frame. 1: open; 0: nothing waits; -1: it is malformed, err says how. */
+/* Opens the next frame, unless one is open. Returns 1 if one is open, 0 if nothing waits, -1 if the
+ * client's frame is malformed; err says how. */
 static int begin_next(Dispatcher *d, Client *c, Taking *t, Err *err) {
     while (!t->is_open) {
         if (t->is_anew && intake_next(c, &t->m)) {
