@@ -1,9 +1,9 @@
 /* stream_link.c: the stream's connection: connecting, sending frames, counting credit, receiving
  * messages, waiting.
  *
- * A frame is sent when it is full, when the client waits, and when the worker is about to idle:
- * with little in flight, small frames are sent early. Waits check the interrupt flag every WAIT_MS
- * and end when the dispatcher is silent for too long.
+ * A frame is sent when it is full, when the client waits, and when the worker is about to idle (few
+ * instructions are in flight). A wait checks the interrupt flag every WAIT_MS. It ends when the
+ * dispatcher is silent for too long.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_reply.h"
@@ -31,10 +31,10 @@ static void gone_because(Stream *s, const char *reason) {
     gone(s, &err);
 }
 
-/* Declares a remote dispatcher lost after answer_ms without a sign of life; it sends a heartbeat
- * every 2 s. Time before the wait began (since_ms) does not count, because the client did not read
- * then. A large reply over a slow connection delays heartbeats, so its bytes count as a sign of
- * life. */
+/* Declares a remote dispatcher lost if for answer_ms nothing arrived from it; a dispatcher sends a
+ * heartbeat every 2 s. Time before the wait began (since_ms) does not count, because the client did
+ * not read then. A large reply over a slow connection delays heartbeats, so the bytes of an
+ * incomplete message count as well (link_hears). */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t seen = s->seen_ms > since_ms ? s->seen_ms : since_ms;
@@ -50,7 +50,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
     stream_carry(s);
-    if (stream_take_error(s, e)) return false; /* it is older, and may be the reason */
+    if (stream_take_error(s, e)) return false; /* that error is older, and may be the reason */
     s->is_loss_reported = true;
     *e = (LangError){.kind = E_GONE};
     if (!at.src) at = s->lost_at; /* at the end of a program there is no line */
@@ -73,8 +73,8 @@ bool stream_lost(Stream *s, Span at, LangError *e) {
 
 /* ---- Sending ---- */
 
-/* A frame with long texts in it may be too much for the window, although there is room for more
- * instructions. */
+/* Waits until the frame under construction, of so many bytes, fits the window. A frame with long
+ * texts may exceed WINDOW_BYTES although the window has room for its instructions. */
 static void await_bytes(Stream *s, size_t bytes) {
     int64_t start = 0;
     while (!s->is_gone && s->sent.n > 0 && s->head_bytes + bytes > WINDOW_BYTES) {
@@ -107,7 +107,8 @@ void stream_send(Stream *s) {
         stream_pump(s, 0);
 }
 
-/* Updates the worker's time per instruction from its latest frame; it sets the prompt's window. */
+/* Updates the worker's time per instruction, from which fits_prompt computes the window, when the
+ * worker has done this frame. insts: the number of instructions that the ack adds. */
 static void update_pace(Stream *s, const Sent *frame, uint64_t insts) {
     int64_t now = now_us(), began = frame->at_us > s->acked_us ? frame->at_us : s->acked_us;
     int64_t ns = (now - began) * 1000 / (int64_t)(insts ? insts : 1) + 1;
@@ -156,8 +157,9 @@ static void on_stats(Stream *s, const Msg *m) {
     s->has_stats = true;
 }
 
-/* Acknowledges received reply bytes, every REPLY_BYTES / 8. Replies are read as they arrive, so
- * workers wait only for a client that is not running. */
+/* Acknowledges received reply bytes, every REPLY_BYTES / 8. A worker stops when REPLY_BYTES are not
+ * acknowledged. A running client reads replies as they arrive, so workers wait only for one that
+ * does not run. */
 static void ack_replies(Stream *s, uint64_t bytes) {
     Msg m;
     if ((s->uncredited += bytes) < REPLY_BYTES / 8) return;
@@ -216,7 +218,7 @@ void stream_pump(Stream *s, int timeout_ms) {
     }
 }
 
-/* With at most one frame in flight the worker is about to idle. */
+/* The worker is about to idle if at most one frame's worth of instructions is in flight. */
 void stream_send_if_dry(Stream *s) {
     if (s->frame.count > 0 && s->sent_seq - s->acked_seq <= FRAME_INSTS &&
         now_us() - s->sent_us >= SEND_US)
@@ -237,7 +239,8 @@ void stream_step(Stream *s) {
 
 /* ---- Waiting ---- */
 
-/* carries: effects that are due run meanwhile. */
+/* Waits until is_met(s, ctx). carries: runs the effects that are due meanwhile. Fails if the user
+ * interrupts or the dispatcher is lost. */
 static bool await(Stream *s, bool carries, bool (*is_met)(const Stream *s, const void *ctx),
                   const void *ctx, Span at, LangError *e) {
     stream_frees(s);
@@ -269,13 +272,14 @@ static bool fits(const Stream *s, uint64_t insts) {
            (s->payload_bytes < PAYLOAD_BYTES_MAX || s->sent.n == 0);
 }
 
-/* At the prompt the window is PROMPT_WINDOW_MS of work, estimated from the worker's pace. */
+/* At the prompt the window is the number of instructions that the worker does in PROMPT_WINDOW_MS,
+ * estimated from its pace. It is also full if the oldest frame was sent longer ago than that. */
 static bool fits_prompt(const Stream *s) {
     uint64_t limit = PROMPT_INSTS;
     if (s->inst_ns) limit = PROMPT_WINDOW_MS * UINT64_C(1000000) / (uint64_t)s->inst_ns;
     if (limit < PROMPT_LEAST) limit = PROMPT_LEAST;
     if (s->next_seq - s->acked_seq >= limit) return false;
-    bool is_frame_new = s->frame.count == 0; /* One look at the clock per frame is enough. */
+    bool is_frame_new = s->frame.count == 0; /* once per frame is enough */
     return !is_frame_new || s->sent.n == 0 ||
            now_us() - ((Sent *)fifo_at(&s->sent, 0))->at_us <= PROMPT_WINDOW_MS * INT64_C(1000);
 }
@@ -316,12 +320,13 @@ static bool connect_to(Stream *s, Err *err) {
     return (s->link = link_open(s->endpoint, err)) != NULL;
 }
 
-/* Fails because the endpoint has no dispatcher, or it does not answer. */
+/* Sets e: there is no dispatcher at the endpoint, or it does not answer, or it refuses. Returns
+ * false. */
 static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e) {
     const char *address = strstr(s->endpoint, "://");
     Endpoint local;
     *e = (LangError){.kind = E_GONE};
-    if (why->hint[0]) { /* there may be one, which refuses */
+    if (why->hint[0]) { /* there may be a dispatcher, which refuses */
         error_at(e, at, "cannot use the dispatcher at %s: %s", s->endpoint, why->text);
         return error_hint(e, "%s", why->hint);
     }
@@ -332,8 +337,8 @@ static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e
                       address ? address + 3 : s->endpoint);
 }
 
-/* True when the dispatcher's welcome has arrived, or is_late. A dispatcher without workers lets its
- * clients wait; after TELL_MS this says so on stderr. */
+/* True when the dispatcher's welcome has arrived, or if it is late (Waiting.is_late). A dispatcher
+ * without workers sends heartbeats but no welcome. After TELL_MS the user is told so on stderr. */
 static bool is_welcome(const Stream *s, const void *ctx) {
     Waiting *w = (Waiting *)ctx;
     int64_t waited = now_ms() - w->since_ms;
@@ -457,7 +462,7 @@ static bool has_stats(const Stream *s, const void *ctx) {
     return s->has_stats;
 }
 
-/* Sends MSG_STATS, waits, and appends the reply. */
+/* Sends the question in MSG_STATS, waits for the reply, and appends it to text. */
 static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
     stream_frees(s);
     stream_send(s);
@@ -490,7 +495,7 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq;
 }
 
-/* Asks "word ID" about one tensor, once all instructions are done. */
+/* When all instructions are done, asks "word ID" about a tensor, and appends the reply to text. */
 static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, Bytes *text,
                        LangError *e) {
     if (s->mode == STREAM_EMIT) {
