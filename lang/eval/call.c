@@ -1,7 +1,9 @@
 /* call.c: calls. Arguments are evaluated onto the value stack, directly into the slots of the
- * callee's frame: a call with positional arguments copies and allocates nothing. `a.f(x)` looks f
- * up in this order: a field or method of an object or a key of a namespace, a builtin method of the
- * kind (before the keys of a map), a visible function f(a, x).
+ * callee's frame: a call with positional arguments copies and allocates nothing.
+ *
+ * `a.f(x)` looks for f in this order: a field, method or item of an object, or a key of a
+ * namespace; a builtin method of a's kind; a key of a map; a visible function, called as f(a, x).
+ * If a is a parameter or a buffer, `a.f_(x)` updates it in place with the value of a.f(x).
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
 #include "lang/value/mapv.h"
@@ -25,11 +27,11 @@
 #include <string.h>
 
 typedef enum SelfMode {
-    SELF_NONE,
-    SELF_FIRST,
-    SELF_UPDATE,
-    SELF_METHOD
-} SelfMode; /* the receiver is: not passed, first argument, first argument and target, `self` */
+    SELF_NONE,   /* the receiver is not passed */
+    SELF_FIRST,  /* it is the first argument */
+    SELF_UPDATE, /* it is the first argument, and is updated in place with the result */
+    SELF_METHOD  /* it is `self` */
+} SelfMode;
 
 bool stack_room(Interp *in, size_t n, LangError *e) {
     if ((size_t)(in->stack->end - in->stack->top) > n) return true;
@@ -57,7 +59,8 @@ static bool is_local(const AstFn *f, const char *name) {
     return false;
 }
 
-/* Finds the first mention of a name below n, without inner functions. */
+/* Sets *first to the node below n, on the lowest line, that is this name or defines a function of
+ * this name. Does not enter the bodies of inner functions. */
 static void first_mention(const Node *n, const char *name, const Node **first) {
     if (!n) return;
     bool is_it =
@@ -66,8 +69,8 @@ static void first_mention(const Node *n, const char *name, const Node **first) {
     for (uint32_t i = 0; i < n->n_kids; i++) first_mention(n->kid[i], name, first);
 }
 
-/* The line where the variable n got its value: a global's last assignment, or the first of a local;
- * 0: it is a parameter, or unknown. */
+/* Returns the line of a global's last assignment, or of a local's first one; 0 if n is a parameter
+ * or the line is unknown. */
 static uint32_t line_assigned(Interp *in, const Node *n) {
     const Node *set = NULL;
     if (n->scope == SCOPE_GLOBAL) {
@@ -108,7 +111,7 @@ static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, La
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", fn_name(f),
              f->n_pos, f->n_pos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     call_error(in, f, call, e, what);
-    return has_forward(f) && error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(f));
+    return has_forward(f) && error_hint(e, "make a layer first: %.80s(…)(x)", fn_name(f));
 }
 
 const char *call_keyword(Interp *in, const Node *call, int i, const Node **at) {
@@ -180,8 +183,8 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
     return true;
 }
 
-/* Makes *rest, a list of the positional values beyond a->n_pos, and **rest, an empty map. Sets all
- * other free slots to V_UNDEF. */
+/* Makes the values of the parameters *rest, a list of the positional values beyond a->n_pos, and
+ * **rest, an empty map. Sets all other slots without a positional value to V_UNDEF. */
 static void bind_rest(Interp *in, const AstFn *a, Value *base, int n_pos) {
     Value rest = {.kind = V_UNDEF};
     for (int i = a->n_pos; i < a->n_params; i++) {
@@ -198,8 +201,8 @@ static void bind_rest(Interp *in, const AstFn *a, Value *base, int n_pos) {
     }
 }
 
-/* Arranges the arguments base[0 .. n_pos + n_kw) as the slots of a's frame: the parameters in
- * order, V_UNDEF if not given, then all other slots, V_UNDEF. Drops the values on failure. */
+/* Turns the arguments base[0 .. n_pos + n_kw) into the slots of a's frame: first the parameters in
+ * order, then the other slots. A slot without a value is V_UNDEF. Drops the values on failure. */
 static bool bind(Interp *in, const AstFn *a, Value *base, int n_pos, int n_kw, const Node *call,
                  LangError *e) {
     int n_slots = a->n_slots, n_given = n_pos + n_kw;
@@ -315,7 +318,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     else if (ok)
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
-    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* else the body has not started */
+    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* not if an argument was missing */
     in->frame = frame.up;
     for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
@@ -361,7 +364,7 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     return false;
 }
 
-/* Makes room for one value before the arguments. */
+/* Inserts v before the n arguments at base. Consumes v only on success. */
 static bool insert_first(Interp *in, Value *base, int n, Value v, LangError *e) {
     if (!stack_room(in, 1, e)) return false;
     memmove(base + 1, base, (size_t)n * sizeof *base);
@@ -448,7 +451,8 @@ static bool static_method(Interp *in, const Node *field, const Module *m, Value 
     return error_hint(e, "%s(…).%s(…)", m->name, field->str);
 }
 
-/* Looks up a visible function of this name: local, global or builtin. V_UNDEF if there is none. */
+/* Looks up a local, global or builtin of this name that can be called. Sets *out to V_UNDEF if
+ * there is none. */
 static bool visible(Interp *in, const char *name, Value *out, LangError *e) {
     const Frame *f = in->frame;
     *out = (Value){.kind = V_UNDEF};
@@ -479,8 +483,9 @@ static const char *with_article(Value v, char *buf, size_t n) {
     return buf;
 }
 
-/* In a function of the prelude, a list or number that it uses as a tensor is an argument of the
- * program: names the argument, and trace.c adds the function. */
+/* If a function of the prelude uses a list, number or string as a tensor, the program has passed
+ * it as an argument. Then sets e to an error that names the argument (trace.c adds the function),
+ * and returns true. */
 static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
     static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
     bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;
@@ -515,8 +520,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
                 node_text(field->kid[0], quote), field->str);
         size_t n = strlen(quote);
         if (n > 5 && !strcmp(quote + n - 5, ".grad"))
-            return error_hint(e, "before the first backward there is none; %s = none clears it",
-                              quote);
+            return error_hint(
+                e, "before the first backward there is no gradient; %s = none clears it", quote);
         return hint_none(field->kid[0], e);
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
@@ -528,7 +533,10 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (recv.kind == V_MODULE && habit_path(field->whole, builtin_is_known, in, e)) return false;
     if (recv.kind == V_MODULE && !strcmp(field->str, "apply")) {
         const char *m = recv.module->name;
-        return error_hint(e, "%s()(x) calls one; a gradient of its own: g + (f - g).detach()", m);
+        return error_hint(e,
+                          "%s()(x) makes and calls an object; f with the gradient of g: "
+                          "g + (f - g).detach()",
+                          m);
     }
     if (habit_member(value_type_name(recv), field->str, e)) return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
@@ -553,7 +561,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     return false;
 }
 
-/* p.clamp_(0, 1) of a parameter or buffer: finds clamp, whose result becomes p's value. */
+/* For p.clamp_(0, 1) of a parameter or buffer p: sets *f to clamp, whose result is to be p's value.
+ * Sets *f to V_UNDEF if there is none. */
 static bool find_update(Interp *in, const char *name, Value recv, Value *f, LangError *e) {
     size_t n = strlen(name);
     *f = (Value){.kind = V_UNDEF};
@@ -562,6 +571,7 @@ static bool find_update(Interp *in, const char *name, Value recv, Value *f, Lang
     return builtin_method_value(in, recv, intern(name, n - 1), f, e);
 }
 
+/* Calls f, found by find_update, and updates its first argument in place with the result. */
 static bool update_call(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call,
                         Value *out, LangError *e) {
     Value p = value_ref(base[0]);
@@ -579,13 +589,13 @@ static bool update_call(Interp *in, Value f, Value *base, int n_pos, int n_kw, c
         const TensorType *a = tensor_type(p.tensor), *b = tensor_type(out->tensor);
         ok = a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * a->rank);
         if (!ok)
-            fail_at(in, call, e, "'%s' gives shape %s, but what is updated in place is %s",
+            fail_at(in, call, e, "'%s' gives shape %s, but the tensor that it updates has shape %s",
                     call->kid[0]->str, type_shape_text(b, is), type_shape_text(a, was));
         ok = ok && tensor_update(in, p.tensor, *out, e);
         value_drop(*out);
     } else if (ok) {
-        ok = fail_at(in, call, e, "'%s' gives %s: nothing to update a tensor with",
-                     call->kid[0]->str, value_type_name(*out));
+        ok = fail_at(in, call, e, "'%s' gives %s, which cannot update a tensor", call->kid[0]->str,
+                     value_type_name(*out));
         value_drop(*out);
     }
     *out = ok ? p : v_none();
@@ -681,7 +691,8 @@ static bool push_spread(Interp *in, Node *arg, int *n_pos, LangError *e) {
     return ok && more == 0;
 }
 
-/* Adds m, for **m, to the keys of the call's other maps. Consumes m. */
+/* Adds the entries of m, given as **m, to *all, which has those of the call's earlier maps.
+ * Consumes m. */
 static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e) {
     Value k, v;
     bool ok = m.kind == V_MAP && !m.map->is_space;
@@ -689,7 +700,7 @@ static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e)
     if (ok && all->kind == V_NONE) *all = v_map(in);
     for (size_t i = 0; ok && mapv_at(m.map, i, &k, &v); i++) {
         if (k.kind != V_STR)
-            ok = fail_at(in, arg, e, "** names arguments: its keys are strings, not %s",
+            ok = fail_at(in, arg, e, "the keys of a map after ** must be strings, not %s",
                          value_type_name(k));
         else if (map_find(all->map, k))
             ok = fail_at(in, arg, e, "argument '%.100s' is given twice", k.str->s);
@@ -700,8 +711,8 @@ static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e)
     return ok;
 }
 
-/* Pushes the argument values of a call: positional ones, keywords, then **maps, whose keys are left
- * in *spread. On failure drops all that it pushed. */
+/* Pushes the argument values of a call: positional ones, then those of keywords, then those of
+ * **maps, in the order of *spread, the map of all their entries. Drops all of them on failure. */
 static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, Value *spread,
                       LangError *e) {
     Value v, k;
@@ -810,8 +821,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     if (near)
         error_label(e, e->at, "did you mean '%s'?", near);
     else if (base.kind == V_MAP && (!strcmp(n->str, "shape") || !strcmp(n->str, "dtype")))
-        error_hint(e, "the map's tensors have one: {k: v.%s for k, v in %s.items()}", n->str,
-                   node_text(n->kid[0], quote));
+        error_hint(e, "each tensor in the map has its own: {k: v.%s for k, v in %s.items()}",
+                   n->str, node_text(n->kid[0], quote));
     else if (base.kind == V_MAP)
         error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
     else if (base.kind != V_TENSOR && base.kind != V_OBJECT)

@@ -19,7 +19,7 @@ const char *call_keyword(Interp *in, const Node *call, int i, const Node **at);
 /* Calls f with positional arguments (borrowed). *out is a new reference. */
 bool interp_call(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
 bool stack_room(Interp *in, size_t n, LangError *e);
-bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f not called */
+bool eval_field(Interp *in, Node *n, Value *out, LangError *e); /* a.f without a call */
 /* the same, for a base already evaluated (borrowed) */
 bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e);
 #endif
