@@ -41,6 +41,7 @@ typedef struct Progress {
     bool is_tty;
     char tracked[256]; /* "loss 0.1234  lr 0.001": the newest values */
     int64_t step;      /* of the next track() */
+    bool has_warned;   /* that track() is in vain */
     FILE *csv;
 } Progress;
 
@@ -318,6 +319,18 @@ static void put_json_number(Bytes *b, double v) {
         bytes_puts(b, "null");
 }
 
+/* Warns, once, of values that no file keeps and no line shows. */
+static void warn_unseen(Interp *in) {
+    Progress *p = state(in);
+    bool is_kept = in->config.log_dir || in->config.stream.mode != STREAM_LIVE;
+    if (is_kept || p->bars || p->has_warned) return;
+    LangError w = {.kind = E_RUN};
+    p->has_warned = true;
+    error_at(&w, interp_span(in), "track: nothing keeps or shows the values");
+    error_hint(&w, "gtsh --log-dir DIR keeps them; for x in progress(xs) { … } shows them");
+    interp_warn(in, &w);
+}
+
 bool progress_track(Interp *in, const MapV *m, LangError *e) {
     size_t n = map_count(m);
     Handle *handle[MAX_TRACKED];
@@ -359,9 +372,10 @@ bool progress_track(Interp *in, const MapV *m, LangError *e) {
     Attr attr[2] = {{.key = ATTR_KEYS, .n = (uint32_t)keys.n, .str = keys.data},
                     {.key = ATTR_META, .n = (uint32_t)meta.n, .str = meta.data}};
     Effect ef = {OP_TRACK, attr, meta.n ? 2 : 1, handle, n_operands, track_done, free, t};
-    if (ok)
+    if (ok) {
+        warn_unseen(in);
         ok = stream_effect(in->stream, &ef, interp_span(in), e);
-    else
+    } else
         free(t);
     bytes_fini(&keys);
     bytes_fini(&meta);
