@@ -356,6 +356,15 @@ static void dead_statement(Resolver *r, Node *n) {
     r->warn(r->ctx, &w);
 }
 
+/* True if the prompt shows the value of statement n: outside loops, ifs and functions. */
+static bool is_echoed(const Resolver *r, const Node *n) {
+    const Node *body = r->prog->body;
+    if (!r->prog->src->is_prompt || !r->scope->is_file) return false;
+    for (uint32_t k = 0; k < body->n_kids; k++)
+        if (body->kid[k] == n) return true;
+    return false;
+}
+
 /* ---- the walk ---- */
 
 static bool walk_kids(Resolver *r, Node *n) {
@@ -420,7 +429,7 @@ static bool walk(Resolver *r, Node *n) {
     case N_WHILE: return loop(r, n);
     case N_EXPR_STMT:
         TRY(walk_kids(r, n));
-        if (!r->prog->src->is_prompt || !r->scope->is_file) dead_statement(r, n->kid[0]);
+        if (!is_echoed(r, n)) dead_statement(r, n->kid[0]);
         return true;
     default: return walk_kids(r, n);
     }
