@@ -17,17 +17,17 @@
 #include <string.h>
 
 enum {
-    /* Idle time before a flush in a scope with `compile: true`, whose clusters are not cut where
-     * the client is slow to send. Elsewhere waiting changes nothing: charlm, an MLP, an LSTM and
-     * loops that print run as many operations in kernels with it as without. */
-    IDLE_NS = 1000000,
-    MIN_REQUESTS = 2, /* a cluster that runs once needs no kernel */
-    /* Time that a kernel must be able to save before a compiler is called: a call takes 80 ms of
-     * CPU for each kernel (jit.c). */
-    WORTH_NS = 10000000,
-    /* Nodes of a cluster that is flushed at a loop's edge. 60,000 times x = x * 0.999 + b of
-     * 100,000 elements take 0.17 s of CPU with 12, 0.20 with 24, and 0.28 to 0.69 with 1. */
-    EDGE_MIN = 12
+    /* Idle time before a flush, and the same in a scope with `compile: true`, whose clusters the
+     * clock should not cut. If waiting rarely pays off a flush is immediate, but every
+     * TRY_PATIENCE-th time waits, to notice a change. */
+    IDLE_NS = 100000,
+    SOON_NS = 1000000,
+    PATIENCE_MAX = 4,
+    TRY_PATIENCE = 128,
+    MIN_REQUESTS = 2,    /* a cluster that runs once needs no kernel */
+    WORTH_NS = 10000000, /* time that kernels must be able to save before a compiler is worth it */
+    PASSED_MAX = 64,     /* instructions issued beside an open cluster */
+    EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
 };
 
 typedef struct Collect {
@@ -47,6 +47,9 @@ typedef struct Collect {
     bool is_at_edge; /* nothing was issued since a loop's edge */
     bool is_soon;    /* part of it is in a scope with `compile: true` */
     int64_t idle_ns; /* start of the idle time; 0: not idle */
+    bool is_patient; /* this idle time is waited out */
+    int patience;    /* recent waits that paid off, minus those that did not */
+    unsigned n_idle;
     Fuse fuse;
     /* During a flush: */
     JitEntry *entry; /* NULL: the cluster can have no kernel */
@@ -74,10 +77,20 @@ static void edge(Stage *s) {
 
 static void idle(Stage *s, bool is_idle) {
     Collect *c = (Collect *)s;
-    int64_t now = is_idle ? exec_now_ns(s->x) : 0;
-    if (!is_idle || !c->idle_ns) c->idle_ns = now;
-    if (!is_idle) return;
-    if (!c->is_soon || c->is_at_edge || now - c->idle_ns > IDLE_NS) stages_flush(s->x);
+    if (!is_idle) {
+        if (c->idle_ns && c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
+        c->idle_ns = 0;
+        return;
+    }
+    int64_t now = exec_now_ns(s->x);
+    if (!c->idle_ns) {
+        c->idle_ns = now;
+        c->is_patient =
+            !c->is_at_edge && (c->is_soon || c->patience >= 0 || ++c->n_idle % TRY_PATIENCE == 0);
+    }
+    if (c->is_patient && now - c->idle_ns <= (c->is_soon ? SOON_NS : IDLE_NS)) return;
+    if (c->is_patient && c->patience > -PATIENCE_MAX) c->patience--;
+    stages_flush(s->x);
 }
 
 void collect_launched(Stage *s, JitEntry *e) {
@@ -195,7 +208,7 @@ static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
     if (add(c, j, type, poison)) return true;
     if (*poison) return false;
     c->is_at_edge = false; /* it is issued beside the cluster */
-    if (s->x->pending_of && ++c->passed > FUSE_NODES) stages_flush(s->x);
+    if (s->x->pending_of && ++c->passed > PASSED_MAX) stages_flush(s->x);
     return false;
 }
 
