@@ -52,7 +52,10 @@ x.t() | f(2, 3)
 x.swapaxes(0, 2) | f(2, 1, 3)
 transpose(x, a=0, b=-1) | f(1, 2, 3)
 """, lambda x, a=-2, b=-1: torch.transpose(x, a, b))
-MEANING["t"] = MEANING["swapaxes"] = MEANING["transpose"]
+MEANING["swapaxes"] = MEANING["transpose"]
+cases("t", f"""
+x.t() | {KINDS} ; f(0, 3) ; f(3) ; f() ; f64(2, 1) ; i64(2)
+""", torch.t)
 cases("squeeze", """
 squeeze(x) | f(1, 3, 1, 2) ; f(1, 1) ; f(2, 3) ; f() ; f(1, 0) ; i64(1, 2)
 squeeze(x, 0) | f(1, 3) ; f(2, 3) ; u8(1, 2) ; f16(1, 2) ; bf16(1, 2)
