@@ -45,6 +45,7 @@ TAME = {                                   # nan and infinities
     "int", "long", "char", "byte",         # undefined in PyTorch
     "margin_ranking_loss",                 # its gradient at nan is clamp's, 0
     "multi_margin_loss",                   # PyTorch skips nan
+    "multilabel_margin_loss",              # the same
     "mode",                                # which of the numbers that occur once beside nan is not said
     "renorm",                              # its gradient in a slice with infinities, where PyTorch gives numbers
     "recurrence",                          # the 0 before the first times a gradient of nan

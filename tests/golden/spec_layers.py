@@ -262,6 +262,11 @@ soft_margin_loss(x, y) | f(4), i64v(1, -1, -1, 1) ; f64(2), i64v(-1, 1) ; f(2, 2
 soft_margin_loss(x, y, reduction="sum") | f(4), i64v(1, -1, -1, 1) ; f64(2), i64v(-1, 1)
 soft_margin_loss(x, y, reduction="none") | f(4), i64v(1, -1, -1, 1) ; f(0), i64(0)
 """)
+loss("multilabel_margin_loss", """
+multilabel_margin_loss(x, y) | f(2, 4), i64v(3, 0, -1, 1, 1, -1, 2, 0).reshape(2, 4) ; f64(2, 3), i64v(2, 1, 0, -1, 0, 0).reshape(2, 3) ; f(3), i64v(1, -1, 1) ; f(1, 1), i64v(0).reshape(1, 1) ; f(2, 2), i64v(-1, 0, 0, 1).reshape(2, 2) ; f64(4), i64v(0, 1, 2, 3)
+multilabel_margin_loss(x, y, reduction="sum") | f(2, 4), i64v(3, 0, -1, 1, 1, -1, 2, 0).reshape(2, 4)
+multilabel_margin_loss(x, y, reduction="none") | f(2, 4), i64v(3, 0, -1, 1, 1, -1, 2, 0).reshape(2, 4)
+""")
 loss("multi_margin_loss", """
 multi_margin_loss(x, y) | f(3, 4), i64(3, lo=0, hi=3) ; f64(2, 3), i64(2, lo=0, hi=2) ; f(3), i64v(1).reshape(()) ; f(1, 2), i64v(1)
 multi_margin_loss(x, y, p=2) | f(3, 4), i64(3, lo=0, hi=3)
