@@ -296,6 +296,7 @@ embedding_bag(x, y) | i64v(0, 2, 1, 1).reshape(2, 2), f(3, 2) ; i64v(0, 2).resha
 embedding_bag(x, y, mode="sum") | i64v(0, 2, 1, 1).reshape(2, 2), f(3, 2)
 embedding_bag(x, y, mode="max") | i64v(0, 2, 1, 0).reshape(2, 2), f(3, 2)
 embedding_bag(x, y, z) | i64v(0, 2, 1, 1), f(3, 2), i64v(0, 3) ; i64v(0, 2, 1), f(3, 2), i64v(0, 1)
+embedding_bag(x, y, z, mode="max") | i64v(0, 2, 1, 1), f(3, 2), i64v(0, 2) ; i64v(0, 2, 1), f64(3, 2), i64v(0, 2, 2)
 embedding_bag(x, y, z, mode="sum") | i64v(0, 2, 1, 1), f(3, 2), i64v(0, 2)
 embedding_bag(x, y, mode="sum", per_sample_weights=z) | i64v(0, 2, 1, 1).reshape(2, 2), f(3, 2), f(2, 2, s=1)
 embedding_bag(x, y, padding_idx=1) | i64v(0, 1, 1, 2).reshape(2, 2), f(3, 2)
