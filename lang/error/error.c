@@ -412,6 +412,8 @@ static const char *const habits[][2] = {
     {"newaxis", "none: x[:, none]"},
     {"no_grad", "no_grad { … }"},
     {"inference_mode", "no_grad { … }"},
+    {"quantize_per_tensor", "not here: x.half(), x.bfloat16(); int8: (x / s).round().to(int8)"},
+    {"sparse_coo_tensor", "not here: zeros(2, 3), and x[i, j] = v; all tensors are dense"},
     {"FloatTensor", "tensor([1., 2.])"},
     {"LongTensor", "tensor([1, 2])"},
     {"rearrange", "x.reshape(…).permute(…); \"b c d -> b (c d)\" is x.flatten(1)"},
