@@ -489,8 +489,11 @@ bool infer_data(Infer *s) {
     uint64_t want = type_bytes(&s->out[0]);
     if (inst->payload_bytes != want || (want > 0 && !inst->payload)) {
         char text[256];
-        return err_set(s->err, ERR_ARG, "data: %llu bytes do not make %s",
-                       (unsigned long long)inst->payload_bytes, type_text(&s->out[0], text));
+        uint64_t size = dtype_info[s->out[0].dtype].size_bytes;
+        return err_set(s->err, ERR_ARG, "data: %llu bytes do not make %s: %llu elements, not %llu",
+                       (unsigned long long)inst->payload_bytes, type_text(&s->out[0], text),
+                       (unsigned long long)(inst->payload_bytes / size),
+                       (unsigned long long)(want / size));
     }
     if (s->out[0].dtype != DT_BOOL) return true;
     const uint8_t *p = inst->payload; /* kernels rely on bools being 0 or 1 */
