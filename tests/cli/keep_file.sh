@@ -79,4 +79,6 @@ has "it says so" "$(err)" "with mode 0700"
 mkdir -m 777 "$TMP/ro"; chmod 777 "$TMP/ro"; mkdir -m 700 "$TMP/ro/gt"
 XDG_RUNTIME_DIR=$TMP/ro code "in a directory open to others" 1 sh scripts/cluster up -w 1
 has "it says so" "$(err)" "with mode 0700"
+XDG_RUNTIME_DIR=$TMP code "cluster up -w" 2 sh scripts/cluster up -w
+has "cluster up -w" "$(err)" "cluster: -w needs a number of workers"
 finish
