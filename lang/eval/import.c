@@ -15,6 +15,7 @@
 #include "lang/eval/prelude.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -255,12 +256,31 @@ static void space_fill(Interp *in, MapV *space, const Globals *g) {
     }
 }
 
+/* Suggests the file beside the importing one whose name is like n's. Returns false. */
+static bool hint_files(const Node *n, LangError *e) {
+    const char *from = n->at.src->name, *slash = strrchr(from, '/');
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.*s", slash ? (int)(slash - from + 1) : 1, slash ? from : ".");
+    DIR *dir = opendir(path);
+    NameList names = {0};
+    for (struct dirent *d; dir && names.n < 1000 && (d = readdir(dir));) {
+        size_t len = strlen(d->d_name);
+        if (len > 3 && !strcmp(d->d_name + len - 3, ".gt"))
+            names_add(&names, intern(d->d_name, len - 3));
+    }
+    if (dir) closedir(dir);
+    const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
+    if (near) error_hint(e, "did you mean '%s'?", near);
+    names_fini(&names);
+    return false;
+}
+
 static bool not_found(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "there is no file %s%s beside this one or in GT_PATH", n->str,
             strchr(n->str, '.') ? "" : ".gt");
     const char *habit = habit_import(n->str);
-    if (habit) error_hint(e, "%s", habit);
-    return false;
+    if (habit) return error_hint(e, "%s", habit);
+    return hint_files(n, e);
 }
 
 bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
