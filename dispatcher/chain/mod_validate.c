@@ -48,13 +48,13 @@ static bool results_fit(Flow *f, int n_out, Err *err) {
     uint64_t bytes = 0, limit = f->d->config.client_bytes_max;
     if (!limit) return true;
     for (int i = 0; i < n_out; i++) bytes += tensor_bytes(&f->out_type[i]);
-    if (c->live_bytes + bytes > limit)
-        return err_set(err, ERR_MEMORY,
-                       "'%s' needs %llu bytes, %llu of %llu are free for this client",
-                       op_info[inst->op].name, (unsigned long long)bytes,
-                       (unsigned long long)(limit > c->live_bytes ? limit - c->live_bytes : 0),
-                       (unsigned long long)limit);
-    return true;
+    if (c->live_bytes + bytes <= limit) return true;
+    char need[32], rest[32], all[32];
+    err_set(err, ERR_MEMORY, "'%s' needs %s, %s of %s are free for this client",
+            op_info[inst->op].name, bytes_text(bytes, need),
+            bytes_text(limit > c->live_bytes ? limit - c->live_bytes : 0, rest),
+            bytes_text(limit, all));
+    return err_hint(err, "gt-dispatcher --client-memory sets the limit");
 }
 
 /* 1: valid; 0: an operand is poisoned; -1: invalid, err says why. */

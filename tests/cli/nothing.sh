@@ -50,5 +50,6 @@ done
 { echo 'xs = ['; for i in 1 2 3 4 5 6 7 8 9; do seq -s ' ' 1000 | sed 's/[0-9]*/zeros(0),/g'; done; echo ']; sync()'; } >"$TMP/many.gt"
 timeout 60 "$GTSH" -d "ipc://$TMP/1M" "$TMP/many.gt" >"$TMP/out" 2>"$TMP/err"
 same "exit code" $? 1
-has "the first refusal" "$(err)" "are free for this client"
+has "the first refusal" "$(err)" "of 1.0 MiB are free for this client"
+has "who sets the limit" "$(err)" "hint: gt-dispatcher --client-memory sets the limit"
 finish
