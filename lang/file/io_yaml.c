@@ -105,7 +105,9 @@ static bool next(Reader *r) {
     const char *what = r->parser.problem ? r->parser.problem : "no valid YAML";
     if (r->parser.error == YAML_READER_ERROR)
         return err_set(r->err, ERR_PARSE, "byte %zu: %s", r->parser.problem_offset, what);
-    return fail_at(r, r->parser.problem_mark, what);
+    fail_at(r, r->parser.problem_mark, what);
+    bool is_key = !strcmp(what, "did not find expected key");
+    return is_key && err_hint(r->err, "the keys of one map begin in the same column");
 }
 
 /* A deep copy; fails beyond the limit on copied bytes. */

@@ -389,6 +389,8 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
         *r->at =
             (ConfigAt){(uint32_t)p->problem_mark.line + 1, (uint32_t)p->problem_mark.column + 1, 1};
     err_set(r->err, ERR_PARSE, "%s", problem);
+    if (!strcmp(problem, "did not find expected key"))
+        err_hint(r->err, "the keys of one map begin in the same column");
     const char *s = r->text;
     uint32_t line = 1;
     for (const char *end = s + r->n; s < end && line < r->at->line; s++) line += *s == '\n';

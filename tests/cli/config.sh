@@ -22,6 +22,11 @@ has "near match: at the label" "$(err)" "a.gt:2:28: warning: signal 'foward_laye
     |                            ^^^^^^^^^^^^^"
 has "near match: name and place" "$(err)" "did you mean 'forward_layer1' ($TMP/shard.yaml:1)?"
 same "near match: once" "$(err | grep -c warning)" 1
+printf 'data:\n shard:\n   axis: 0\n  workers: [0]\n' >"$TMP/column.yaml"
+code "a wrong column" 78 "$GTSH" --config "$TMP/column.yaml" -p 1
+has "a wrong column" "$(err)" "hint: the keys of one map begin in the same column"
+code "a wrong column: load" 1 "$GTSH" -c "load(\"$TMP/column.yaml\")"
+has "a wrong column: load" "$(err)" "hint: the keys of one map begin in the same column"
 code "GT_CONFIG" 0 env GT_CONFIG="$TMP/shard.yaml" "$GTSH" -c 'print(signal.get("forward_layer1").shard.workers)'; same "GT_CONFIG" "$(out)" "[0, 1]"
 code "strict" 1 "$GTSH" --strict --config "$TMP/shard.yaml" "$TMP/a.gt"; has strict "$(err)" "a.gt:2:28: error: signal 'foward_layer1' is not in"; same "strict: nothing ran" "$(out)" ""
 code "strict without configuration" 1 "$GTSH" --strict -c 'signal a { x = ones(2) }'; has "strict without configuration" "$(err)" "signal 'a' has no configuration"
