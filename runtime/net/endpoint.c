@@ -3,6 +3,7 @@
 #include "runtime/net/endpoint.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <netdb.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,8 +190,22 @@ bool endpoint_is_private(const Endpoint *e) {
     return false;
 }
 
+/* False if the host of tcp://HOST:PORT is a name that does not exist. */
+static bool has_host(const char *text, Err *err) {
+    char host[ENDPOINT_MAX];
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM}, *all = NULL;
+    snprintf(host, sizeof host, "%s", text + strlen("tcp://"));
+    char *colon = strrchr(host, ':');
+    if (!colon || *host == '[') return true;
+    *colon = '\0';
+    int rc = getaddrinfo(host, NULL, &want, &all);
+    if (!rc) freeaddrinfo(all);
+    return rc != EAI_NONAME || err_set(err, ERR_GONE, "there is no host '%s'", host);
+}
+
 bool endpoint_is_served(const char *text, Err *err) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (is_prefix("tcp://", text)) return has_host(text, err);
     if (!is_prefix("ipc:///", text)) return true;
     const char *path = text + strlen("ipc://");
     if (strlen(path) >= sizeof at.sun_path) return true;

@@ -39,7 +39,8 @@ bool endpoint_dir_is_safe(const char *dir);
 /* True for TCP to this machine, and for ipc. */
 bool endpoint_is_private(const Endpoint *e);
 /* False: an ipc socket on which no process listens: there is no such file, or its owner has
- * ended. True for other endpoints, and if this cannot be determined. Connects to the socket, so
- * call it after a Link has found that the socket is this user's. */
+ * ended; or a tcp host whose name does not exist. True for other endpoints, and if this cannot be
+ * determined. Looks the name up, which may take seconds. Connects to an ipc socket, so call it
+ * after a Link has found that the socket is this user's. */
 bool endpoint_is_served(const char *text, Err *err);
 #endif

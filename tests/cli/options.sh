@@ -38,6 +38,8 @@ for given in "-c print(1)" -i "$TMP/a.gt"; do
     code "--client $given" 2 "$GTSH" --client c1 $given
     has "--client $given" "$(err)" "--client is for instructions: a tape, or --replay"
 done
+code "no such host" 69 "$GTSH" -d no..such:9000 -p "ones(2)"
+has "no such host" "$(err)" "no dispatcher at tcp://no..such:9000: there is no host 'no..such'"
 printf 'import plian\n' >"$TMP/imports.gt"; printf 'x = 1\n' >"$TMP/plain.gt"
 code "import: near" 1 "$GTSH" "$TMP/imports.gt"; has "import: near" "$(err)" "did you mean 'plain'?"
 code noinput 66 "$GTSH" "$TMP/none.gt"; has noinput "$(err)" none.gt
