@@ -1,20 +1,23 @@
-/* mod_hot.c: hot bodies (body.h): the facts about an instruction of a body hold for the next
- * iteration as long as its operands have the same types. Then inference and the rest of the
- * chain have nothing to add.
+/* mod_hot.c: passes the instructions of hot bodies (body.h) without the chain. What the chain found
+ * out about an instruction holds in the next iteration too, as long as its operands have the same
+ * types.
  *
- * What it is worth (`dispatcher_bench`, CPU for each instruction): 0.169 us in full, 0.057 known.
+ * What it is worth (`dispatcher_bench`, CPU per instruction): 0.169 us through the chain, 0.057 us
+ * if it is known.
  *
- * As a modifier it takes notes of what passes: types of operands and results, per instruction of
- * the body. hot_take, before the chain, passes instructions that are known: it looks up and
- * compares their operands, and gives handles only to results that outlive the run. That is so
- * for a client whose tensors are all on its home worker, outside of scopes that place anything
- * elsewhere, while its frame is forwarded unchanged. Other frames are rewritten, from what is
- * kept of each instruction (placed.h). Numbers must fit their dtype, and whatever else
- * inference reads (slice starts) must be unchanged. An instruction that is unknown, or has
- * changed, goes through the chain as if it were there in full, and is known afterwards.
+ * As a modifier it takes notes of each instruction of a body that passes: the types of operands
+ * and results. hot_take runs before the chain and passes the instructions that are known. For these
+ * it looks up the operands and compares their types, and it makes handles only of results that
+ * outlive the run. This is so if all the client's tensors are on its home worker, no scope places
+ * tensors elsewhere, and the frame so far is forwarded unchanged (is_at_home). In all other cases
+ * the frame is rewritten, and the notes say how each instruction was placed (placed.h). An
+ * instruction is known if its operands have the same types as before, its numbers fit their dtype,
+ * and all else that inference reads (slice starts) is unchanged. Any other instruction goes through
+ * the chain as if it had a record of its own, and is known afterwards.
  *
- * Notes of a client at home belong to one epoch: all were taken with the same types of results.
- * A note that disagrees begins a new epoch.
+ * The notes on instructions passed at home belong to an epoch: they agree on the types of all
+ * results. A note that disagrees with an earlier one begins a new epoch, and all notes of the
+ * epochs before are void.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/hot/mod_hot.h"
 #include "dispatcher/chain/modifier.h"
@@ -30,31 +33,31 @@ enum { NEVER = INT32_MAX };
 
 /* An operand. */
 typedef struct Slot {
-    int32_t made; /* the result of the body that it is; -1: it is an argument */
-    Number number;
-    TensorType type; /* if an argument that is a tensor */
+    int32_t made;    /* which result of the body it is; -1: it is an argument */
+    Number number;   /* its kind; of an argument that is a number, also what is compared */
+    TensorType type; /* of an argument that is a tensor */
 } Slot;
 
 typedef struct Note {
     uint32_t epoch;  /* 0: nothing is known */
     uint32_t slot;   /* of its first operand */
-    bool may;        /* the operation can be known */
-    bool is_random;  /* its attribute among the arguments is a random key, which is not compared */
-    uint8_t *attr;   /* owned: attributes among the arguments, as seen */
+    bool may;        /* an instruction of this op and form can be known */
+    bool is_random;  /* its one attribute among the arguments is a random key: it is not compared */
+    uint8_t *attr;   /* owned: the attributes among the arguments, when it was noted */
     size_t n_attr;   /* bytes of them */
-    Placed *placed;  /* owned: where it ran, for a client that is not at home alone; or NULL */
+    Placed *placed;  /* owned: how it was placed, if it did not pass at home; else NULL */
     uint16_t missed; /* misses in a row */
 } Note;
 
 typedef struct Result {
     uint32_t epoch;
-    int32_t freed_at; /* the instruction of the body that frees it; or NEVER */
+    int32_t freed_at; /* index of the instruction of the body that frees it, or NEVER */
     uint64_t bytes;
     TensorType type;
 } Result;
 
 typedef struct Notes {
-    Variant variant; /* first: of the client's */
+    Variant variant; /* first; in Client.notes */
     uint32_t epoch, n;
     Note *note;     /* by instruction */
     Slot *slot;     /* by operand */
@@ -63,8 +66,8 @@ typedef struct Notes {
 
 enum { NOTE_BYTES_MAX = 16 << 20 };
 
-/* The notes on a body (Body.plan): a loop over parameters has some for each shape. The types of
- * arguments distinguish them. */
+/* All notes on a body (Body.plan). There is one Notes for each set of types of the arguments: a
+ * loop over parameters has one for each shape. */
 typedef struct BodyNotes {
     Variants notes; /* first */
     Notes *now;     /* for this iteration; NULL: none */
@@ -100,7 +103,8 @@ static bool may_be_known(const BodyForm *f) {
     return op == OP_NOTE || (op_is_effect(op) && op != OP_SYNC);
 }
 
-/* NULL: there is no room, or they may never be needed again. */
+/* Returns new notes for these types (key); NULL if there is no room, or if this key has not come
+ * before. */
 static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
     uint32_t n_slots = 0;
     for (uint32_t i = 0; i < b->n; i++) n_slots += b->form[i].n_in;
@@ -128,7 +132,7 @@ static Notes *notes_new(const Body *b, BodyNotes *of, uint64_t key) {
             s->number.kind = word & 3;
             s->made = -1;
             if (!distance) continue;
-            if (distance > f->n_made) { /* before the edge: our writers never do this */
+            if (distance > f->n_made) { /* made before the edge; our writers never write this */
                 note->may = false;
                 continue;
             }
@@ -149,7 +153,7 @@ static BodyNotes *notes_of(Body *b, Client *c) {
     return p;
 }
 
-/* Its type and layout. */
+/* Adds the type and the layout of a tensor to the key. */
 static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
     const TensorHandle *h = handles_find(tensors, id);
     if (!h || h->is_poisoned) return key;
@@ -158,8 +162,8 @@ static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
     return variants_mix(key, (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis));
 }
 
-/* The body begins with these arguments: finds its notes. Makes new ones if there are none and
- * there is room. */
+/* To be called when the body begins, with these arguments. Finds the notes for their types, or
+ * makes new ones if there is room. */
 static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
     BodyNotes *p = notes_of(b, c);
     uint64_t key = variants_key(&p->notes, args, end, 0, add_type, &c->tensors);
@@ -176,7 +180,7 @@ static bool has_room(const BodyNotes *p, size_t n) {
     return p->notes.all->bytes + n <= NOTE_BYTES_MAX;
 }
 
-/* The current notes have n more bytes, modulo 2^64. */
+/* Adds n to the size of the current notes. n is modulo 2^64, so it may be a negative number. */
 static void count_bytes(BodyNotes *p, uint64_t n) {
     p->notes.all->bytes += n;
     p->now->variant.item.bytes += n;
@@ -190,7 +194,7 @@ static void note_result(Notes *t, int32_t i, const TensorType *type) {
     r->bytes = tensor_bytes(type);
 }
 
-/* Records the types of its operands and results. */
+/* Records the types of the operands and results of f. was: the instruction before the chain. */
 static void note_types(Notes *t, const Flow *f, const Inst *was) {
     const BodyForm *form = &f->body->form[f->body_at];
     for (int i = 0; i < was->n_in && was->op != OP_FREE; i++) {
@@ -206,7 +210,8 @@ static void note_types(Notes *t, const Flow *f, const Inst *was) {
     for (int i = 0; i < f->n_out; i++) note_result(t, (int32_t)form->n_made + i, &f->out_type[i]);
 }
 
-/* The instruction has passed: records everything that its next instance is compared with. */
+/* f has gone through the chain. Records all that it is compared with in the next iteration. was:
+ * the instruction before the chain. */
 static void take_note(const Flow *f, const Inst *was) {
     BodyNotes *p = f->body->plan;
     Notes *t = p->now;
@@ -219,7 +224,7 @@ static void take_note(const Flow *f, const Inst *was) {
         if (!h || h->is_poisoned || h->is_fill) return;
     }
     uint32_t epoch;
-    do { /* a new epoch may begin in the middle: then all notes belong to it */
+    do { /* if a new epoch begins meanwhile, f is noted again, in that one */
         epoch = t->epoch;
         note_types(t, f, was);
     } while (t->epoch != epoch);
@@ -239,13 +244,15 @@ static void keep_placed(BodyNotes *p, Note *note, Placed *placed) {
     note->placed = placed;
 }
 
-/* True if what comes next is forwarded unchanged to the client's home. */
+/* True if the frame so far is forwarded unchanged to the client's home, and the next instruction
+ * may be too. */
 static bool is_at_home(const Dispatcher *d, const Client *c) {
     return d->whole && client_stays_home(c);
 }
 
-/* For a client that is not at home alone: records where it ran. What does not hold is recorded at
- * misses 1, 2, 4, 8 and so on. */
+/* For an instruction that does not pass at home: sends it through the chain and records how it was
+ * placed. If it was not as recorded several times in a row, it is recorded only at misses 1, 2, 4,
+ * 8 and so on. */
 static void process_placed(Flow *f, int stage) {
     BodyNotes *p = f->body->plan;
     Note *note = &p->now->note[f->body_at];
@@ -259,7 +266,7 @@ static void process_placed(Flow *f, int stage) {
     Inst was = f->inst;
     uint64_t n_errors = f->client->n_errors;
     placed_look(f, in);
-    f->layout = layout_replicate(); /* as it is at home, unless shard changes it */
+    f->layout = layout_replicate(); /* that of the home worker; mod_shard.c may change it */
     for (int i = 0; i < was.n_in; i++) f->need[i] = f->layout;
     chain_next(f, stage + 1);
     bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;
@@ -288,7 +295,7 @@ static void process(Flow *f, int stage) {
         take_note(f, &was);
 }
 
-/* ---- Passing what is known ---- */
+/* ---- Passing known instructions ---- */
 
 /* A run of known instructions of one iteration. */
 typedef struct Run {
@@ -299,9 +306,9 @@ typedef struct Run {
     uint32_t from;       /* its first instruction */
     uint32_t made;       /* results of the body before it */
     uint64_t base;       /* id of the body's result 0 in this iteration */
-    const uint8_t *args; /* the body's; NULL: the run begins after the body's beginning */
+    const uint8_t *args; /* the body's first argument; NULL: the run begins later in the body */
     BodyNotes *p;
-    Flow *flow;   /* for instructions that are written anew; else NULL */
+    Flow *flow;   /* for instructions that must be rewritten; NULL: the run passes at home */
     uint64_t seq; /* of the first instruction */
 } Run;
 
@@ -312,13 +319,13 @@ static inline bool same_type(const TensorType *a, const TensorType *b) {
     return true;
 }
 
-/* True if operand s, a tensor from before the run, exists with this type. */
+/* True if the tensor `id`, which was made before the run, exists and has this type. */
 static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     const TensorHandle *h = handles_find(&r->c->tensors, id);
     return h && !h->is_poisoned && same_type(&h->type, type);
 }
 
-/* The argument at `at` is another tensor than before. */
+/* To be called if the argument at `at` is a tensor of another type or place. */
 static void see_change(const Run *r, const uint8_t *at) {
     uint64_t id;
     memcpy(&id, at, 8);
@@ -326,7 +333,8 @@ static void see_change(const Run *r, const uint8_t *at) {
         variants_changed(&r->p->notes, at - r->args, 0);
 }
 
-/* Ids of tensors from before the run that a free names; -1: it is not known. */
+/* Sets id[] to the tensors from before the run that a free names. Returns their number; -1: the
+ * free must go through the chain. */
 static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
                  uint64_t *id) {
     int n = 0;
@@ -355,7 +363,7 @@ static bool pass_free(Run *r, const Note *note, const BodyForm *f, const uint8_t
     Client *c = r->c;
     int n = freed(r, note, f, args, id);
     if (n < 0) return false;
-    for (int k = 0; k < f->n_in; k++) { /* made in the run: these have no handles */
+    for (int k = 0; k < f->n_in; k++) { /* results of the run have no handles */
         int32_t made = r->t->slot[note->slot + (uint32_t)k].made;
         if (made < 0 || (uint32_t)made < r->made) continue;
         if (r->t->result[made].freed_at != (int32_t)at) return false;
@@ -407,7 +415,8 @@ static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *arg
     return true;
 }
 
-/* The run ends before instruction `to`: results that were not freed become live. */
+/* To be called when the run ends, before instruction `to`. Makes handles of the results that were
+ * not freed. */
 static void settle(Run *r, uint32_t to) {
     uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;
     for (uint32_t i = r->made; i < end; i++) {
@@ -420,7 +429,8 @@ static void settle(Run *r, uint32_t to) {
     if (end > r->made) r->c->next_id = r->base + end;
 }
 
-/* Instruction `at`, the i-th of the run. */
+/* Passes an instruction that is not at home, the i-th of the run. Returns false if it must go
+ * through the chain. */
 static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *args, size_t n_args,
                         uint32_t i) {
     HotInst hot = {.body = r->b, .form = f, .base = r->base + f->n_made};
@@ -436,8 +446,8 @@ static bool pass_placed(Run *r, Note *note, const BodyForm *f, const uint8_t *ar
     return false;
 }
 
-/* Returns how many of the next n instructions are known; *args: where those of the next one
- * begin. */
+/* Passes known instructions, at most n, until one is unknown or the slice ends. Returns their
+ * number and sets *args to the arguments of the next instruction. */
 static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_t n,
                          const uint8_t **args) {
     uint32_t i = 0;
