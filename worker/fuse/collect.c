@@ -17,16 +17,16 @@
 #include <string.h>
 
 enum {
-    /* Idle time before a flush, and the same in a scope with `compile: true`, whose clusters the
-     * clock should not cut. If waiting rarely pays off a flush is immediate, but every
-     * TRY_PATIENCE-th time waits, to notice a change. */
+    /* When no instruction comes, the cluster waits this long for one before it is flushed. SOON_NS:
+     * in a scope with `compile: true`. If waiting has rarely paid off, the cluster is flushed at
+     * once, but every TRY_PATIENCE-th time it waits, to notice a change. */
     IDLE_NS = 100000,
     SOON_NS = 1000000,
-    PATIENCE_MAX = 4,
+    PATIENCE_MAX = 4, /* limit of Collect.patience, above and below 0 */
     TRY_PATIENCE = 128,
-    MIN_REQUESTS = 2,    /* a cluster that runs once needs no kernel */
-    WORTH_NS = 10000000, /* time that kernels must be able to save before a compiler is worth it */
-    PASSED_MAX = 64,     /* instructions issued beside an open cluster */
+    MIN_REQUESTS = 2,    /* no kernel for a cluster that runs once */
+    WORTH_NS = 10000000, /* time that a kernel must be able to save before it is compiled */
+    PASSED_MAX = 64,     /* instructions issued while a cluster stays open */
     EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
 };
 
@@ -35,30 +35,30 @@ typedef struct Collect {
     Jit *jit;
     bool waits;    /* for each kernel; for tests */
     bool is_off;   /* there will be no kernels */
-    uint64_t luck; /* not 0: uses kernels every other time, at random; for tests */
-    bool is_auto;  /* false: only in scopes with `compile: true` */
+    uint64_t luck; /* not 0: uses about every other kernel that is ready, at random; for tests */
+    bool is_auto;  /* false: gathers only in scopes with `compile: true` */
     int batch_max; /* nodes of a cluster */
     int n;
     Job *job[FUSE_NODES];
-    FuseRef operand[FUSE_NODES][3]; /* of tensor operands, by their place in held */
-    int uses[FUSE_NODES];           /* as operands of pending jobs */
+    FuseRef operand[FUSE_NODES][3]; /* of each node: its tensor operands, by index in Job.held */
+    int uses[FUSE_NODES];           /* of each node: how often pending jobs read it */
     Job *product;                   /* a pending matmul, issued before the cluster; NULL: none */
-    int passed;
-    bool is_at_edge; /* nothing was issued since a loop's edge */
-    bool is_soon;    /* part of it is in a scope with `compile: true` */
+    int passed;                     /* instructions issued since the last one that became pending */
+    bool is_at_edge;                /* nothing was issued since a loop's edge */
+    bool is_soon;    /* a node is in a scope with `compile: true`: it needs its kernel soon */
     int64_t idle_ns; /* start of the idle time; 0: not idle */
-    bool is_patient; /* this idle time is waited out */
+    bool is_patient; /* it waits during this idle time */
     int patience;    /* recent waits that paid off, minus those that did not */
-    unsigned n_idle;
+    unsigned n_idle; /* idle times with patience < 0 */
     Fuse fuse;
     /* During a flush: */
     JitEntry *entry; /* NULL: the cluster can have no kernel */
     ChoiceTrial *trial;
     bool is_timed;
-    int64_t begin_ns, alone_ns; /* alone: when its product was done */
+    int64_t begin_ns, alone_ns; /* when it began; when its product was done */
     bool has_product;
     uint64_t launches, fused_ops, eager_ops, unstored, bytes_saved, products;
-    const char *why; /* why it runs one by one; NULL: it does not */
+    const char *why; /* why the jobs run one by one; NULL: they do not */
     uint32_t kernel; /* jit_number; 0: none was looked up */
 } Collect;
 
@@ -124,9 +124,9 @@ static void stats(const Stage *stage, Bytes *out) {
                  (unsigned long long)s.pending, (unsigned long long)s.failed, s.compile_ms);
 }
 
-/* ---- Taking in ---- */
+/* ---- Gathering ---- */
 
-/* True for a scalar result beside an open cluster of tensors. */
+/* True if the result has one element and the open cluster has more: then the cluster stays open. */
 static bool is_aside(const Collect *c, const TensorType *type) {
     return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
 }
@@ -152,7 +152,7 @@ static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
     j->frame->pending++;
 }
 
-/* True if waiting may pay off: the product is one for the library. */
+/* True if it may pay off to keep the matmul j pending: oneDNN may compute it. */
 static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
     enum { TINY = 32 * 32 * 32 };
     const TensorType *a = &j->call.in[0].type;
@@ -160,21 +160,22 @@ static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
            type_numel(type) > 0 && type_numel(type) > TINY / (a->shape[a->rank - 1] + 1);
 }
 
-/* Makes j, a matmul, the pending product. On false it is not, and its operands are settled (or
- * poisoned). */
+/* Makes the matmul j the pending product. Returns false if it does not; then j's operands are
+ * settled, or *poison is set. */
 static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
     const Client *client = j->frame->client;
     if (!stages_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
-    stages_flush(x); /* the previous product */
+    stages_flush(x); /* executes the previous product */
     if (client->jobs || x->first || j->n_unstarted) return false;
     promise(c, j, type, JOB_PRODUCT);
     c->product = j;
     return true;
 }
 
-/* Adds j to the open cluster, to a new one, or as the pending product. False: to none. */
+/* Adds j to the open cluster or to a new one, or makes it the pending product. Returns false if it
+ * does none of these. */
 static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
     const Client *client = j->frame->client;
@@ -207,12 +208,12 @@ static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
     Collect *c = (Collect *)s;
     if (add(c, j, type, poison)) return true;
     if (*poison) return false;
-    c->is_at_edge = false; /* it is issued beside the cluster */
+    c->is_at_edge = false; /* j is issued, and the cluster stays open */
     if (s->x->pending_of && ++c->passed > PASSED_MAX) stages_flush(s->x);
     return false;
 }
 
-/* ---- Carrying it out ---- */
+/* ---- Executing ---- */
 
 static bool fill(Exec *x, Storage *st) {
     while (!storage_fill(&x->store, st)) {
@@ -222,7 +223,7 @@ static bool fill(Exec *x, Storage *st) {
     return true;
 }
 
-/* Moves the memory of `from`, which has no other users, to `to`. */
+/* Moves the memory of `from`, which nothing else uses, to `to`. */
 static void take_memory(Storage *to, Storage *from) {
     to->data = from->data;
     from->data = NULL;
@@ -237,6 +238,7 @@ static uint32_t held_here(const Collect *c, const Storage *st) {
     }
     return n;
 }
+/* True if something other than pending jobs may read the result of node i. */
 static bool is_wanted(const Collect *c, int i) {
     return c->job[i]->out[0]->refs > 1 + (uint32_t)c->uses[i];
 }
@@ -265,8 +267,8 @@ static bool is_lucky(Collect *c) {
     return c->luck >> 63;
 }
 
-/* A bad index must be reported even if nothing reads the result, so all such nodes are stored.
- * Returns false if there are too many outputs. */
+/* A bad index must be reported even if nothing reads the result. So nodes that may fail and are not
+ * read are stored. Returns false if there are too many outputs. */
 static bool store_unread(Fuse *f) {
     bool is_read[FUSE_NODES] = {0};
     for (int i = f->n_nodes; i-- > 0;) {
@@ -279,7 +281,7 @@ static bool store_unread(Fuse *f) {
     return true;
 }
 
-/* Returns the kernel if the cluster is to run as one; else NULL, and c->why. */
+/* Returns the kernel if the cluster is to run as one. Else returns NULL and sets c->why. */
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fuse *f = &c->fuse;
     c->why = "alone";
@@ -329,8 +331,8 @@ void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns)
     if (!t->is_fused) jit_lost(c->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
-/* Reports the time to choice_tell if it was measured. begin, alone: Observer.n_steps before the
- * cluster and after its product. */
+/* If the run was timed, reports the time to choice_tell and the trial to the observer. begin,
+ * alone: Observer.n_steps before the cluster and after its product. */
 static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (!c->is_timed) return;
     Observer *o = c->stage.x->observer;
@@ -346,7 +348,8 @@ static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (o) o->saw_trial(o, begin, alone, &t);
 }
 
-/* Returns the input of the cluster that is the pending product, element for element; -1: none. */
+/* Returns the input of the cluster that is the result of the pending product, if the cluster's
+ * space has as many elements; else -1. */
 static int product_input(const Collect *c) {
     const Storage *t = c->product ? c->product->out[0] : NULL;
     if (!t || !c->n || type_numel(&c->fuse.space) != type_numel(&c->product->call.out[0].type))
@@ -357,8 +360,9 @@ static int product_input(const Collect *c) {
     return -1;
 }
 
-/* Returns where to write the product. If only the cluster reads it, it shares the memory of a
- * result that overwrites it. from: the inputs whose memory results have taken. NULL: no memory. */
+/* Returns where to write the product; NULL if there is no memory. If only the cluster reads the
+ * product, it may lie in the memory of a result, which then overwrites it. from: for each node, the
+ * input whose memory its result has taken, or NULL. */
 static char *place_product(const Collect *c, const FusedKernel *k, int input,
                            Storage *const *from) {
     Storage *t = c->product->out[0];
@@ -412,7 +416,7 @@ static bool run_fused(Collect *c) {
             ok = fill(x, st);
         f->args.out[f->node[i].output] = st->data;
     }
-    Job *last = c->job[c->n - 1]; /* monitors see one launch */
+    Job *last = c->job[c->n - 1]; /* a monitor sees one launch */
     watch_begin(x, last);
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
@@ -425,7 +429,7 @@ static bool run_fused(Collect *c) {
             storage_empty(&x->store, st);
     }
     if (!ok) {
-        c->is_timed = false; /* the time that follows is not the eager way's alone */
+        c->is_timed = false; /* the time has begun already: it would be too long */
         return false;
     }
     c->why = NULL;
@@ -465,7 +469,7 @@ static void let_job_go(Exec *x, Job *j) {
     exec_frame_done(x, f);
 }
 
-/* Gives job i's result memory: that of an operand that ends with it, or new. */
+/* Gives the result of job i memory: that of an operand that nothing else uses, or new memory. */
 static bool fill_result(Collect *c, int i) {
     Job *j = c->job[i];
     Storage *out = j->out[0];
@@ -495,7 +499,8 @@ static void submit(Collect *c, Job *j) {
     c->eager_ops++;
 }
 
-/* Queues j, whose operands have their addresses, until there is memory. */
+/* Puts j into the client's queue, where it waits for memory. The data of its operand views are
+ * addresses. */
 static void adopt(Exec *x, Job *j) {
     j->kind = JOB_CALL;
     queue_adopt(x, j);
@@ -511,7 +516,7 @@ static void run_product(Collect *c) {
     Storage *t = p->out[0];
     c->product = NULL;
     for (int k = 0; k < p->n_held && !t->poison; k++) t->poison = p->held[k]->poison;
-    if (t->refs > 1 && !t->poison) { /* else nothing can read it */
+    if (t->refs > 1 && !t->poison) { /* else nothing can read the product */
         const char *before = storage_base(t);
         if (!fill(x, t)) {
             adopt(x, p);
@@ -550,9 +555,9 @@ static void run_eagerly(Collect *c) {
             if (fuse_is_node(c->operand[i][k])) j->call.in[a].data = j->held[k]->data;
             k++;
         }
-        if (has_late(j)) break; /* the product waits for memory */
+        if (has_late(j)) break; /* it reads the product, which waits for memory */
         for (int k = 0; k < j->n_held && !out->poison; k++) out->poison = j->held[k]->poison;
-        /* Otherwise nothing can read it. */
+        /* with one reference, nothing can read the result */
         if ((out->refs > 1 || op_has(j->inst.op, FACT_FAILS)) && !out->poison) {
             if (!fill_result(c, i)) break;
             submit(c, j);
