@@ -1,9 +1,11 @@
-/* plan_make.c: makes a plan of a recording (plan.h): assigns memory to values, and its lifetime.
+/* plan_make.c: makes a plan of a recording (plan.h): decides where each value lies in memory, and
+ * when that memory is allocated and freed.
  *
- * Slots (values in memory) are put into regions: a result lies over an operand that ends with the
- * same step if the engine allows it. A region whose last value is left gets memory of its own; one
- * that begins with a tensor from outside has that tensor's memory; all others are in one block,
- * each at the lowest place that is free from its first step to its last.
+ * A slot is a value in memory. A region is a place in memory that several slots use one after
+ * another: a result uses the region of an operand that the same step reads last, if the engine can
+ * overwrite it. A region that begins with a tensor from outside is that tensor's memory. Any other
+ * region has memory of its own if a name is left to its last value at the end; if not, it is in the
+ * block of temporaries, at the lowest place that is free from its first step to its last.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
 #include "worker/plan/plan_state.h"
@@ -16,14 +18,15 @@ typedef struct Make {
     Recorder *r;
     Plan *p;
     RecRegion *region;
-    int n_regions, safe;
+    int n_regions;
+    int safe; /* the step after the last one that may fail because of values; 0: none may */
 } Make;
 
-/* ---- What is left ---- */
+/* ---- Names that are left at the end ---- */
 
 static int add_kept(Plan *p, const RecSlot *slot, int root, const Storage *st) {
     for (int i = 0; i < p->n_kept; i++)
-        if (p->kept[i].region == root) return i; /* of slots, as yet */
+        if (p->kept[i].region == root) return i; /* a slot, until name_regions */
     p->kept[p->n_kept] = (Kept){.region = root,
                                 .external = slot->external,
                                 .bytes = slot->bytes,
@@ -72,7 +75,8 @@ static int new_region(Make *m, const RecSlot *s) {
     return m->n_regions++;
 }
 
-/* Input i of the step, of this view, ends with it and has the shape of what is written over it. */
+/* True if a result of so many bytes may overwrite input i of the step, of view v: the input fills
+ * its slot, and nothing reads the slot later or beside it. */
 static bool ends_here(const Make *m, int step, int i, const View *v, uint64_t bytes) {
     const Recorder *r = m->r;
     const Step *s = &r->step[step];
@@ -87,7 +91,7 @@ static bool ends_here(const Make *m, int step, int i, const View *v, uint64_t by
     }
     for (int k = 0; k < s->n_read; k++)
         if (k != i && r->slot[s->patch[k].region].root == slot) return false;
-    for (int k = s->n_read; k < s->n_patch; k++) /* taken by another result */
+    for (int k = s->n_read; k < s->n_patch; k++) /* another result overwrites it */
         if (r->slot[s->patch[k].region].region == a->region) return false;
     return true;
 }
@@ -102,7 +106,7 @@ static int dying(const Make *m, int step, int w) {
         if (w == s->host || output < 0 || output >= FUSED_OUTPUTS) return PLAN_NONE;
         for (int i = 0; i < s->n_read; i++) {
             int64_t input = (const char *const *)s->patch[i].to - first;
-            if (input < 0 || input >= FUSED_INPUTS) break; /* the product's */
+            if (input < 0 || input >= FUSED_INPUTS) break; /* it belongs to the product */
             const View *v = &s->fuse->input[input];
             if (s->kernel->reuse[output] >> input & 1 && v->type.rank == s->fuse->space.rank &&
                 ends_here(m, step, i, v, bytes) &&
@@ -128,7 +132,7 @@ static void place_results(Make *m, int step) {
     Step *s = &r->step[step];
     for (int w = s->n_read; w < s->n_patch; w++) {
         RecSlot *slot = &r->slot[s->patch[w].region];
-        if (slot->region >= 0) continue; /* the product, twice or in a result's place */
+        if (slot->region >= 0) continue; /* the product has two patches, or a result's memory */
         int i = dying(m, step, w);
         if (i < 0) {
             slot->region = new_region(m, slot);
@@ -149,7 +153,7 @@ static void make_regions(Make *m) {
     for (int i = 0; i < r->n_slots; i++) {
         RecSlot *s = &r->slot[i];
         s->region = PLAN_NONE;
-        if (s->external < 0 && s->root == i) continue; /* where it is written */
+        if (s->external < 0 && s->root == i) continue; /* place_results finds its region */
         s->region = new_region(m, s);
         m->region[s->region].is_shift = s->root != i;
         if (s->external >= 0) r->external[s->external].region = s->region;
@@ -163,7 +167,7 @@ static bool is_temporary(const RecRegion *g) {
     return g->external < 0 && !g->is_kept && !g->is_shift;
 }
 
-/* First fit, by lowest place: order[] has what is placed, by place. */
+/* Places the temporaries in the block, first fit. order: the regions placed so far, by place. */
 static void place_regions(Make *m) {
     int *order = xmalloc((size_t)(m->n_regions + 1) * sizeof *order), n = 0;
     for (int i = 0; i < m->n_regions; i++) {
@@ -186,7 +190,7 @@ static void place_regions(Make *m) {
     free(order);
 }
 
-/* ---- Beginnings and ends ---- */
+/* ---- Allocating and dropping ---- */
 
 static void add_begins(Make *m) {
     Plan *p = m->p;
@@ -280,7 +284,7 @@ static void move_lists(Recorder *r, Plan *p) {
 }
 
 Plan *plan_make(Plans *plans, Recorder *r) {
-    stages_flush(r->x); /* so that the last of it is recorded */
+    stages_flush(r->x); /* so that pending jobs are recorded too */
     if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);
