@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/worker.h"
 #include "runtime/base/clock.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/stage.h"

@@ -7,7 +7,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/queue.h"

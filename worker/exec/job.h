@@ -165,7 +165,7 @@ struct Exec {
     const EngineOps *ops;
     char *arena;             /* the engine's */
     int64_t (*clock)(void);  /* of a test; NULL: the system's */
-    void (*poll)(void *ctx); /* polls for messages during a long call (cut.h); NULL: none */
+    void (*poll)(void *ctx); /* polls for messages during a long call (cancel.h); NULL: none */
     void *poll_ctx;
     Client *busy; /* the client whose call the engine is executing; NULL: none */
     uint64_t busy_seq;

@@ -23,7 +23,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/queue.h"
 #include "worker/exec/check.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"

@@ -4,7 +4,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "worker/kernel/emit.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/queue.h"

@@ -3,7 +3,7 @@
 #include "runtime/inst/element.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"
 #include "worker/plan/plan_state.h"

@@ -1,11 +1,11 @@
-/* cut_test.c: calls that a cancel, or their client's end, cuts off while they run. Each kind of
+/* cancel_test.c: calls that a cancel, or their client's end, cuts off while they run. Each kind of
  * kernel that may take long must end early; its result is poisoned; one error reports all lost
  * instructions; later ones before the cancel are dropped without being started; and the
  * instructions after it run normally. The engine polls before the first part that it may skip,
  * because it has never polled before: nothing here depends on time.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "worker/exec/cut.h"
+#include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
 #include "runtime/wire/frame.h"
@@ -201,5 +201,5 @@ int main(void) {
     gone();
     others();
     the_end();
-    return check_report("cut");
+    return check_report("cancel");
 }

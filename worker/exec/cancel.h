@@ -1,7 +1,7 @@
-/* cut.h: cancelling calls that the engine is executing.
+/* cancel.h: cancelling calls that the engine is executing.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_WORKER_EXEC_CUT_H
-#define GT_WORKER_EXEC_CUT_H
+#ifndef GT_WORKER_EXEC_CANCEL_H
+#define GT_WORKER_EXEC_CANCEL_H
 #include "worker/exec/job.h"
 
 /* During a long call, poll(ctx) is called every few ms. It receives messages and calls exec_cut_off

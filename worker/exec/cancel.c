@@ -1,5 +1,5 @@
-/* cut.c: see cut.h. SPDX-License-Identifier: MIT */
-#include "worker/exec/cut.h"
+/* cancel.c: see cancel.h. SPDX-License-Identifier: MIT */
+#include "worker/exec/cancel.h"
 #include "worker/exec/issue.h"
 
 /* Called by the engine during a call. Polls for messages; returns true if the call must end. */
