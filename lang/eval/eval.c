@@ -15,7 +15,7 @@
 #include "lang/eval/object.h"
 #include "lang/eval/import.h"
 #include "lang/text/effects.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "lang/eval/operate.h"

@@ -11,7 +11,7 @@
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>

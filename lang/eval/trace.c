@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
 #include "lang/eval/builtin.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/value/frame.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_GRAD_GRAD_RULE_H
 #define GT_LANG_GRAD_GRAD_RULE_H
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include <assert.h>
 
 /* ---- functions on Args ---- */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_MATH_BUILTIN_TENSOR_H
 #define GT_LANG_MATH_BUILTIN_TENSOR_H
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/tensor.h"
 
 /* Returns a new reference, or NULL with e set. Lists and numbers become tensors. */

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
 #include "lang/tensor/pair.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "runtime/inst/expr.h"
 #include <math.h>
 #include <stdio.h>

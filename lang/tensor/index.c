@@ -5,7 +5,7 @@
  * index tensor of one number) removes its axis before adjacency is decided. Writing follows the
  * same path and back.
  * SPDX-License-Identifier: MIT */
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/index.h"
 #include "lang/tensor/tensor.h"
 #include <assert.h>

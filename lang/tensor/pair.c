@@ -4,7 +4,7 @@
  * two, so the indices are computed on first use; until then the pair holds the tensor that was
  * searched.
  * SPDX-License-Identifier: MIT */
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/pair.h"
 #include "lang/tensor/tensor.h"
 #include <stdlib.h>

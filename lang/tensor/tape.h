@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_TAPE_H
 #define GT_LANG_TENSOR_TAPE_H
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 
 /* Appends "Autograd Tape (2 operations, 1 parameter):" and a line per node: number, operation,
  * inputs, shape, position, backward signal. below NULL: all live nodes. */

@@ -7,7 +7,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/tensor/pair.h"
 #include "lang/tensor/tensor.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "runtime/inst/element.h"
 #include <assert.h>
 #include <math.h>

@@ -5,13 +5,13 @@
  * A parameter keeps its Tensor while updates swap its handle. Nodes refer to handles, so a graph
  * built before an update keeps the old values. A node belongs to the tensor that it made; there is
  * no global tape. Files: tensor.c (lifetime, tensor_op), tensor_make.c (shorthands, host
- * values), tensor_param.c (identity, fields), index.c, grad.c.
+ * values), tensor_param.c (identity, fields), index.c, autograd.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TENSOR_TENSOR_H
 #define GT_LANG_TENSOR_TENSOR_H
 #include "lang/value/interp.h"
 
-typedef struct GradNode GradNode; /* grad.h */
+typedef struct GradNode GradNode; /* autograd.h */
 typedef struct Pair Pair;         /* pair.c */
 
 struct Tensor {

@@ -3,7 +3,7 @@
  * returns its operand.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"
 #include <assert.h>

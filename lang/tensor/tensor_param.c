@@ -2,7 +2,7 @@
  * and the fields of tensors. An update swaps the handle; graphs built before it keep the
  * old one. Nothing here is recorded.
  * SPDX-License-Identifier: MIT */
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/tensor/pair.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"

@@ -1,6 +1,6 @@
 /* interp.h: the interpreter: the one state struct of a running program, the first argument of every
  * function. eval.c walks the tree, call.c binds arguments, builtin.c looks up builtins; tensor.c,
- * grad.c and stream.c turn tensor expressions into instructions.
+ * autograd.c and stream.c turn tensor expressions into instructions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_VALUE_INTERP_H
 #define GT_LANG_VALUE_INTERP_H
@@ -31,7 +31,7 @@ struct Interp {
     struct Traces *traces;      /* trace.c                                                   */
     struct Signals *signals;    /* signal.c                                                  */
     struct Progress *progress;  /* progress.c                                                */
-    struct Tape *tape;          /* grad.c: list of live nodes, for debug.tape only          */
+    struct Tape *tape;          /* autograd.c: list of live nodes, for debug.tape only      */
     struct Globals *globals;    /* of the running file                                      */
     struct Modules *modules;    /* imported files by path, prelude included; programs       */
     struct Args *args;          /* arg(): declared options and their command-line values    */

@@ -9,7 +9,7 @@
 #define GT_TESTS_UNIT_GRAD_HYGIENE_H
 #include "lang/eval/run.h"
 #include "lang/eval/import.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "tests/unit/check.h"
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * without a test fails. Runs programs of the language on the reference engine.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
-#include "lang/tensor/grad.h"
+#include "lang/tensor/autograd.h"
 #include "lang/value/interp.h"
 #include "tests/unit/check.h"
 #include "tests/unit/grad_hygiene.h"

@@ -1,4 +1,4 @@
-/* grad.h: reverse-mode automatic differentiation. A GradNode belongs to the tensor that
+/* autograd.h: reverse-mode automatic differentiation. A GradNode belongs to the tensor that
  * its op made and is freed with it. It has the op, the nodes of the operands, and the values that
  * its rule reads. A parameter has a leaf node, which identifies it in graphs. Rules (lang/grad/)
  * are written with tensor_op, so they emit ordinary instructions; with create_graph they are
@@ -7,8 +7,8 @@
  * Nothing here recurses along the graph, so chains of any length are safe: walks go by sequence
  * number (an operand's node is older than its result's), and freeing uses a list.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_LANG_TENSOR_GRAD_H
-#define GT_LANG_TENSOR_GRAD_H
+#ifndef GT_LANG_TENSOR_AUTOGRAD_H
+#define GT_LANG_TENSOR_AUTOGRAD_H
 #include "lang/tensor/tensor.h"
 
 enum { NODE_LEAF = OP_COUNT, NODE_CHECKPOINT }; /* values of GradNode.op beyond the table */
@@ -30,7 +30,7 @@ struct GradNode {
     uint32_t signal; /* backward scope of the rule, 0: none */
     uint64_t seq;    /* sequence number: order of creation */
     uint64_t walk;
-    int64_t index; /* in the current walk's table: see grad.c */
+    int64_t index; /* in the current walk's table: see autograd.c */
     Span made, used_at;
     TensorType type; /* of the differentiable result, out[0] */
     Tensor *param;   /* NODE_LEAF: its parameter, not owned; NULL once that is freed */
