@@ -5,8 +5,9 @@
  * offered (JOB_IMPORT). A rank copies its own box; if that is the whole result, the result is a
  * view.
  *
- * The engine combines terms in the order of the ranks, so that the bits do not depend on timing.
- * Each combining call is waited for: TAKEN may be sent only after the box was read.
+ * If the source is a sum of terms (all_reduce, reduce_scatter), the reader combines them in the
+ * order of the ranks (import_read, combine), so that the bits do not depend on timing. It waits for
+ * each call of the engine that combines, because TAKEN may be sent only after the box was read.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/move.h"
 #include "worker/exec/box.h"
