@@ -6,6 +6,11 @@
  * instruction is done when all workers that got its frame have done it. The client chooses its
  * ids in increasing order. So an id that is not in the table was freed or never made.
  *
+ * Other limits of what one client may use: messages without credit per second (client_rate),
+ * questions (QUESTIONS_MAX), refused instructions (ERRORS_MAX, take.c), scopes and groups
+ * (mod_scope.c), bytes of live tensors (mod_validate.c), converted copies (convert.c), hot bodies
+ * (body.h) and notes on them (mod_hot.c), and messages that it does not read (loop.c).
+ *
  * Errors, and answers that carry an error, reach the client in stream order. With one worker
  * that is the order of arrival. With several workers they are held until all workers are past
  * the instruction. Several errors of one instruction (each rank of a group may fail) become one
