@@ -169,6 +169,8 @@ static void explain_memory(const Stream *s, Err *err) {
     snprintf(err->hint, sizeof err->hint, "%.255s", hint);
 }
 
+/* A failure carries the position of its instruction. The number of the call stack is in
+ * Stream.made; lang/eval/trace.c turns it into calls. */
 void stream_on_failure(Stream *s, const Msg *m) {
     Failure f;
     if (!wire_read_failure(m, &f, NULL)) return;
