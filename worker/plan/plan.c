@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What has failed this often in a row, looking for a plan or recording one, is tried one time of as
- * many; types that change one time of as many are taken to change from turn to turn. With 16 charlm
- * has 8 % fewer of its instructions carried out by plans (a mean of 5 runs of 40 steps). */
+/* If at RETRY visits in a row no plan of a spot could run, only every RETRY-th visit tries one. A
+ * spot is recorded RETRY times, and once more for every RETRY visits. If types change at more than
+ * one of RETRY visits, segments span one iteration. With 16, plans execute 8 % fewer of charlm's
+ * instructions (a mean of 5 runs of 40 steps). */
 enum { RETRY = 8 };
 
 /* ---- Spots ---- */
@@ -60,7 +61,7 @@ static Spot *spot_make(Plans *plans, Body *b, uint32_t at) {
     return spot;
 }
 
-/* In place of `renews`. */
+/* Adds p to the plans of the spot, in place of `renews` if that is not NULL. */
 static void spot_add(Plans *plans, Spot *spot, Plan *p, Plan *renews) {
     bool is_new = !renews && !variants_get(&spot->plans, p->variant.key);
     if (renews) { variants_drop(&renews->variant); }
@@ -79,7 +80,7 @@ static void spot_add(Plans *plans, Spot *spot, Plan *p, Plan *renews) {
     spot->tries -= is_new;
 }
 
-/* ---- Leads ---- */
+/* ---- Finding plans ---- */
 
 static inline uint64_t word_at(const uint8_t *args, uint64_t at) {
     uint64_t v;
@@ -96,7 +97,7 @@ static uint64_t add_type(const void *names, uint64_t id, uint64_t key) {
     return key;
 }
 
-/* A segment is about to begin at the spot, with these arguments. */
+/* Returns the key of the plans for a segment that begins at the spot, with these arguments. */
 static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const uint8_t *end,
                        uint64_t base) {
     uint64_t key = variants_key(&spot->plans, args, end, base, add_type, c->names);
@@ -104,7 +105,7 @@ static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const u
     return spot->last_key = key;
 }
 
-/* e has another type than before. */
+/* To be called if e has another type than in the recording. */
 static void see_change(Plan *p, const External *e, uint32_t round) {
     Spot *spot = (Spot *)p->variant.of;
     if (p->n > round && e->inst >= round)
@@ -113,12 +114,12 @@ static void see_change(Plan *p, const External *e, uint32_t round) {
         variants_changed(&spot->plans, e->at, e->delta);
 }
 
-/* True if types change from one turn to the next: then segments span one turn. */
+/* True if types change from one iteration to the next: then segments span one iteration. */
 static bool goes_once(const Spot *spot) {
     return spot->turns > RETRY && (uint64_t)spot->turns * RETRY > spot->n;
 }
 
-/* ---- May it be? ---- */
+/* ---- Where plans are possible ---- */
 
 static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
     return !x->watch && !x->first && !x->n_waiting && !c->jobs && !c->checks_nan && !c->is_gone &&
@@ -156,8 +157,8 @@ static bool are_near(const Exec *x) {
     return true;
 }
 
-/* A segment begins there that is worth waiting for: it has so many results that one after the other
- * they would take as long in the queue. */
+/* True if the segment that begins there is worth waiting for: it has so many results that queueing
+ * them one by one would take as long. */
 static bool is_long(const Exec *x, const FrameReader *r) {
     enum { NEAR = 8, FAR = 48 };
     const Body *b = r->hot_body;
@@ -172,14 +173,14 @@ static bool is_long(const Exec *x, const FrameReader *r) {
     return n == want;
 }
 
-/* Its client has jobs, and they wait for ranks that carry out the same instructions. */
+/* True if c has jobs, all of which wait for ranks that execute the same instructions. */
 static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
     return c->jobs && !c->ready && !c->n_across && !x->first && !x->watch && !c->checks_nan &&
            !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-/* f is in a hot record, at a segment that should begin when nothing of its client waits. What waits
- * depends on ranks that are about as far as this one, not on memory. */
+/* True if f's client is to be held (plan.h) before the segment that comes next. Precondition: f is
+ * at a hot record. */
 static bool holds(const Exec *x, Frame *f) {
     FrameReader *r = &f->reader;
     return may_hold(x, f->client, r->seq_next) && is_long(x, r);
@@ -217,8 +218,8 @@ static void forget(Stage *s, const Client *c) {
     if (r && (!c || r->client == c)) recorder_free(&r);
 }
 
-/* How long a segment that begins here with `left` instructions to come is to be; 0: none. A body
- * is gone round a power of two times, so that few lengths make up all numbers. */
+/* Returns the length of a segment that begins here, with `left` instructions to come; 0: there is
+ * none. It spans a power of two of iterations, so that a few plans cover any number of them. */
 static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32_t left) {
     uint32_t rounds = 1, rest = b->n - at < PLAN_INSTS ? b->n - at : PLAN_INSTS;
     if (at == 0 && rest == b->n && !goes_once(spot))
@@ -248,7 +249,7 @@ static void begin_recording(Plans *plans, Job *j) {
                     plans->all.n ? plans->all.bytes / plans->all.n : 0, PLANS_BYTES))
         return;
     const Plan *p = (Plan *)variants_get(&spot->plans, key);
-    for (; p; p = (Plan *)p->variant.next) /* no other length */
+    for (; p; p = (Plan *)p->variant.next) /* it would only differ in length */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == c->compiles)
             return;
@@ -266,7 +267,7 @@ static bool goes_on(const Recorder *r, const Job *j) {
            !is_cut(j->inst.op) && exec_now_ns(r->x) - r->begin_ns < PLAN_NS;
 }
 
-/* A recording ends before j, or begins with it. */
+/* Ends the recording before j if j does not belong to it. Begins one with j if that is possible. */
 static bool before(Stage *s, Frame *f, Job *j) {
     Plans *plans = (Plans *)s;
     Recorder *r = recorder_of(plans);
@@ -284,7 +285,7 @@ static bool before(Stage *s, Frame *f, Job *j) {
     return !is_next(plans, f);
 }
 
-/* ---- Is all as it was? ---- */
+/* ---- Comparing with the recording ---- */
 
 static bool words_agree(const Plan *p, const Client *c, const FrameReader *r, const uint8_t *args) {
     uint64_t base = r->hot_base;
@@ -327,7 +328,7 @@ static bool is_part_of(const Whole *w, const External *e) {
     return type_equal(&w->type, &e->whole.type) && layout_equal(&w->layout, &e->whole.layout);
 }
 
-/* Finds them, each another one. */
+/* Finds the tensors from outside and compares them. Two externals must not be the same tensor. */
 static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
     const uint8_t *args = r->hot_args;
     uint64_t base = r->hot_base;
@@ -377,7 +378,8 @@ static void put_scalar(const Variable *var, const Value *v) {
         element_set_int(d, v->to, element_int(held, value));
 }
 
-/* Numbers that are others than last time: what inference says of them, and where they go. */
+/* If the numbers of an instruction differ from the last run, infers its types again. Returns false
+ * if these differ from the recording; else writes the numbers to their places. */
 static bool variable_agrees(Plan *p, Variable *var, const uint8_t *args) {
     Value *first = &p->value[var->first], *end = first + var->n;
     bool changes = false, ok = true;
@@ -408,7 +410,7 @@ static bool variable_agrees(Plan *p, Variable *var, const uint8_t *args) {
     return ok;
 }
 
-/* ---- Doing it ---- */
+/* ---- Running a plan ---- */
 
 typedef struct Run {
     Exec *x;
@@ -418,7 +420,8 @@ typedef struct Run {
     const uint8_t *args;
     uint64_t base, added, seq;
     char *block;
-    bool is_given, is_bad; /* there is no way back; something has failed all the same */
+    bool is_given; /* a tensor from outside was freed or overwritten: undo is impossible */
+    bool is_bad;   /* a step has failed after that: results are poisoned */
 } Run;
 
 static bool has_room(const Exec *x, uint64_t bytes) {
@@ -428,7 +431,7 @@ static bool has_room(const Exec *x, uint64_t bytes) {
     return p != NULL;
 }
 
-/* Drops what was computed. */
+/* Frees the memory of the results of the first n_steps, and the block. */
 static void undo(Run *u, int n_steps) {
     Plan *p = u->p;
     Store *store = &u->x->store;
@@ -447,15 +450,15 @@ static void drop(Run *u, const int *which, int n) {
         store_drop(&u->x->store, u->client->names, u->p->external[which[i]].id);
 }
 
-/* It failed after the point of no return, for which only memory can be the reason: what depends on
- * it is poisoned, and the rest goes on. */
+/* To be called if step s fails when is_given is set, for lack of memory or because of a cancel.
+ * Poisons its results; the steps that read them are skipped, and the others run. */
 static void poison(Run *u, const Step *s, const Err *err) {
     Plan *p = u->p;
     if (!u->is_bad) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
     u->is_bad = true;
     for (int i = s->n_read; i < s->n_patch; i++)
         p->bad[s->patch[i].region] = err->code ? err->code : ERR_INTERNAL;
-    Job *j = cell_get(&u->x->jobs); /* as its job would have */
+    Job *j = cell_get(&u->x->jobs); /* as if the instruction had a job */
     *j = (Job){.frame = u->frame, .seq = u->seq + s->seq, .inst.op = OP_NOTE};
     if (s->kind == STEP_CALL) j->inst.op = s->call->inst->op, j->inst.pos = s->call->inst->pos;
     exec_call_failed(u->x, j, err); /* at once: no job is in the client's queue */
@@ -548,7 +551,7 @@ static bool do_steps(Run *u) {
     return true;
 }
 
-/* The names that are left, with the storages behind them. */
+/* Makes the names that are left at the end, and their storages. */
 static void name_results(Run *u) {
     Plan *p = u->p;
     Store *store = &u->x->store;
@@ -595,8 +598,8 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
-/* True if its clusters may run differently now. Once in CHOICE_TRIALS runs is
- * enough to look, since a way takes as many to decide. If no new plan replaces it, it is stale
+/* True if p's clusters may run differently now, so that p is to be recorded again. Looks once in
+ * CHOICE_TRIALS runs, because deciding a way takes as many. If no new plan replaces p, it is stale
  * again after twice the runs. */
 static bool is_stale(Plan *p) {
     bool is = false;
@@ -636,13 +639,14 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     return MISS_NONE;
 }
 
-/* True if p, which was undone (or skipped) that often in a row, is not to be tried this time: a run
- * that is undone costs as much as another. */
+/* True if p is not to be tried this time, because it was undone many times in a row: a run that is
+ * undone costs as much as one that is not. */
 static bool should_skip(const Plan *p) {
     return p->undone % (RETRY * RETRY) && (p->undone & (p->undone - 1));
 }
 
-/* True if a plan was run, and f's reader is after it. */
+/* Runs a plan of the segment that comes next in f. Returns true if it did; then f's reader is
+ * behind the segment. */
 static bool run(Plans *plans, Frame *f) {
     Exec *x = plans->stage.x;
     FrameReader *r = &f->reader;
@@ -692,7 +696,7 @@ static bool run(Plans *plans, Frame *f) {
         }
         if (miss != MISS_UNDONE) continue;
         p->undone++;
-        c->plan_hold = r->seq_next + p->n_seq; /* once is enough */
+        c->plan_hold = r->seq_next + p->n_seq; /* the segment is issued one by one */
         break;
     }
     return false;
@@ -719,7 +723,7 @@ static void stats(const Stage *s, Bytes *out) {
 }
 
 static void free_stage(Stage *s) {
-    assert(((Plans *)s)->all.n == 0); /* they went with the clients' bodies */
+    assert(((Plans *)s)->all.n == 0); /* plans were freed with the clients' bodies */
     free(s);
 }
 
