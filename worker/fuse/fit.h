@@ -1,8 +1,6 @@
-/* fit.h: whether an instruction fits the open cluster (fuse.h), and as which node: what its
- * operands are to the cluster's space, of which pending values may be views. Says nothing of when
- * clusters begin, end and are carried out: that is collect.c's.
- *
- * (What clusters are worth: collect.h.)
+/* fit.h: decides whether an instruction fits the open cluster (fuse.h), and as which node: how its
+ * operands relate to the cluster's space, and which of them are views of pending values. collect.c
+ * decides when clusters begin, end and are executed. collect.h says what clusters are worth.
  *
  * Kinds that fit: MAP rows, casts, reductions of rows or over the rows; a constant (`full`); and,
  * along a row, `gather` of one element per row and `scatter_add` of one, as a cross entropy has
@@ -13,11 +11,11 @@
 #include "worker/exec/job.h"
 #include "worker/emit/fuse.h"
 
-/* A value in an open cluster. */
+/* True for the result of a node of the open cluster. */
 static inline bool fit_is_pending(const Storage *st) {
     return st->maker && st->maker->kind == JOB_PENDING;
 }
-/* The result of the pending product. */
+/* True for the result of the pending product. */
 static inline bool fit_is_product(const Storage *st) {
     return st->maker && st->maker->kind == JOB_PRODUCT;
 }
