@@ -12,11 +12,10 @@
  *
  * A client is examined once it has sent LOOK_AFTER instructions and no body. While nothing
  * repeats, its frames pass unchanged. When a loop has repeated often enough, with edges or
- * without, the frames go through a detector of this client (detector.h). If that gains too little
- * the frames pass unchanged again for as long as the trial took, and each further failed trial
- * doubles that time. A
- * client that defines bodies itself is left alone from then on. Bodies that were defined for it
- * stay defined, so its own bodies get higher numbers in its frames.
+ * without, the frames go through a detector of this client (detector.h). If that gains too little,
+ * the frames pass unchanged again for as long as the trial took. Each further failed trial doubles
+ * that time. When a client defines a body itself, its frames pass unchanged from then on. Bodies
+ * that were defined for it stay defined, so its own bodies get higher numbers in its frames.
  *
  * Rewriting keeps the instructions and their numbers. It inserts `body` records and edges, which
  * have no sequence number. A frame of the client ends where it ended, and nothing waits for

@@ -5,7 +5,7 @@
 #include "dispatcher/state/state.h"
 
 /* Passes the known instructions that come next. Precondition: the reader is in a hot record.
- * Returns true if the caller must look at the reader again (frame_comes), false if an instruction
+ * Returns true if the caller must look at the reader again (frame_peek), false if an instruction
  * for the chain comes next. */
 bool hot_take(Dispatcher *d, Client *c, FrameReader *reader);
 #endif

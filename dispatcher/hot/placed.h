@@ -2,15 +2,14 @@
  * (mod_hot.c): where it runs, the layouts that its operands need there, and the record for the
  * workers.
  *
- * What it is worth (`dispatcher_bench`, data-parallel over 72 workers, CPU for each instruction):
- * 0.447 us in full, 0.168 known.
+ * What it is worth (`dispatcher_bench`, data-parallel over 72 workers, CPU per instruction): 0.447
+ * us through the chain, 0.168 us if it is known.
  *
- * Everything that inference, the scopes and the rules of layouts read is compared: types and
- * places of the operands, the scope's target, numbers, attributes. If all of it is unchanged,
- * only the ids in the record change. Everything else is done, not remembered: convert_to
- * converts operands and inserts moves, results get handles, and the record takes the usual way.
- * So what is kept depends on no other instruction, and the stream is the same as without it,
- * byte for byte.
+ * All that inference, the scopes and the rules of layouts read is compared: types and places of the
+ * operands, the scope's target, numbers, attributes. If all of it is unchanged, only the ids in the
+ * record change. The other steps are not remembered but repeated: convert_to converts operands and
+ * inserts moves, results get handles, and mod_route.c writes the record. So what is kept depends on
+ * no other instruction, and the workers get the same bytes as without it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_HOT_PLACED_H
 #define GT_DISPATCHER_HOT_PLACED_H
@@ -29,7 +28,7 @@ typedef struct Number {
     uint8_t holds; /* of a MAP row: the dtype that it must fit; DT_NONE: it must be equal */
     uint64_t value;
 } Number;
-/* Call after f went through the chain; inst: as it arrived. */
+/* Call after f went through the chain. inst: the instruction before the chain. */
 void number_note(Number *n, const Flow *f, const Inst *inst, int k);
 /* True if inference has nothing else to say about this value. */
 static inline bool number_fits(const Number *n, uint64_t value) {
@@ -42,17 +41,17 @@ static inline bool number_fits(const Number *n, uint64_t value) {
 typedef struct PlacedIn {
     uint32_t distance; /* made this many ids ago; 0: it is an argument */
     Number number;
-    TensorType type; /* if a tensor: this and all that follows */
+    TensorType type; /* this and the following members are set if it is a tensor */
     bool is_fill;
     const Members *group;
-    Layout layout, best; /* there; as from convert_best */
-    Layout need;         /* where it is used */
+    Layout layout, best; /* on that group; as convert_best returns it */
+    Layout need;         /* where the instruction reads it */
 } PlacedIn;
 
 typedef struct Placed Placed;
 /* Before the chain: records how the operands (at most PLACED_IN) lie. */
 void placed_look(const Flow *f, PlacedIn *in);
-/* After the chain; was: the instruction as it arrived. NULL: it cannot be known. */
+/* Call after the chain. was: the instruction before it. NULL: the instruction cannot be known. */
 Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in);
 size_t placed_bytes(const Placed *p); /* of NULL: 0 */
 
