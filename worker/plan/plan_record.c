@@ -62,7 +62,8 @@ static Word *add_word(Recorder *r, size_t at, WordKind kind, uint64_t value) {
     return w;
 }
 
-/* at: of the word that is its id; PLAN_NONE: its distance is part of the form. */
+/* Records a tensor from outside. at: of the word that is its id; PLAN_NONE: its distance is part of
+ * the form. Returns NULL if the tensor has no value yet. */
 static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     const Tensor *t = store_get(r->client->names, id);
     const Storage *st = t ? t->storage : NULL;
@@ -86,7 +87,7 @@ static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     return v;
 }
 
-/* An operand that is a tensor; at: where its id stands in the arguments, or PLAN_NONE. */
+/* Returns the value of a tensor operand. at: of the word that is its id, or PLAN_NONE. */
 static RecValue *operand(Recorder *r, uint64_t id, int64_t at) {
     RecValue *v = map_get(&r->values, id);
     if (!v) return new_external(r, id, at);
@@ -101,8 +102,8 @@ static RecValue *operand(Recorder *r, uint64_t id, int64_t at) {
     return v;
 }
 
-/* An id that is freed and is not here, but on another worker. It must not be here the next time
- * either. */
+/* True if a free names this id and no tensor here has it: the tensor is on another worker. Then
+ * records that no tensor may have the id the next time either. */
 static bool is_away(Recorder *r, const Inst *in, uint64_t id, int64_t at) {
     const Client *c = r->client;
     if (in->op != OP_FREE || !c->is_shared || map_get(&r->values, id) || store_get(c->names, id))
@@ -156,8 +157,8 @@ static void read_operands(Recorder *r, const Job *j, Inst *in, const BodyForm *f
     }
 }
 
-/* Lists, the only ARG attributes there are: their lengths are fixed. Where a slice of a part begins
- * is worked out (locate.c), and must be as it was. */
+/* Records the attributes among the arguments. These are lists, whose lengths must be equal the next
+ * time. locate.c computes where a slice of a part begins, so that argument must be equal too. */
 static void read_attrs(Recorder *r, Inst *in, const BodyForm *f, size_t *at) {
     bool is_split = inst_attr(in, ATTR_SPLIT) != NULL;
     for (int i = in->n_attr - f->n_attr_arg; i < in->n_attr; i++) {
@@ -233,7 +234,7 @@ void recorder_before(Recorder *r, Job *j) {
     }
 }
 
-/* Result 0 shows operand 0. */
+/* Records that result 0 is a view of operand 0. */
 static void see_view(Recorder *r, RecValue *v, const Tensor *t, const Tensor *from) {
     v->of = map_get(&r->values, r->now->in[0].id);
     v->offset = (int64_t)(t->offset - from->offset);
@@ -310,7 +311,7 @@ int recorder_place(Recorder *r, RecValue *v, int64_t *offset) {
     return v->shift_slot;
 }
 
-/* The engine finds v at *to; region is a slot as long as this is a recording. */
+/* Records that *to must point to v. In a recording, Patch.region is a slot. */
 static bool add_patch(Recorder *r, Patch *p, RecValue *v, char **to) {
     int64_t offset;
     int slot = v ? recorder_place(r, v, &offset) : PLAN_NONE;
@@ -339,14 +340,14 @@ static void end_step(Recorder *r, int step, Patch *patch, int n_read, int n_patc
     for (int i = 0; i < n_patch && !r->has_failed; i++) touch(r, patch[i].region, step);
 }
 
-/* The argument behind operand i of an instruction; NULL: there is none. */
+/* Returns the argument that is operand i of an instruction; NULL: there is none. */
 static Value *value_of(Recorder *r, int inst, int i) {
     for (int k = r->first_value[inst]; k < r->first_value[inst + 1]; k++)
         if (r->value[k].slot == i) return &r->value[k];
     return NULL;
 }
 
-/* What issue.c makes of immediates: the dtype of the last tensor. */
+/* Returns the dtype to which issue.c converts immediates: that of the last tensor. */
 static DType scalar_dtype(Recorder *r, const Inst *in, const View *v) {
     if (op_info[in->op].class_ != CLASS_MAP) return (DType)v->type.dtype;
     DType d = DT_NONE;
@@ -476,7 +477,8 @@ static void saw_trial(Observer *o, int begin, int alone, const CollectTrial *tri
     jit_hold(trial->entry);
 }
 
-/* Inputs of node i of the copy g, whose tensor operands are `operand`. */
+/* Records which values and arguments node i of g reads. operand: the node's tensor operands.
+ * Returns false if that is not possible. */
 static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int operand[3],
                       RecValue *input[FUSED_INPUTS]) {
     for (int a = 0, k = 0; a < j->call.n_in; a++) {
@@ -501,7 +503,7 @@ static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int opera
         if (!t) return false;
         if (*known &&
             (recorder_place(r, t, &at) != recorder_place(r, *known, &other) || at != other))
-            return false; /* the same view by chance */
+            return false; /* two values are one input, because their views are equal by chance */
         *known = t;
     }
     return true;

@@ -11,11 +11,12 @@ enum {
     /* Instructions of one segment. 256 and 1024 are within 4 % (callgrind, 30 steps of charlm on
      * engine null). */
     PLAN_INSTS = 512,
-    /* Instructions that a short body is repeated for. A loop of one addition takes the same
-     * instructions with 48 to 512; charlm takes 6 % more with 512. */
+    /* Instructions of a segment that spans several iterations of a short body. A loop of one
+     * addition takes as many instructions of the processor with 48 to 512; charlm takes 6 % more
+     * with 512. */
     PLAN_ROUNDS = 96,
     PLAN_NS = 20000000,     /* of one segment, when it is recorded: a cancel or a client waits */
-    PLANS_OF_KEY = 12,      /* of one position and types; evicts the least recently used */
+    PLANS_OF_KEY = 12,      /* plans of one position and types; evicts the least recently used */
     PLANS_BYTES = 64 << 20, /* of all plans, about; evicts likewise */
     PLAN_NONE = -1
 };
@@ -34,15 +35,15 @@ typedef enum WordKind {
 typedef struct Word {
     uint32_t at; /* bytes from the first argument on */
     uint8_t kind;
-    bool is_distance; /* WORD_AWAY: there is no such word, the id is the first result's + `value` */
+    bool is_distance; /* WORD_AWAY: the id is no word, but the first result's id + `value` */
     uint64_t value;
 } Word;
 
 /* A tensor that was made before the segment. */
 typedef struct External {
-    int64_t at;     /* of the word that is its id; PLAN_NONE: it is known by distance ... */
-    uint64_t delta; /* ... from the segment's first result */
-    uint32_t inst;  /* of the segment: the first that names it */
+    int64_t at;     /* of the word that is its id; PLAN_NONE: its id is ... */
+    uint64_t delta; /* ... that of the segment's first result + delta */
+    uint32_t inst;  /* index of the first instruction of the segment that names it */
     TensorType type;
     int64_t stride[MAX_DIMS];
     bool has_whole;  /* it is a part ... */
@@ -72,7 +73,7 @@ typedef struct Shift {
     Inst *inst;
     View in;
     TensorType out;
-    int64_t delta; /* bytes from where its operand begins */
+    int64_t delta; /* bytes from the beginning of its operand */
     int from, region;
     int64_t offset;
 } Shift;
@@ -103,8 +104,8 @@ typedef struct Step {
     bool may_fail;            /* because of values */
     bool gives;               /* overwrites a tensor from outside: it cannot be undone */
     uint16_t n_patch, n_read; /* the first n_read are read, the others written */
-    int inst;                 /* within the segment */
-    uint32_t seq;             /* its number, from the segment's first on */
+    int inst;                 /* index of its instruction in the segment */
+    uint32_t seq;             /* the instruction's sequence number minus that of the first one */
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
@@ -113,12 +114,12 @@ typedef struct Step {
     Fuse *fuse;
     JitEntry *entry; /* of the kernel */
     const FusedKernel *kernel;
-    Call *product; /* is computed with it; NULL: none */
+    Call *product; /* the matmul that is computed with the cluster; NULL: none */
     int host;      /* the patch of the result whose memory it uses first; PLAN_NONE: none */
     Shift *shift;
-    uint32_t data_at; /* STEP_DATA: of the payload's word; its bytes are behind it, or a part */
-    bool is_part;
-    uint64_t bytes;       /* of the payload */
+    uint32_t data_at; /* STEP_DATA: of the payload's word; the payload is behind that word ... */
+    bool is_part;     /* ... or is the part of the message whose number the word is */
+    uint64_t bytes;   /* of the payload */
     uint64_t skip, taken; /* bytes: the range of it that this rank uses */
 } Step;
 
@@ -130,18 +131,19 @@ typedef struct Trial {
     int64_t begin_ns, alone_ns; /* in this run */
 } Trial;
 
-/* A name that the segment leaves. */
+/* A name that exists when the segment has ended and that the segment made. */
 typedef struct Left {
     uint64_t delta;
-    bool is_added; /* it counts from the first inserted result */
+    bool is_added; /* delta counts from the first inserted result, else from the first result */
     uint32_t group;
     bool has_whole;
     Whole whole;
-    int kept; /* its storage */
+    int kept; /* index of its storage in Plan.kept */
     int region;
     int64_t offset;
     View view;
 } Left;
+/* A storage with a name that the segment leaves. */
 typedef struct Kept {
     int region;
     int external;  /* the segment leaves a view of this one's storage; or PLAN_NONE ... */
@@ -190,9 +192,9 @@ struct Plan {
 typedef struct RecValue RecValue;
 struct RecValue {
     uint64_t id;
-    RecValue *of;   /* a view of this one; NULL: of none */
-    int64_t offset; /* in it */
-    Shift *shift;   /* its start is an argument */
+    RecValue *of;   /* the value that this one is a view of; NULL: it is no view */
+    int64_t offset; /* of the view in that value, bytes */
+    Shift *shift;   /* if its start is an argument; else NULL */
     int shift_slot;
     int slot; /* PLAN_NONE: not filled (yet) */
     int external;
@@ -201,13 +203,13 @@ struct RecValue {
     TensorType type, whole;
     int64_t stride[MAX_DIMS];
 };
-/* Memory, or (shift) a place in another one's. */
+/* The memory of a value. For a view with a Shift: a place in the memory of another slot (root). */
 typedef struct RecSlot {
-    int root; /* itself, or of what it lies in */
+    int root; /* the slot that it lies in, or itself */
     int external;
     uint64_t bytes;
-    int first, last; /* steps */
-    bool is_kept;
+    int first, last; /* steps that use it */
+    bool is_kept;    /* a name is left to it */
     int region;
 } RecSlot;
 /* Slots that lie in the same place one after the other. */
@@ -215,7 +217,7 @@ typedef struct RecRegion {
     int first, last;
     uint64_t bytes;
     bool is_kept, is_shift;
-    int external;  /* that it begins with */
+    int external;  /* the tensor from outside that it begins with, or PLAN_NONE ... */
     bool is_taken; /* ... and whose memory later slots reuse */
     int64_t place;
 } RecRegion;
