@@ -1,6 +1,7 @@
 /* stack.c: the call stack of an error: stored in a LangError, which keeps the inner and the outer
  * end of a deep stack, and printed as lines after the message. Consecutive prelude calls share one
- * line, with the user's line that called them.
+ * line, with the user's line that called them. (lang/eval/trace.c finds the stack of a failure that
+ * arrives late from a worker.)
  * SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/utf8.h"
