@@ -1,6 +1,6 @@
 /* signal_config.c: signals defined by the program and its files. The client keeps them to check
  * names, to know where gradients run, and for signal.get. Each change is sent as a `signal define`,
- * because the dispatcher acts on it.
+ * because the dispatcher acts on it. (runtime/layout/config_yaml.c checks the YAML of a file.)
  * SPDX-License-Identifier: MIT */
 #include "lang/value/frame.h"
 #include "lang/tensor/signal.h"
