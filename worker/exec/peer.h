@@ -13,13 +13,13 @@ void exec_on_group_gone(Exec *x, uint32_t id);
 void exec_on_peer(Exec *x, uint32_t rank, Msg *m);
 /* The next message for a peer, with its rank; false: none. Messages to one peer are in order. */
 bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
-/* Sets where the peer's arena is mapped, until exec_on_peer_gone; base NULL: it is not, and boxes
- * are requested (GET). To be called before the first message from that peer. */
+/* Sets where the peer's arena is mapped, until exec_on_peer_gone. base NULL: it is not mapped, and
+ * boxes are requested (GET). To be called before the first message from that peer. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
-/* A worker with that rank is there, perhaps in place of one that died. */
+/* To be called when a worker with that rank joins, perhaps in place of one that died. */
 void exec_on_peer_there(Exec *x, uint32_t rank);
-/* That worker is dead. Unpins the storages that it was reading, poisons (gone) results that need
- * its boxes, and stops reading its memory. */
+/* To be called when that worker is dead. Unpins the storages that it was reading, poisons (gone)
+ * results that need its boxes, and stops reading its memory. */
 void exec_on_peer_gone(Exec *x, uint32_t rank);
 
 /* ---- For the files of exec ---- */
@@ -37,7 +37,7 @@ bool peer_is_gone(const Exec *x, uint32_t rank);
  * box, and why. */
 void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box, ErrCode poison);
 void peer_get(Exec *x, const Job *j, uint32_t rank, uint64_t begin, uint64_t bytes);
-/* Tells the owner that this rank has read its box (TAKEN), so that it unpins it. */
+/* Tells the owner that this rank has read the box (TAKEN), so that the owner unpins it. */
 void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank);
 /* Delivers the descriptor from that rank, if it arrived before the instruction. */
 void peer_deliver_early(Exec *x, Job *j, uint32_t rank);

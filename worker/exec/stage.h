@@ -1,11 +1,11 @@
-/* stage.h: the interface of stages, which execute instructions otherwise than one by one. There are
- * two kinds. One with `look` is called before the next instructions of a frame are decoded: plan.c,
- * which repeats what a hot body did before. One with `take` is called before an instruction goes to
- * the engine: collect.c, which makes clusters. worker.c adds them. A stage does not change the bits
- * of results.
+/* stage.h: the interface of stages. A stage executes several instructions together. There are two
+ * kinds. A stage with `look` is called before the next instructions of a frame are decoded: plan.c,
+ * which runs a hot body as it ran before. A stage with `take` is called before an instruction goes
+ * to the engine: collect.c, which makes clusters. worker.c adds both. A stage does not change the
+ * bits of results.
  *
- * An Observer sees how instructions are executed one by one: plan_record.c, which records plans.
- * All run on the worker's thread.
+ * An Observer is told how instructions are executed one by one: plan_record.c, which records plans.
+ * Stages and observers run on the worker's thread.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STAGE_H
 #define GT_WORKER_EXEC_STAGE_H
@@ -44,8 +44,8 @@ struct Stage {
      * only called while it is not. */
     void (*flush)(Stage *s);
     void (*edge)(Stage *s); /* called at the end of each iteration of a loop */
-    /* Called while jobs are pending. is_idle: there is nothing else to do; false: there is again.
-     */
+    /* Called while jobs are pending. is_idle: there is nothing else to do. Called with false when
+     * there is something again. */
     void (*idle)(Stage *s, bool is_idle);
     /* Writes KEY=VALUE lines about Storage.kernel (0: none): see exec_kernel. */
     void (*about)(const Stage *s, uint32_t kernel, Bytes *out);
