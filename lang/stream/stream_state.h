@@ -15,13 +15,15 @@ enum {
     EFFECTS_MAX = 4096,               /* limit of pending effects; the next one waits         */
     CAUSES_MAX = 64,                  /* limit of stored failures                             */
     CONTROL_INSTS = WINDOW_INSTS / 8, /* reserved in the window for frees, scopes: cannot fail */
-    POLL_INSTS = 64,                  /* instructions between two polls                        */
-    POLL_EDGES = 16,                  /* loop edges between two polls                          */
-    PROMPT_INSTS = 64,                /* window at the prompt until the worker's pace is known */
-    PROMPT_LEAST = 16,                /* its lower limit                                      */
-    SEND_US = 50,                     /* minimum between small frames: a wake-up is expensive */
-    WAIT_MS = 20,                     /* interval of checking the interrupt flag              */
-    ANSWER_MS = 10000,                /* default of config.answer_ms                          */
+    /* Instructions and loop edges between two polls. Where a poll at the end of a statement comes
+     * before the one at an edge, frames of x = x + b hold 1,500 instructions; else 300. */
+    POLL_INSTS = 16,
+    POLL_EDGES = 8,
+    PROMPT_INSTS = 64, /* window at the prompt until the worker's pace is known */
+    PROMPT_LEAST = 16, /* its lower limit                                      */
+    SEND_US = 50,      /* minimum between small frames: a wake-up is expensive */
+    WAIT_MS = 20,      /* interval of checking the interrupt flag              */
+    ANSWER_MS = 10000, /* default of config.answer_ms                          */
 };
 #define PAYLOAD_BYTES_MAX (UINT64_C(256) << 20) /* payloads in flight; one may exceed it */
 
