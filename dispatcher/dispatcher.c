@@ -733,7 +733,7 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
         worker_lost(d, w, false);
 }
 
-void dispatcher_on_deaf(Dispatcher *d, PeerId peer) {
+void dispatcher_on_unread(Dispatcher *d, PeerId peer) {
     Client *c = map_get(&d->client_by_peer, peer);
     Err err = {0};
     err_set(&err, ERR_LIMIT, "it does not read what it is sent");

@@ -39,7 +39,7 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); 
 /* A client: everything it had is freed. A worker: its clients get errors. */
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);
 /* A peer does not read what it is sent: its connection was cut. */
-void dispatcher_on_deaf(Dispatcher *d, PeerId peer);
+void dispatcher_on_unread(Dispatcher *d, PeerId peer);
 void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms); /* likewise */
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                  /* heartbeats, timeouts */
 /* Returns a worker that was silent for 10 s; 0: none. The caller reports it with

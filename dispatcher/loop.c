@@ -37,7 +37,7 @@ static void send_all(Dispatcher *d, Hub *hub) {
         if (drop) hub_drop(hub, to);
         if (!cost || hub_unread(hub, to, cost) <= UNREAD_BYTES) continue;
         hub_cut(hub, to);
-        dispatcher_on_deaf(d, to);
+        dispatcher_on_unread(d, to);
     }
 }
 

@@ -5,12 +5,10 @@
 #include "runtime/wire/body.h"
 #include <stdlib.h>
 
-enum {
-    LOOK_AFTER = 512, /* instructions without a body before a client is examined */
-    /* Instructions of a trial at least. In 512 a loop within a loop (tests/cli/found.sh, 250 in a
-     * turn of the outer one) shows too few bodies. */
-    TRIAL = 4096
-};
+enum { LOOK_AFTER = 512 /* instructions without a body before a client is examined */ };
+/* Instructions of a trial at least. In 512 a loop within a loop (tests/cli/found.sh, 250 in a turn
+ * of the outer one) shows too few bodies. */
+enum { TRIAL = HOT_INSTS };
 
 struct Intake {
     Detector *detector;

@@ -132,7 +132,7 @@ static void write_hello(int fd, Link *link, Role role) {
 }
 
 /* Errors, acknowledgements and heartbeats take no credit: who lets them lie is cut off. */
-static void test_deaf(void) {
+static void test_client_that_does_not_read(void) {
     enum { ERRORS = 400000, LEAST = 50000, SOME = 1000 };
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){.workers_wanted = 1});
     Err err = {0};
@@ -169,7 +169,7 @@ static void test_deaf(void) {
 int main(void) {
     test_ends();
     test_no_sleep();
-    test_deaf();
+    test_client_that_does_not_read();
     net_fini();
     return check_report("loop");
 }

@@ -26,7 +26,6 @@ enum {
     TRY_PATIENCE = 128,
     MIN_REQUESTS = 2,    /* no kernel for a cluster that runs once */
     WORTH_NS = 10000000, /* time that a kernel must be able to save before it is compiled */
-    PASSED_MAX = 64,     /* instructions issued while a cluster stays open */
     EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
 };
 
@@ -209,7 +208,7 @@ static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
     if (add(c, j, type, poison)) return true;
     if (*poison) return false;
     c->is_at_edge = false; /* j is issued, and the cluster stays open */
-    if (s->x->pending_of && ++c->passed > PASSED_MAX) stages_flush(s->x);
+    if (s->x->pending_of && ++c->passed > FUSE_NODES) stages_flush(s->x);
     return false;
 }
 

@@ -1,8 +1,7 @@
 /* jit.h: kernels compiled at run time, in the background, by the system's C compiler.
  *
  * What it is worth: a chain of GELU takes 0.54 ns an element compiled, and 5.0 in PyTorch eager.
- * The disk cache: 12 turns of such a chain over 3 M elements take 0.04 s of CPU with their kernels
- * on disk and 0.10 s without kernels.
+ * The disk cache saves about 80 ms of a compiler's CPU time for each kernel of a later program.
  *
  * A caller requests a kernel by its signature. It gets the kernel, or NULL while there is none, and
  * then does the work without it. A thread serves the requests. It first looks in the disk cache. A
