@@ -221,9 +221,11 @@ static void test_strangers(const char *dispatcher) {
         many[i] = link_open(hub_endpoint(plane_hub(a.plane)), &err);
         wire_peer_hello(7, (uint64_t)i, &m);
         link_send(many[i], &m);
-        Buf *big = buf_new(4 << 20);
-        big->n = 4 << 20;
-        wire_piece(&(Piece){.number = 1}, big, &m);
+        /* It fits the system's buffers. libzmq 4.3.4 aborts if a connection breaks in the middle of
+         * a message and the linger time of a closed socket ends just then (zeromq/libzmq#3442). */
+        Buf *piece = buf_new(64 << 10);
+        piece->n = 64 << 10;
+        wire_piece(&(Piece){.number = 1}, piece, &m);
         link_send(many[i], &m);
     }
     say(&b, 0, 20);
