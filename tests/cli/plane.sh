@@ -42,7 +42,8 @@ run() {
 want=$("$GTSH" -w 3 --config "$TMP/move.yaml" "$TMP/move.gt" 2>/dev/null)
 
 # one machine: each maps both others, and only words are sent
-cluster ""; run place; same "in place" "$answer" "$want"
+cluster ""; [ -e "$TMP/at" ] || fail "no cluster: $(cat "$TMP/d.err")"
+run place; same "in place" "$answer" "$want"
 [ "$mapped" = 6 ] && [ "$sent" -lt 10000 ] && [ "$onesided" = 0 ] || fail "in place: $(err)"
 stop; same "ends in order" $? 0
 left=$(ls "$TMP/gt"); same "nothing is left but this user's token" "$left" token

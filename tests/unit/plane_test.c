@@ -8,6 +8,7 @@
 #include "worker/plane/reach.h"
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -333,6 +334,38 @@ static void test_reach(void) {
     snprintf(e.text, sizeof e.text, "tcp://10.1.2.3:90");
     reach_public(&e);
     CHECK_STR(e.text, "tcp://10.1.2.3:90");
+}
+
+/* A lock without a socket is that of a worker that starts, unless it is old. */
+static void test_sweep_spares(void) {
+    static const struct {
+        const char *name;
+        bool is_bound, is_old, is_kept;
+    } t[] = {{"worker-00000001", false, false, true},
+             {"worker-00000002", true, false, false},
+             {"worker-00000003", false, true, false},
+             {"other-00000004", true, true, true}};
+    char path[4][2][PATH_MAX];
+    Endpoint e;
+    Err err = {0};
+    CHECK(reach_endpoint("ipc:///x", &e, &err));
+    *strrchr(e.text, '/') = '\0';
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++) {
+            struct timespec long_ago[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+            snprintf(path[i][k], PATH_MAX, "%s/%s%s", e.text + strlen("ipc://"), t[i].name,
+                     k ? "" : ".lock");
+            if (k && !t[i].is_bound) continue;
+            close(open(path[i][k], O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+            if (t[i].is_old) CHECK(!utimensat(AT_FDCWD, path[i][k], long_ago, 0));
+        }
+    CHECK(reach_endpoint("ipc:///x", &e, &err));
+    for (int i = 0; i < 4; i++)
+        for (int k = 0; k < 2; k++) {
+            bool is_wanted = t[i].is_kept && (!k || t[i].is_bound);
+            CHECK_MSG(!access(path[i][k], F_OK) == is_wanted, "%s", path[i][k]);
+            unlink(path[i][k]);
+        }
 }
 
 /* A peer that cannot be reached is lost at once, on both sides. */
@@ -747,6 +780,7 @@ int main(void) {
         test_lost(dispatcher[i]);
     }
     test_reach();
+    test_sweep_spares();
     test_far();
     test_stranded();
     test_sweep();

@@ -20,6 +20,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static bool is_prefix(const char *prefix, const char *s) {
@@ -133,6 +134,20 @@ void reach_public(Endpoint *e) {
 
 /* ---- Where to listen ---- */
 
+enum { SWEEP_S = 60 };
+
+/* True if the lock at path may be a killed worker's: its socket exists, or the lock is old. A
+ * worker that starts creates its lock, takes it and then binds its socket. A look at the lock in
+ * between would make it fail. */
+static bool is_left(char *path, size_t length) {
+    struct stat lock, socket;
+    if (lstat(path, &lock)) return false;
+    path[length - 5] = '\0';
+    bool is_bound = !lstat(path, &socket);
+    path[length - 5] = '.';
+    return is_bound || time(NULL) - lock.st_mtime > SWEEP_S;
+}
+
 /* Removes the sockets of killed workers: nothing holds their locks. */
 static void sweep(const char *directory) {
     DIR *d = opendir(directory);
@@ -143,6 +158,7 @@ static void sweep(const char *directory) {
             continue;
         int length = snprintf(path, sizeof path, "%s/%s", directory, e->d_name);
         if (length < 0 || (size_t)length >= sizeof path) continue;
+        if (!is_left(path, (size_t)length)) continue;
         int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
         if (fd < 0) continue;
         if (!flock(fd, LOCK_EX | LOCK_NB)) {
