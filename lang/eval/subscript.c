@@ -179,6 +179,11 @@ static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *su
     return false;
 }
 
+static bool takes_one_index(Value a) {
+    return a.kind == V_LIST || a.kind == V_RANGE || a.kind == V_STR || a.kind == V_TEXT ||
+           a.kind == V_MAP;
+}
+
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e) {
     if (a.kind == V_TENSOR && a.tensor->pair)
@@ -186,7 +191,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     if (a.kind == V_TENSOR) {
         return at_node(in, n, tensor_index(in, a.tensor, sub, n_subs, out, e), e);
     }
-    if (n_subs != 1 && a.kind != V_OBJECT) {
+    if (n_subs != 1 && takes_one_index(a)) {
         fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
         if (a.kind == V_MAP) return error_hint(e, "m[(a, b)]");
         return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
