@@ -268,13 +268,8 @@ static bool place_set(Interp *in, Place *p, Value v, LangError *e) {
         value_drop(v);
         return ok;
     }
-    if (p->n_subs != 1) {
-        value_drop(v);
-        return fail_at(in, p->n, e, "a %s takes one index, not %d", value_type_name(p->base),
-                       p->n_subs);
-    }
     in->at = p->n;
-    return subscript_set(in, p->n, p->base, p->sub[0], v, e);
+    return subscript_set(in, p->n, p->base, p->sub, p->n_subs, v, e);
 }
 
 /* ---- updates by a method: p.data.clamp_(0, 1), p.grad.mul_(c), p[0].fill_(3) ---- */
@@ -526,11 +521,8 @@ static bool del_one(Interp *in, Node *t, LangError *e) {
     bool ok;
     if (t->kind == N_INDEX) {
         ok = eval_subs(in, t, sub, &n_subs, e);
-        if (ok) {
-            ok = n_subs == 1 ? subscript_del(in, t, base, sub[0], e)
-                             : fail_at(in, t, e, "del takes one index");
-            while (n_subs > 0) value_drop(sub[--n_subs]);
-        }
+        if (ok) ok = subscript_del(in, t, base, sub, n_subs, e);
+        while (n_subs > 0) value_drop(sub[--n_subs]);
     } else if (base.kind == V_OBJECT || (base.kind == V_MAP && !base.map->is_space)) {
         MapV *m = base.kind == V_MAP ? base.map : base.obj->field;
         ok = mapv_remove(m, name_str(in, t->str), &old);

@@ -179,9 +179,26 @@ static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *su
     return false;
 }
 
-static bool takes_one_index(Value a) {
-    return a.kind == V_LIST || a.kind == V_RANGE || a.kind == V_STR || a.kind == V_TEXT ||
-           a.kind == V_MAP;
+/* True if a, which is no tensor, takes n_subs indices. */
+static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, LangError *e) {
+    switch (a.kind) {
+    case V_LIST:
+    case V_RANGE:
+    case V_STR:
+    case V_TEXT:
+    case V_MAP:
+    case V_OBJECT:
+        if (n_subs == 1) return true;
+        fail_at(in, n, e, "%s%s takes one index, not %d", a.kind == V_OBJECT ? "" : "a ",
+                a.kind == V_OBJECT ? "an object" : value_type_name(a), n_subs);
+        if (a.kind == V_MAP) return error_hint(e, "m[(a, b)]");
+        return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
+    default:
+        fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
+        if (a.kind == V_SET) return error_hint(e, "x in s; sorted(s)[0]");
+        if (a.kind == V_NONE && n->n_kids) return hint_none(n->kid[0], e);
+        return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
+    }
 }
 
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
@@ -191,11 +208,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     if (a.kind == V_TENSOR) {
         return at_node(in, n, tensor_index(in, a.tensor, sub, n_subs, out, e), e);
     }
-    if (n_subs != 1 && takes_one_index(a)) {
-        fail_at(in, n, e, "a %s takes one index, not %d", value_type_name(a), n_subs);
-        if (a.kind == V_MAP) return error_hint(e, "m[(a, b)]");
-        return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
-    }
+    TRY(check_indexable(in, n, a, n_subs, e));
     Value look = v_none();
     bool ok;
     switch (a.kind) {
@@ -217,7 +230,6 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return ok;
     }
     case V_OBJECT:
-        if (n_subs != 1) return fail_at(in, n, e, "an object takes one index, not %d", n_subs);
         if (sub[0].kind == V_TEXT) {
             TRY(value_look(in, sub[0], &look, e));
             ok = object_subscript(in, n, a.obj, look, out, e);
@@ -225,11 +237,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
             return ok;
         }
         return object_subscript(in, n, a.obj, sub[0], out, e);
-    default:
-        fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
-        if (a.kind == V_SET) return error_hint(e, "x in s; sorted(s)[0]");
-        if (a.kind == V_NONE && n->n_kids) return hint_none(n->kid[0], e);
-        return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
+    default: return false; /* check_indexable refused it */
     }
 }
 
@@ -288,6 +296,16 @@ bool list_may_change(const List *l, LangError *e) {
     return error_hint(e, "list(k) makes a copy");
 }
 
+/* The error of a write into a string or range. */
+static bool immutable(Interp *in, const Node *n, Value a, LangError *e) {
+    if (a.kind == V_RANGE) {
+        fail_at(in, n, e, "a range is immutable");
+        return error_hint(e, "list(range(n)) makes a list");
+    }
+    fail_at(in, n, e, "strings are immutable");
+    return error_hint(e, "s = s.replace(old, new)");
+}
+
 static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangError *e) {
     int64_t i;
     switch (a.kind) {
@@ -315,29 +333,23 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         value_drop(*v);
         break;
     }
-    case V_STR:
-    case V_TEXT:
-        fail_at(in, n, e, "strings are immutable");
-        return error_hint(e, "s = s.replace(old, new)");
-    case V_RANGE:
-        fail_at(in, n, e, "a range is immutable");
-        return error_hint(e, "list(range(n)) makes a list");
-    default: return fail_at(in, n, e, "elements of %s cannot be assigned", value_type_name(a));
+    default: return immutable(in, n, a, e);
     }
     *v = v_none(); /* consumed */
     return true;
 }
 
-bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangError *e) {
-    bool ok = set(in, n, a, sub, &v, e);
+bool subscript_set(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value v,
+                   LangError *e) {
+    bool ok = check_indexable(in, n, a, n_subs, e) && set(in, n, a, sub[0], &v, e);
     value_drop(v);
     return ok;
 }
 
-bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
+static bool del(Interp *in, const Node *n, Value a, Value sub, LangError *e) {
     int64_t i, places = 1, step = 1;
     Value *items = a.kind == V_OBJECT ? object_target(a.obj, &sub) : NULL;
-    if (items) return subscript_del(in, n, *items, sub, e);
+    if (items) return del(in, n, *items, sub, e);
     if (a.kind == V_LIST) {
         List *l = a.list;
         TRY(at_node(in, n, list_may_change(l, e), e));
@@ -363,7 +375,12 @@ bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e) 
         value_drop(key);
         return found;
     }
-    return fail_at(in, n, e, "del does not take elements out of %s", value_type_name(a));
+    return immutable(in, n, a, e);
+}
+
+bool subscript_del(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, LangError *e) {
+    if (a.kind == V_TENSOR) return fail_at(in, n, e, "del does not take elements out of a tensor");
+    return check_indexable(in, n, a, n_subs, e) && del(in, n, a, sub[0], e);
 }
 
 bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {

@@ -7,8 +7,9 @@
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e);
 /* Writes an element of a list, map or object. Consumes v. */
-bool subscript_set(Interp *in, const Node *n, Value a, Value sub, Value v, LangError *e);
-bool subscript_del(Interp *in, const Node *n, Value a, Value sub, LangError *e);
+bool subscript_set(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value v,
+                   LangError *e);
+bool subscript_del(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, LangError *e);
 /* Evaluates the subscripts of an N_INDEX into sub[MAX_SUBS]. */
 bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e);
 enum { MAX_SUBS = 2 * MAX_DIMS + 1 };
