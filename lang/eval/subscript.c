@@ -179,6 +179,22 @@ static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *su
     return false;
 }
 
+/* A map of tensors by name may be a table: load("x.csv") gives a map of columns. */
+static bool hint_columns(const MapV *m, LangError *e) {
+    Value first, k, v;
+    bool is_table = true;
+    if (!mapv_at(m, 0, &first, &v) || first.kind != V_STR) return error_hint(e, "m[(a, b)]");
+    for (size_t i = 0; is_table && mapv_at(m, i, &k, &v); i++) is_table = v.kind == V_TENSOR;
+    return error_hint(e, "by name: m[\"%.40s\"]%s", first.str->s,
+                      is_table ? "; as a matrix: stack(m.values(), axis=1)" : "");
+}
+
+/* *key: a new reference to m's key for sub. */
+static bool key_of(Interp *in, const Node *n, const MapV *m, Value sub, Value *key, LangError *e) {
+    if (at_node(in, n, value_key(in, sub, key, e), e)) return true;
+    return sub.kind == V_SLICE ? hint_columns(m, e) : false;
+}
+
 /* True if a, which is no tensor, takes n_subs indices. */
 static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, LangError *e) {
     switch (a.kind) {
@@ -191,7 +207,7 @@ static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, Lang
         if (n_subs == 1) return true;
         fail_at(in, n, e, "%s%s takes one index, not %d", a.kind == V_OBJECT ? "" : "a ",
                 a.kind == V_OBJECT ? "an object" : value_type_name(a), n_subs);
-        if (a.kind == V_MAP) return error_hint(e, "m[(a, b)]");
+        if (a.kind == V_MAP) return hint_columns(a.map, e);
         return a.kind == V_LIST ? error_hint(e, "xs[i][j]; tensor(xs)[i, j]") : false;
     default:
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
@@ -222,7 +238,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return ok;
     case V_MAP: {
         Value key, *v;
-        TRY(at_node(in, n, value_key(in, sub[0], &key, e), e));
+        TRY(key_of(in, n, a.map, sub[0], &key, e));
         v = map_find(a.map, key);
         ok = v || no_key(in, n, a.map, key, e);
         if (v) *out = value_ref(*v);
@@ -318,7 +334,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         break;
     case V_MAP: {
         Value key;
-        TRY(at_node(in, n, value_key(in, sub, &key, e), e));
+        TRY(key_of(in, n, a.map, sub, &key, e));
         mapv_put(a.map, key, *v);
         break;
     }
