@@ -13,6 +13,10 @@ static bool read_widths(Value v, const TensorType *t, Widths *w, LangError *e) {
     int64_t n = value_count(v);
     char text[256];
     *w = (Widths){.n = (int)(n / 2)};
+    if (n > 0 && value_count(value_at(v, 0)) >= 0) {
+        error_set(e, "pad: 'widths' is a flat list, the last axis first, not a list of pairs");
+        return error_hint(e, "((1, 1), (0, 0)) is (0, 0, 1, 1)");
+    }
     if (n < 0 || n % 2 || n / 2 > t->rank)
         return error_set(e, "pad needs [before, after] for the last axes, at most %d numbers",
                          2 * t->rank);
@@ -120,6 +124,8 @@ bool bi_pad(Interp *in, const Value *arg, Value *out, LangError *e) {
     while (has_mode && mode < 4 && strcmp(names[mode], arg[2].str->s)) mode++;
     if (mode == 4) {
         error_set(e, "pad: mode \"%s\" is not known", arg[2].str->s);
+        if (!strcmp(arg[2].str->s, "edge")) return error_hint(e, "replicate");
+        if (!strcmp(arg[2].str->s, "wrap")) return error_hint(e, "circular");
         return error_hint(e, "constant, reflect, replicate, circular");
     }
     Value v = has_mode ? arg[3] : arg[2];
