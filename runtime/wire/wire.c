@@ -14,153 +14,76 @@ MsgKind wire_kind(const Msg *m) {
 
 /* ---- Greeting ---- */
 
-void wire_hello(const Hello *h, Msg *out) {
-    Buf *b = head_new(MSG_HELLO, 0, 128);
-    put_u32(b, h->version);
-    put_u64(b, h->table_hash);
-    put_u8(b, h->role);
-    put_u64(b, h->memory_bytes);
-    put_u32(b, h->threads);
-    put_str(b, h->name);
-    put_data_plane(b, &h->data);
-    put_u64(b, h->spawned);
-    finish(b, out);
-}
-
 /* Another version may continue differently after the hash, so the rest is not read. */
-bool wire_read_hello(const Msg *m, Hello *h, Err *err) {
-    Reader r;
-    *h = (Hello){0};
-    TRY(reader_open(&r, m, MSG_HELLO, err));
-    h->version = take_u32(&r);
-    h->table_hash = take_u64(&r);
-    if (!r.bad && h->version != WIRE_VERSION) return true;
-    h->role = take_u8(&r);
-    h->memory_bytes = take_u64(&r);
-    h->threads = take_u32(&r);
-    take_str(&r, h->name, sizeof h->name);
-    take_data_plane(&r, &h->data);
-    h->spawned = take_u64(&r);
-    if (h->role > ROLE_WORKER) r.bad = true;
-    return done(&r, "hello", err);
+static void hello_fields(Fields *f, Hello *h) {
+    FIELD(f, h->version);
+    FIELD(f, h->table_hash);
+    if (!f->out && !f->in.bad && h->version != WIRE_VERSION) {
+        f->in.at = f->in.end;
+        return;
+    }
+    FIELD(f, h->role);
+    FIELD(f, h->memory_bytes);
+    FIELD(f, h->threads);
+    FIELD_STR(f, h->name);
+    data_plane_fields(f, &h->data);
+    FIELD(f, h->spawned);
+    field_check(f, h->role <= ROLE_WORKER);
 }
+MESSAGE(hello, Hello, MSG_HELLO)
 
-void wire_welcome(const Welcome *w, Msg *out) {
-    Buf *b = head_new(MSG_WELCOME, w->id, 128);
-    put_u32(b, w->rank);
-    put_u32(b, w->n_workers);
-    put_u64(b, w->window_insts);
-    put_u64(b, w->window_bytes);
-    put_u64(b, w->token);
-    put_str(b, w->engine);
-    finish(b, out);
+static void welcome_fields(Fields *f, Welcome *w) {
+    field_client(f, &w->id);
+    FIELD(f, w->rank);
+    FIELD(f, w->n_workers);
+    FIELD(f, w->window_insts);
+    FIELD(f, w->window_bytes);
+    FIELD(f, w->token);
+    FIELD_STR(f, w->engine);
 }
-
-bool wire_read_welcome(const Msg *m, Welcome *w, Err *err) {
-    Reader r;
-    *w = (Welcome){0};
-    TRY(reader_open(&r, m, MSG_WELCOME, err));
-    w->id = client_of(&r);
-    w->rank = take_u32(&r);
-    w->n_workers = take_u32(&r);
-    w->window_insts = take_u64(&r);
-    w->window_bytes = take_u64(&r);
-    w->token = take_u64(&r);
-    take_str(&r, w->engine, sizeof w->engine);
-    return done(&r, "welcome", err);
-}
+MESSAGE(welcome, Welcome, MSG_WELCOME)
 
 /* ---- Errors ---- */
 
-static void put_err(Buf *b, const Err *e) {
-    put_u32(b, e->code);
-    put_u64(b, (uint64_t)e->at);
-    put_u64(b, (uint64_t)e->count);
-    put_str(b, e->text);
-    put_str(b, e->hint);
+static void refuse_fields(Fields *f, Err *e) {
+    uint32_t code = e->code;
+    FIELD(f, code);
+    field_check(f, code < ERR_COUNT);
+    if (!f->out) e->code = code < ERR_COUNT ? (ErrCode)code : ERR_INTERNAL;
+    FIELD(f, e->at);
+    FIELD(f, e->count);
+    FIELD_STR(f, e->text);
+    FIELD_STR(f, e->hint);
 }
+MESSAGE(refuse, Err, MSG_REFUSE)
 
-static void take_err(Reader *r, Err *e) {
-    uint32_t code = take_u32(r);
-    if (code >= ERR_COUNT) r->bad = true;
-    e->code = code < ERR_COUNT ? (ErrCode)code : ERR_INTERNAL;
-    e->at = (int64_t)take_u64(r);
-    e->count = (int64_t)take_u64(r);
-    take_str(r, e->text, sizeof e->text);
-    take_str(r, e->hint, sizeof e->hint);
+static void failure_fields(Fields *f, Failure *e) {
+    field_client(f, &e->client);
+    FIELD(f, e->seq);
+    FIELD(f, e->pos.file);
+    FIELD(f, e->pos.col);
+    FIELD(f, e->pos.line);
+    FIELD(f, e->op);
+    FIELD(f, e->worker);
+    refuse_fields(f, &e->err);
+    field_check(f, e->op < OP_COUNT);
 }
-
-void wire_refuse(const Err *e, Msg *out) {
-    Buf *b = head_new(MSG_REFUSE, 0, 256);
-    put_err(b, e);
-    finish(b, out);
-}
-
-bool wire_read_refuse(const Msg *m, Err *e, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_REFUSE, err));
-    take_err(&r, e);
-    return done(&r, "refuse", err);
-}
-
-void wire_failure(const Failure *f, Msg *out) {
-    Buf *b = head_new(MSG_ERROR, f->client, 256);
-    put_u64(b, f->seq);
-    put_u16(b, f->pos.file);
-    put_u16(b, f->pos.col);
-    put_u32(b, f->pos.line);
-    put_u16(b, f->op);
-    put_u16(b, f->worker);
-    put_err(b, &f->err);
-    finish(b, out);
-}
-
-bool wire_read_failure(const Msg *m, Failure *f, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_ERROR, err));
-    f->client = client_of(&r);
-    f->seq = take_u64(&r);
-    f->pos.file = take_u16(&r);
-    f->pos.col = take_u16(&r);
-    f->pos.line = take_u32(&r);
-    f->op = take_u16(&r);
-    f->worker = take_u16(&r);
-    take_err(&r, &f->err);
-    if (f->op >= OP_COUNT) r.bad = true;
-    return done(&r, "error", err);
-}
+MESSAGE(failure, Failure, MSG_ERROR)
 
 /* ---- Flow ---- */
 
-void wire_ack(const Ack *a, Msg *out) {
-    Buf *b = head_new(MSG_ACK, a->client, 16);
-    put_u64(b, a->seq);
-    put_u64(b, a->bytes);
-    finish(b, out);
+static void ack_fields(Fields *f, Ack *a) {
+    field_client(f, &a->client);
+    FIELD(f, a->seq);
+    FIELD(f, a->bytes);
 }
+MESSAGE(ack, Ack, MSG_ACK)
 
-bool wire_read_ack(const Msg *m, Ack *a, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_ACK, err));
-    a->client = client_of(&r);
-    a->seq = take_u64(&r);
-    a->bytes = take_u64(&r);
-    return done(&r, "ack", err);
+static void cancel_fields(Fields *f, Cancel *c) {
+    field_client(f, &c->client);
+    FIELD(f, c->seq);
 }
-
-void wire_cancel(const Cancel *c, Msg *out) {
-    Buf *b = head_new(MSG_CANCEL, c->client, 8);
-    put_u64(b, c->seq);
-    finish(b, out);
-}
-
-bool wire_read_cancel(const Msg *m, Cancel *c, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_CANCEL, err));
-    c->client = client_of(&r);
-    c->seq = take_u64(&r);
-    return done(&r, "cancel", err);
-}
+MESSAGE(cancel, Cancel, MSG_CANCEL)
 
 void wire_credit(uint32_t client, uint64_t bytes, Msg *out) {
     Buf *b = head_new(MSG_CREDIT, client, 8);
@@ -173,7 +96,7 @@ bool wire_read_credit(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err)
     TRY(reader_open(&r, m, MSG_CREDIT, err));
     *client = client_of(&r);
     *bytes = take_u64(&r);
-    return done(&r, "credit", err);
+    return done(&r, err);
 }
 
 void wire_gone(uint32_t client, Msg *out) { finish(head_new(MSG_GONE, client, 0), out); }
@@ -182,7 +105,7 @@ bool wire_read_gone(const Msg *m, uint32_t *client, Err *err) {
     Reader r;
     TRY(reader_open(&r, m, MSG_GONE, err));
     *client = client_of(&r);
-    return done(&r, "gone", err);
+    return done(&r, err);
 }
 
 void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out) {
@@ -201,7 +124,7 @@ bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void
     *number = take_u64(&r);
     *n = take_u64(&r);
     *forms = take(&r, *n);
-    return done(&r, "body", err);
+    return done(&r, err);
 }
 
 static bool is_text(MsgKind kind) {
@@ -319,7 +242,7 @@ bool wire_read_reply(const Msg *m, Arena *arena, Reply *reply, Err *err) {
     if (!r.bad) reply->value = arena_zalloc(arena, (size_t)n * sizeof *reply->value);
     for (uint64_t i = 0; !r.bad && i < n; i++) take_value(&r, m, arena, &reply->value[i]);
     reply->n = (uint32_t)n;
-    return done(&r, "reply", err);
+    return done(&r, err);
 }
 
 /* ---- Relay ---- */

@@ -1,5 +1,6 @@
 /* wire_io.h: writes and reads the bytes of a message, private to wire.c and wire_peer.c. The
- * writer appends to a Buf; the reader never passes the end and records an attempt to do so.
+ * writer appends to a Buf; the reader never passes the end and records an attempt to do so. A
+ * function NAME_fields lists the fields of a message once, for both directions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_WIRE_IO_H
 #define GT_RUNTIME_WIRE_WIRE_IO_H
@@ -115,9 +116,13 @@ static inline void take_str(Reader *r, char *buf, size_t size) {
     if (memchr(buf, 0, n)) r->bad = true;
 }
 
-static inline bool done(const Reader *r, const char *what, Err *err) {
+static inline bool done(const Reader *r, Err *err) {
+    static const char *const name[] = {
+#define MSG(id, name, doc) [MSG_##id] = name,
+#include "runtime/wire/msgs.def"
+    };
     if (!r->bad && r->at == r->end) return true;
-    return err_set(err, ERR_PARSE, "malformed %s message", what);
+    return err_set(err, ERR_PARSE, "malformed %s message", name[r->start[0]]);
 }
 
 static inline uint32_t client_of(const Reader *r) {
@@ -125,25 +130,77 @@ static inline uint32_t client_of(const Reader *r) {
     memcpy(&client, r->start + 4, 4);
     return client;
 }
-static inline void put_data_plane(Buf *b, const DataPlane *d) {
-    put_u64(b, d->process);
-    put_u64(b, d->arena_at);
-    put_u64(b, d->arena_bytes);
-    put_u32(b, d->pid);
-    put_u32(b, (uint32_t)d->fd);
-    put_u64(b, d->inode);
-    put_str(b, d->host);
-    put_str(b, d->endpoint);
+
+/* ---- Fields, written or read ---- */
+
+typedef struct Fields {
+    Buf *out;  /* to write to; NULL: the fields are read ... */
+    Reader in; /* ... from here */
+} Fields;
+
+/* A field of n bytes. Writing leaves it as it is. */
+static inline void field(Fields *f, void *p, size_t n) {
+    if (f->out)
+        put(f->out, p, n);
+    else
+        take_into(&f->in, p, n);
+}
+/* The size of x is that on the wire. */
+#define FIELD(f, x)     field(f, &(x), sizeof(x))
+#define FIELD_STR(f, x) field_str(f, x, sizeof(x))
+
+static inline void field_str(Fields *f, char *s, size_t size) {
+    if (f->out)
+        put_str(f->out, s);
+    else
+        take_str(&f->in, s, size);
 }
 
-static inline void take_data_plane(Reader *r, DataPlane *d) {
-    d->process = take_u64(r);
-    d->arena_at = take_u64(r);
-    d->arena_bytes = take_u64(r);
-    d->pid = take_u32(r);
-    d->fd = (int32_t)take_u32(r);
-    d->inode = take_u64(r);
-    take_str(r, d->host, sizeof d->host);
-    take_str(r, d->endpoint, sizeof d->endpoint);
+/* Zeros up to a multiple of 8. */
+static inline void field_pad(Fields *f) {
+    if (f->out)
+        put_pad(f->out);
+    else
+        take_pad(&f->in);
+}
+
+/* The client in the head. */
+static inline void field_client(Fields *f, uint32_t *client) {
+    if (f->out)
+        memcpy(f->out->data + 4, client, 4);
+    else
+        *client = client_of(&f->in);
+}
+
+/* A message is malformed unless this holds. */
+static inline void field_check(Fields *f, bool is_sound) {
+    if (!is_sound) f->in.bad = true;
+}
+
+/* Defines wire_NAME and wire_read_NAME of a message whose fields NAME_fields lists. A message that
+ * cannot be read leaves zeros where its fields are missing. */
+#define MESSAGE(name, Type, kind)                                                                  \
+    void wire_##name(const Type *message, Msg *out) {                                              \
+        Fields f = {.out = head_new(kind, 0, 64)};                                                 \
+        name##_fields(&f, (Type *)message);                                                        \
+        finish(f.out, out);                                                                        \
+    }                                                                                              \
+    bool wire_read_##name(const Msg *m, Type *message, Err *err) {                                 \
+        Fields f = {0};                                                                            \
+        *message = (Type){0};                                                                      \
+        TRY(reader_open(&f.in, m, kind, err));                                                     \
+        name##_fields(&f, message);                                                                \
+        return done(&f.in, err);                                                                   \
+    }
+
+static inline void data_plane_fields(Fields *f, DataPlane *d) {
+    FIELD(f, d->process);
+    FIELD(f, d->arena_at);
+    FIELD(f, d->arena_bytes);
+    FIELD(f, d->pid);
+    FIELD(f, d->fd);
+    FIELD(f, d->inode);
+    FIELD_STR(f, d->host);
+    FIELD_STR(f, d->endpoint);
 }
 #endif
