@@ -7,6 +7,7 @@
  *
  * Usage: move_bench [MIB [REPEATS]]
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/make_inst.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
@@ -165,16 +166,7 @@ static void flush(Cluster *c) {
 }
 
 static uint64_t full(Cluster *c, const TensorType *t, const Layout *layout) {
-    Operand one = {.kind = IN_IMM_FLOAT, .f = 1};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = t->shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst in = {.op = OP_FULL,
-               .n_in = 1,
-               .in = &one,
-               .n_attr = 2,
-               .attr = attr,
-               .n_out = 1,
-               .out = {c->next_id}};
+    Inst in = FULL(c->next_id, 2, t->shape, DT_F32, 1);
     Located at;
     if (!inst_locate(&in, GROUP, layout, &at)) stop("inst_locate");
     add(c, &at.inst);
@@ -198,15 +190,13 @@ static double convert(Cluster *c, const TensorType *t, const Layout *from, const
             MoveInst inst;
             move_inst(&move, (SrcPos){0}, &inst);
             add(c, &inst.inst);
-            Operand out = {.kind = IN_TENSOR, .id = move.out};
-            add(c, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
+            add(c, &(Inst){.op = OP_FREE, OPERANDS(of_tensor(move.out))});
         }
         flush(c);
         double speed = bytes * repeats / (now_s() - begin) / 1e9;
         if (round > 0 && speed > best) best = speed; /* the first round touches the pages */
     }
-    Operand out = {.kind = IN_TENSOR, .id = in};
-    add(c, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
+    add(c, &(Inst){.op = OP_FREE, OPERANDS(of_tensor(in))});
     flush(c);
     return best;
 }

@@ -5,6 +5,7 @@
 #define GT_TESTS_UNIT_DISPATCHER_TALK_H
 #include "dispatcher/dispatcher.h"
 #include "tests/unit/check.h"
+#include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
 
@@ -89,36 +90,25 @@ static FrameWriter writer;
 static const int64_t shape_23[] = {2, 3}, shape_45[] = {4, 5};
 
 static inline void full(uint64_t id, const int64_t *shape) {
-    Operand one = {.kind = IN_IMM_FLOAT, .f = 1};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst in = {
-        .op = OP_FULL, .n_in = 1, .in = &one, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
+    Inst in = FULL(id, 2, shape, DT_F32, 1);
     in.pos.line = (uint32_t)id + 100;
     frame_add(&writer, &in);
 }
 
 static inline void add(uint64_t id, uint64_t a, uint64_t b) {
-    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
-    Inst in = {.op = OP_ADD,
-               .n_in = 2,
-               .in = o,
-               .n_out = 1,
-               .out = {id},
-               .pos = {.line = (uint32_t)id + 100}};
+    Inst in = {.op = OP_ADD, OPERANDS(of_tensor(a), of_tensor(b)), RESULTS(id)};
+    in.pos.line = (uint32_t)id + 100;
     frame_add(&writer, &in);
 }
 
 static inline void drop(uint64_t a, uint64_t b) {
-    Operand o[] = {{.kind = IN_TENSOR, .id = a}, {.kind = IN_TENSOR, .id = b}};
-    Inst in = {.op = OP_FREE, .n_in = a == b ? 1 : 2, .in = o};
+    Inst in = {.op = OP_FREE, OPERANDS(of_tensor(a), of_tensor(b))};
+    if (a == b) in.n_in = 1;
     frame_add(&writer, &in);
 }
 
 static inline void fetch(uint64_t id) {
-    Operand o = {.kind = IN_TENSOR, .id = id};
-    Inst in = {.op = OP_FETCH, .n_in = 1, .in = &o};
-    frame_add(&writer, &in);
+    frame_add(&writer, &(Inst){.op = OP_FETCH, OPERANDS(of_tensor(id))});
 }
 
 static inline void begin(uint64_t seq) {
@@ -184,13 +174,12 @@ static inline ErrCode refusal(PeerId to) {
 }
 
 static inline void define(const char *name, const int64_t *worker, int n) {
-    Attr attr[] = {{.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name},
-                   {.key = ATTR_AXIS, .n = 1, .ints = (int64_t[]){0}},
-                   {.key = ATTR_WORKERS, .n = (uint32_t)n, .ints = worker}};
-    frame_add(&writer, &(Inst){.op = OP_SIGNAL_DEFINE, .n_attr = 3, .attr = attr});
+    frame_add(&writer,
+              &(Inst){.op = OP_SIGNAL_DEFINE,
+                      ATTRS(attr_text(ATTR_NAME, name), attr_ints(ATTR_AXIS, 1, (int64_t[]){0}),
+                            attr_ints(ATTR_WORKERS, n, worker))});
 }
 static inline void enter(const char *name, Op op) {
-    Attr attr = {.key = ATTR_NAME, .n = (uint32_t)strlen(name), .str = name};
-    frame_add(&writer, &(Inst){.op = op, .n_attr = 1, .attr = &attr});
+    frame_add(&writer, &(Inst){.op = op, ATTRS(attr_text(ATTR_NAME, name))});
 }
 #endif

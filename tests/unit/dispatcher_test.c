@@ -100,20 +100,10 @@ static void test_ids(void) {
     /* Attributes and payloads are checked too. */
     forget();
     begin(11);
-    Inst in = {.op = OP_FULL, .n_out = 1, .out = {6}};
-    frame_add(&writer, &in); /* no shape */
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape_23},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst data = {.op = OP_DATA,
-                 .n_attr = 2,
-                 .attr = attr,
-                 .n_out = 1,
-                 .out = {7},
-                 .payload = "abcd",
-                 .payload_bytes = 4};
-    frame_add(&writer, &data); /* 4 bytes for 6 elements */
-    Inst poison = {.op = OP_POISON, .n_out = 1, .out = {8}};
-    frame_add(&writer, &poison); /* the dispatcher's check only */
+    frame_add(&writer, &(Inst){.op = OP_FULL, RESULTS(6)}); /* no shape */
+    Inst data = {.op = OP_DATA, SHAPED(2, shape_23, DT_F32), RESULTS(7), BYTES("abcd", 4)};
+    frame_add(&writer, &data);                                /* 4 bytes for 6 elements */
+    frame_add(&writer, &(Inst){.op = OP_POISON, RESULTS(8)}); /* the dispatcher's check only */
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "poison =6; poison =7; poison =8");
     CHECK(heard(ANN, MSG_ERROR, 2) != NULL);
@@ -153,23 +143,17 @@ static void test_payload(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     forget();
     int64_t shape[] = {100, 1000};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
     Buf *bad = buf_new(400000), *good = buf_new(400000);
     bad->n = 300000, good->n = 400000;
     memset(bad->data, 1, bad->n), memset(good->data, 2, good->n);
     begin(0);
     for (int i = 0; i < 2; i++) {
         Buf *b = i ? good : bad;
-        Inst in = {.op = OP_DATA,
-                   .n_attr = 2,
-                   .attr = attr,
-                   .n_out = 1,
-                   .out = {(uint64_t)i},
-                   .payload = b->data,
-                   .payload_bytes = b->n,
-                   .payload_buf = b};
-        frame_add(&writer, &in);
+        frame_add(&writer, &(Inst){.op = OP_DATA,
+                                   SHAPED(2, shape, DT_F32),
+                                   RESULTS((uint64_t)i),
+                                   BYTES(b->data, b->n),
+                                   .payload_buf = b});
     }
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "poison =0; data =1");

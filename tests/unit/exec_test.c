@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "random.h"
+#include "tests/unit/make_inst.h"
 #include "delayed_engine.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/stats.h"
@@ -140,7 +141,7 @@ static const Failure *last_failure(const Talk *t) {
 static void op_n(Talk *t, Op op, uint64_t out, const Attr *attr, int n_attr, int n_in,
                  const uint64_t *id) {
     Operand in[16];
-    for (int i = 0; i < n_in; i++) in[i] = (Operand){.kind = IN_TENSOR, .id = id[i]};
+    for (int i = 0; i < n_in; i++) in[i] = of_tensor(id[i]);
     Inst inst = {.op = op,
                  .n_in = (uint16_t)n_in,
                  .in = in,
@@ -159,31 +160,19 @@ static void op_n(Talk *t, Op op, uint64_t out, const Attr *attr, int n_attr, int
     }
 
 static void full(Talk *t, uint64_t out, double v, DType d, int64_t rows, int64_t cols) {
-    Attr attr[] = {INTS(ATTR_SHAPE, rows, cols), {.key = ATTR_DTYPE, .dtype = d}};
-    Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
-    if (!dtype_is_float(d)) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v};
-    emit(t, &(Inst){.op = OP_FULL,
-                    .n_in = 1,
-                    .in = &imm,
-                    .n_attr = 2,
-                    .attr = attr,
-                    .n_out = 1,
-                    .out = {out}});
+    emit(t, &FULL(out, 2, ((int64_t[]){rows, cols}), d, v));
 }
 static void arange(Talk *t, uint64_t out, DType d, int64_t n) {
-    Attr attr[] = {INTS(ATTR_SHAPE, n), {.key = ATTR_DTYPE, .dtype = d}};
-    Operand imm[] = {{.kind = IN_IMM_INT, .i = 0}, {.kind = IN_IMM_INT, .i = 1}};
-    emit(t, &(Inst){.op = OP_ARANGE,
-                    .n_in = 2,
-                    .in = imm,
-                    .n_attr = 2,
-                    .attr = attr,
-                    .n_out = 1,
-                    .out = {out}});
+    emit(t,
+         &(Inst){.op = OP_ARANGE, OPERANDS(of_int(0), of_int(1)), SHAPED(1, &n, d), RESULTS(out)});
 }
 static void reshape(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t cols) {
     Attr attr[] = {INTS(ATTR_SHAPE, rows, cols)};
     op_n(t, OP_RESHAPE, out, attr, 1, IDS(in));
+}
+static void expand(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t cols) {
+    Attr attr[] = {INTS(ATTR_SHAPE, rows, cols)};
+    op_n(t, OP_EXPAND, out, attr, 1, IDS(in));
 }
 static void transpose(Talk *t, uint64_t out, uint64_t in) {
     Attr attr[] = {INTS(ATTR_AXES, 1, 0)};
@@ -199,8 +188,10 @@ static void index_op(Talk *t, uint64_t out, uint64_t x, uint64_t idx) {
     op_n(t, OP_INDEX, out, attr, 1, IDS(x, idx));
 }
 static void assert_op(Talk *t, uint64_t in, const char *text) {
-    Attr attr[] = {{.key = ATTR_FORMAT, .str = text, .n = (uint32_t)strlen(text)}};
-    op_n(t, OP_ASSERT, 0, attr, 1, IDS(in));
+    emit(t, &(Inst){.op = OP_ASSERT,
+                    OPERANDS(of_tensor(in)),
+                    ATTRS(attr_text(ATTR_FORMAT, text)),
+                    .pos = {1, 2, 3}});
 }
 
 /* ---- Tests, each on both engines ---- */
@@ -210,8 +201,7 @@ static void test_values(const EngineOps *ops) {
     full(t, 1, 1.5, DT_F32, 2, 3);
     OPS(t, OP_ADD, 2, 1, 1);
     OPS(t, OP_FREE, 0, 1);
-    Operand in[] = {{.kind = IN_IMM_INT, .i = 10}, {.kind = IN_TENSOR, .id = 2}};
-    emit(t, &(Inst){.op = OP_SUB, .n_in = 2, .in = in, .n_out = 1, .out = {3}});
+    emit(t, &(Inst){.op = OP_SUB, OPERANDS(of_int(10), of_tensor(2)), RESULTS(3)});
     OPS(t, OP_FETCH, 0, 3);
     OPS(t, OP_FREE, 0, 2);
     OPS(t, OP_FREE, 0, 3);
@@ -224,14 +214,10 @@ static void test_values(const EngineOps *ops) {
     static double big[20000];
     for (int i = 0; i < 20000; i++) big[i] = i;
     for (int64_t n = 3; n <= 20000; n += 19997) {
-        Attr attr[] = {INTS(ATTR_SHAPE, n), {.key = ATTR_DTYPE, .dtype = DT_F64}};
         emit(t, &(Inst){.op = OP_DATA,
-                        .n_attr = 2,
-                        .attr = attr,
-                        .n_out = 1,
-                        .out = {10 + (uint64_t)n},
-                        .payload = big,
-                        .payload_bytes = 8 * (uint64_t)n});
+                        SHAPED(1, &n, DT_F64),
+                        RESULTS(10 + (uint64_t)n),
+                        BYTES(big, 8 * (uint64_t)n)});
         OPS(t, OP_FETCH, 0, 10 + (uint64_t)n);
         OPS(t, OP_FREE, 0, 10 + (uint64_t)n);
         run(t);
@@ -410,7 +396,6 @@ static void test_effects(const EngineOps *ops) {
     talk_free(t);
 }
 
-/* A view of four bytes with 2^48 elements: copying it out is refused, its edges are printed. */
 /* A tensor without axes has no edges, whatever the threshold. */
 static void test_edges_of_scalar(const EngineOps *ops) {
     Talk *t = talk_new(ops, 1 << 20);
@@ -428,11 +413,11 @@ static void test_edges_of_scalar(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* A view of four bytes with 2^48 elements: copying it out is refused, its edges are printed. */
 static void test_huge_view(const EngineOps *ops) {
     Talk *t = talk_new(ops, 1 << 20);
     full(t, 1, 3, DT_F32, 1, 1);
-    Attr attr[] = {INTS(ATTR_SHAPE, 1 << 23, 1 << 23)};
-    op_n(t, OP_EXPAND, 2, attr, 1, IDS(1));
+    expand(t, 2, 1, 1 << 23, 1 << 23);
     OPS(t, OP_FETCH, 0, 2);
     op_n(t, OP_PEEK, 0, NULL, 0, IDS(2));
     reshape(t, 3, 2, 1 << 22, 1 << 24);
@@ -445,11 +430,6 @@ static void test_huge_view(const EngineOps *ops) {
     CHECK_INT(t->got[1].value[35], 3);
     CHECK_INT(used_bytes(t), 0);
     talk_free(t);
-}
-
-static void expand(Talk *t, uint64_t out, uint64_t in, int64_t rows, int64_t cols) {
-    Attr attr[] = {INTS(ATTR_SHAPE, rows, cols)};
-    op_n(t, OP_EXPAND, out, attr, 1, IDS(in));
 }
 
 /* A kernel may need far more memory than there is for temporaries: that is an ordinary error. */
@@ -548,18 +528,23 @@ static void test_unread(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* Goes on as another client, from its instruction `seq` on. */
+static void become(Talk *t, uint32_t client, uint64_t seq) {
+    Msg m = {0};
+    frame_end(&t->w, &m);
+    msg_fini(&m);
+    t->client = client, t->seq = seq, t->last_seq = 0;
+    frame_begin(&t->w, client, seq);
+}
+
 static void test_clients(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     full(t, 1, 1, DT_F32, 4, 4);
     OPS(t, OP_FETCH, 0, 1);
     run(t);
     /* the same id of another client is another tensor */
-    Msg m = {0};
-    frame_end(&t->w, &m);
-    msg_fini(&m);
     uint64_t seq = t->seq;
-    t->client = 8, t->seq = 0, t->last_seq = 0;
-    frame_begin(&t->w, 8, 0);
+    become(t, 8, 0);
     full(t, 1, 2, DT_F32, 4, 4);
     OPS(t, OP_FETCH, 0, 1);
     run(t);
@@ -580,10 +565,7 @@ static void test_clients(const EngineOps *ops) {
     while (exec_step(t->x, 1000)) {}
     take(t);
     CHECK_INT(t->n_got, before);
-    frame_end(&t->w, &m);
-    msg_fini(&m);
-    t->client = CLIENT, t->seq = seq, t->last_seq = 0;
-    frame_begin(&t->w, CLIENT, seq);
+    become(t, CLIENT, seq);
     OPS(t, OP_FREE, 0, 1);
     run(t);
     CHECK_INT(used_bytes(t), 0);
@@ -636,11 +618,7 @@ static void test_turns(void) {
     flush(t);
     uint64_t busy_seq = t->seq;
     exec_step(t->x, 100);
-    Msg m = {0};
-    frame_end(&t->w, &m);
-    msg_fini(&m);
-    t->client = 8, t->seq = 0;
-    frame_begin(&t->w, 8, 0);
+    become(t, 8, 0);
     full(t, 1, 2, DT_F32, 1, 1);
     OPS(t, OP_FETCH, 0, 1);
     flush(t);

@@ -3,6 +3,7 @@
  *
  *   golden_test [FILE ...]
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/make_inst.h"
 #include "check.h"
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
@@ -63,8 +64,7 @@ static bool fetch(Exec *x, uint64_t *seq, uint64_t id, Arena *arena, Msg *m, Rep
                   Failure *failure) {
     FrameWriter w = {.edge_id = UINT64_MAX};
     frame_begin(&w, 1, (*seq)++);
-    Operand in = {.kind = IN_TENSOR, .id = id};
-    frame_add(&w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &in});
+    frame_add(&w, &(Inst){.op = OP_FETCH, OPERANDS(of_tensor(id))});
     Msg frame = {0};
     frame_end(&w, &frame);
     exec_on_frame(x, &frame);

@@ -3,6 +3,7 @@
  * unchanged by a round trip through the binary form.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/frame.h"
+#include "tests/unit/make_inst.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 
@@ -358,13 +359,10 @@ static void test_packed(void) {
         int kinds = 1 + rand_below(&r, 256); /* from one value to noise */
         for (size_t i = 0; i < bytes; i++)
             p[i] = (uint8_t)(t == DT_BOOL ? rand_below(&r, 2) : rand_below(&r, kinds));
-        Attr attr[] = {{.key = ATTR_DTYPE, .dtype = t}, {.key = ATTR_SHAPE, .n = 1, .ints = &n}};
         Inst in = {.op = OP_DATA,
-                   .n_out = 1,
-                   .n_attr = 2,
-                   .attr = attr,
-                   .payload = p,
-                   .payload_bytes = bytes};
+                   ATTRS(attr_dtype(t), attr_ints(ATTR_SHAPE, 1, &n)),
+                   RESULTS(0),
+                   BYTES(p, bytes)};
         InstPrint how = {.payload_packed = true};
         Bytes text = {0}, plain = {0};
         inst_print(&in, &how, &text);

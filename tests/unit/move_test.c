@@ -7,6 +7,7 @@
  *
  *   move_test [SEED [ROUNDS]]
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/make_inst.h"
 #include "move_world.h"
 #include "worker/exec/box.h"
 #include "runtime/inst/element.h"
@@ -99,15 +100,10 @@ static void make_data(World *w, Cli *c, int extent) {
     for (int64_t i = 0; i < n; i++) k->value[i] = is_bool ? below(2) : below(13) - 6;
     uint64_t bytes;
     void *payload = payload_of(k, &bytes);
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = k->type.rank, .ints = k->type.shape},
-                   {.key = ATTR_DTYPE, .dtype = (DType)k->type.dtype}};
     Inst in = {.op = OP_DATA,
-               .n_attr = 2,
-               .attr = attr,
-               .n_out = 1,
-               .out = {k->id},
-               .payload = payload,
-               .payload_bytes = bytes};
+               SHAPED(k->type.rank, k->type.shape, (DType)k->type.dtype),
+               RESULTS(k->id),
+               BYTES(payload, bytes)};
     emit_on(w, c, &in, k->group, &k->layout);
     free(payload);
 }
@@ -151,9 +147,8 @@ static void make_map(World *w, Cli *c) {
         k->value[i] = -k->value[i];
         if (k->value[i] == 0) k->value[i] = 0;
     }
-    Operand in = {.kind = IN_TENSOR, .id = a->id};
-    emit_on(w, c, &(Inst){.op = OP_NEG, .n_in = 1, .in = &in, .n_out = 1, .out = {k->id}}, k->group,
-            &k->layout);
+    Inst in = {.op = OP_NEG, OPERANDS(of_tensor(a->id)), RESULTS(k->id)};
+    emit_on(w, c, &in, k->group, &k->layout);
 }
 
 static double fold(Op op, double a, double b) {
@@ -179,15 +174,10 @@ static void make_terms(World *w, Cli *c) {
     if (!k) return;
     int64_t axis = a->layout.axis, outer = 1, inner = 1, n = a->type.shape[axis];
     *k = (Known){.id = c->next_id++, .group = a->group, .layout = layout_partial(op)};
-    Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
-    Operand operand = {.kind = IN_TENSOR, .id = a->id};
     Inst in = {.op = op,
-               .n_in = 1,
-               .in = &operand,
-               .n_attr = 1,
-               .attr = &attr,
-               .n_out = 1,
-               .out = {k->id}};
+               OPERANDS(of_tensor(a->id)),
+               ATTRS(attr_ints(ATTR_AXIS, 1, &axis)),
+               RESULTS(k->id)};
     TensorType out[MAX_OUT];
     int n_out;
     Err err = {0};
@@ -218,9 +208,8 @@ static void make_poison(World *w, Cli *c) {
 static void drop(World *w, Cli *c) {
     Known *k = slot(c, true);
     if (!k) return;
-    Operand in = {.kind = IN_TENSOR, .id = k->id};
     add_ranks(w, c, k->group);
-    emit(w, c, &(Inst){.op = OP_FREE, .n_in = 1, .in = &in}, chance(50));
+    emit(w, c, &(Inst){.op = OP_FREE, OPERANDS(of_tensor(k->id))}, chance(50));
     free(k->value);
     *k = (Known){0};
 }
@@ -572,10 +561,7 @@ static void add_data(Pair p, Cli *c, uint64_t id, uint32_t group, const Layout *
     for (int64_t i = 0; i < rows; i++) k.value[i] = (double)(i % 100);
     uint64_t bytes;
     void *payload = payload_of(&k, &bytes);
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = k.type.shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
-    in.payload = payload, in.payload_bytes = bytes;
+    Inst in = {.op = OP_DATA, SHAPED(1, k.type.shape, DT_F32), RESULTS(id), BYTES(payload, bytes)};
     Located at;
     inst_locate(&in, 100 + group, l, &at);
     frame_add(&c->w, &at.inst), c->seq++;

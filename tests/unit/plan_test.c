@@ -10,6 +10,7 @@
 #include "runtime/wire/body.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
+#include "tests/unit/make_inst.h"
 #include "tests/unit/random.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/stats.h"
@@ -108,14 +109,11 @@ static void draw(Loop *b, Line *l) {
 
 static int line_operands(const Line *l, const uint64_t *id, Operand *in) {
     if (l->op == OP_FREE) {
-        for (int i = 0; i < l->n_free; i++)
-            in[i] = (Operand){.kind = IN_TENSOR, .id = id[l->free[i]]};
+        for (int i = 0; i < l->n_free; i++) in[i] = of_tensor(id[l->free[i]]);
         return l->n_free;
     }
     for (int i = 0; i < l->n_in; i++)
-        in[i] = l->in[i] >= 0 ? (Operand){.kind = IN_TENSOR, .id = id[l->in[i]]}
-                : l->is_int   ? (Operand){.kind = IN_IMM_INT, .i = 2}
-                              : (Operand){.kind = IN_IMM_FLOAT, .f = 0.5};
+        in[i] = l->in[i] >= 0 ? of_tensor(id[l->in[i]]) : l->is_int ? of_int(2) : of_float(0.5);
     return l->n_in;
 }
 
@@ -282,37 +280,24 @@ static void edge(World *w) {
 }
 
 static void define(World *w) {
-    Operand in = {.kind = IN_IMM_INT, .i = (int64_t)w->number};
     bool ok = bodies_define(&w->bodies, w->number, w->forms.data, w->forms.n, NULL);
     CHECK(ok);
     w->keeps_forms = false;
     emit(w, &(Inst){.op = OP_BODY,
-                    .n_in = 1,
-                    .in = &in,
-                    .payload = w->forms.data,
-                    .payload_bytes = w->forms.n});
+                    OPERANDS(of_int((int64_t)w->number)),
+                    BYTES(w->forms.data, w->forms.n)});
 }
 
 static void free_id(World *w, uint64_t id) {
-    Operand in = {.kind = IN_TENSOR, .id = id};
-    emit(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &in});
+    emit(w, &(Inst){.op = OP_FREE, OPERANDS(of_tensor(id))});
 }
 
 /* Replaces carried tensor c by one of this shape, with these values. */
 static void fill(World *w, int c, int64_t rows, double v) {
-    int64_t shape[] = {rows, 6};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = c == INDEX ? 1 : 2, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = c == INDEX ? DT_I64 : DT_F32}};
-    Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
-    if (c == INDEX) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v}, shape[0] = 5;
+    int64_t shape[] = {c == INDEX ? 5 : rows, 6};
+    DType d = c == INDEX ? DT_I64 : DT_F32;
     w->id[c] = w->next_id;
-    emit(w, &(Inst){.op = OP_FULL,
-                    .n_in = 1,
-                    .in = &imm,
-                    .n_attr = 2,
-                    .attr = attr,
-                    .n_out = 1,
-                    .out = {w->id[c]}});
+    emit(w, &FULL(w->id[c], c == INDEX ? 1 : 2, shape, d, v));
 }
 
 /* Replaces a tensor from outside. */
@@ -324,17 +309,13 @@ static void disturb(World *w) {
     } else if (below(2)) {
         fill(w, c, below(3) ? 4 : 1 + below(5), 0.5);
     } else { /* the same memory as d */
-        int64_t axes[] = {0, 1};
-        Attr a = {.key = ATTR_AXES, .n = 2, .ints = axes};
-        Operand in = {.kind = IN_TENSOR, .id = w->id[d]};
+        static const int64_t axes[] = {0, 1};
+        Operand in = of_tensor(w->id[d]);
         w->id[c] = w->next_id;
         emit(w, &(Inst){.op = OP_PERMUTE,
-                        .n_in = 1,
-                        .in = &in,
-                        .n_attr = 1,
-                        .attr = &a,
-                        .n_out = 1,
-                        .out = {w->id[c]}});
+                        OPERANDS(in),
+                        ATTRS(attr_ints(ATTR_AXES, 2, axes)),
+                        RESULTS(w->id[c])});
     }
     free_id(w, old);
 }
@@ -349,10 +330,8 @@ static void refresh(World *w) {
 }
 
 static void fetch_all(World *w) {
-    for (int c = 0; c < CARRIED; c++) {
-        Operand in = {.kind = IN_TENSOR, .id = w->id[c]};
-        emit(w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &in});
-    }
+    for (int c = 0; c < CARRIED; c++)
+        emit(w, &(Inst){.op = OP_FETCH, OPERANDS(of_tensor(w->id[c]))});
 }
 
 static void go_round(World *w, Loop *b, int round) {
@@ -473,42 +452,26 @@ static void world_close(World *w, bool is_last) {
 }
 
 static uint64_t source(World *w, int64_t rows, DType d, double v) {
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = &rows}, {.key = ATTR_DTYPE, .dtype = d}};
-    Operand imm = {.kind = IN_IMM_FLOAT, .f = v};
-    if (d == DT_I64) imm = (Operand){.kind = IN_IMM_INT, .i = (int64_t)v};
     uint64_t id = w->next_id;
-    emit(w, &(Inst){.op = OP_FULL,
-                    .n_in = 1,
-                    .in = &imm,
-                    .n_attr = 2,
-                    .attr = attr,
-                    .n_out = 1,
-                    .out = {id}});
+    emit(w, &FULL(id, 1, &rows, d, v));
     return id;
 }
 
 /* exp(-(w * x)), and, if there is an index, x[index]; both are freed. */
 static void round_of(World *w, uint64_t by, uint64_t x, uint64_t index) {
     uint64_t at = w->next_id;
-    Operand o[] = {{.kind = IN_TENSOR, .id = by},
-                   {.kind = IN_TENSOR, .id = x},
-                   {.kind = IN_TENSOR, .id = index}};
     Operand made[4];
-    for (int i = 0; i < 4; i++) made[i] = (Operand){.kind = IN_TENSOR, .id = at + (uint64_t)i};
-    int64_t zero = 0;
-    Attr axis = {.key = ATTR_AXIS, .n = 1, .ints = &zero};
+    for (int i = 0; i < 4; i++) made[i] = of_tensor(at + (uint64_t)i);
+    Attr axis = attr_ints(ATTR_AXIS, 1, (int64_t[]){0});
     if (!w->keeps_forms) frame_expect(&w->w, bodies_get(&w->bodies, 0), 0);
-    emit(w, &(Inst){.op = OP_MUL, .n_in = 2, .in = o, .n_out = 1, .out = {at}});
-    emit(w, &(Inst){.op = OP_NEG, .n_in = 1, .in = made, .n_out = 1, .out = {at + 1}});
-    emit(w, &(Inst){.op = OP_EXP, .n_in = 1, .in = made + 1, .n_out = 1, .out = {at + 2}});
+    emit(w, &(Inst){.op = OP_MUL, OPERANDS(of_tensor(by), of_tensor(x)), RESULTS(at)});
+    emit(w, &(Inst){.op = OP_NEG, OPERANDS(made[0]), RESULTS(at + 1)});
+    emit(w, &(Inst){.op = OP_EXP, OPERANDS(made[1]), RESULTS(at + 2)});
     if (index)
         emit(w, &(Inst){.op = OP_INDEX,
-                        .n_in = 2,
-                        .in = o + 1,
-                        .n_attr = 1,
-                        .attr = &axis,
-                        .n_out = 1,
-                        .out = {at + 3}});
+                        OPERANDS(of_tensor(x), of_tensor(index)),
+                        ATTRS(axis),
+                        RESULTS(at + 3)});
     emit(w, &(Inst){.op = OP_FREE, .n_in = index ? 4 : 3, .in = made});
     edge(w);
     if (w->keeps_forms) define(w);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
 #include "tests/unit/check.h"
+#include "tests/unit/make_inst.h"
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -66,14 +67,10 @@ static void test_beside(void) {
     struct stat st;
     CHECK(lstat(data, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 69);
     int64_t n = 5;
-    Attr attr[] = {{.key = ATTR_DTYPE, .dtype = DT_U8}, {.key = ATTR_SHAPE, .n = 1, .ints = &n}};
     Inst in = {.op = OP_DATA,
-               .n_out = 1,
-               .out = {7},
-               .n_attr = 2,
-               .attr = attr,
-               .payload = "world",
-               .payload_bytes = 5};
+               ATTRS(attr_dtype(DT_U8), attr_ints(ATTR_SHAPE, 1, &n)),
+               RESULTS(7),
+               BYTES("world", 5)};
     InstPrint how = {.payload_max = 1, .beside = &b};
     inst_print(&in, &how, tape_begin(t, 0, TAPE_ASKED, 1, '-', 0));
     tape_end(t);

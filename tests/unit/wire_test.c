@@ -2,6 +2,7 @@
  * makes a reader crash, over-read or allocate wildly (run it under ASan). What decodes encodes
  * again.
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
 #include "tests/unit/check.h"
@@ -99,14 +100,10 @@ static void test_large_payloads(void) {
     Buf *big = buf_new(n);
     memset(big->data, 5, n), big->n = n;
     int64_t shape[1] = {(int64_t)n};
-    Attr attr[2] = {{.key = ATTR_DTYPE, .dtype = DT_U8},
-                    {.key = ATTR_SHAPE, .n = 1, .ints = shape}};
     Inst in = {.op = OP_DATA,
-               .n_out = 1,
-               .n_attr = 2,
-               .attr = attr,
-               .payload = big->data,
-               .payload_bytes = n,
+               ATTRS(attr_dtype(DT_U8), attr_ints(ATTR_SHAPE, 1, shape)),
+               RESULTS(0),
+               BYTES(big->data, n),
                .payload_buf = big};
     FrameWriter w = {0}, raw = {0};
     frame_begin(&w, 1, 0), frame_begin(&raw, 1, 0);

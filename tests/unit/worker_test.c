@@ -5,6 +5,7 @@
 #include "check.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
+#include "tests/unit/make_inst.h"
 #include "worker/worker.h"
 
 #include <pthread.h>
@@ -66,28 +67,12 @@ static PeerId greet(Hub *hub, uint32_t rank) {
 static void work(Hub *hub, PeerId peer, uint32_t rank) {
     FrameWriter w = {.edge_id = UINT64_MAX};
     int64_t shape[] = {1000, 1000};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = shape},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
-    Operand imm = {.kind = IN_IMM_FLOAT, .f = 1.25}, ids[] = {{.id = 1}, {.id = 1}},
-            sum = {.id = 2};
     frame_begin(&w, 5, 0);
-    frame_add(&w, &(Inst){.op = OP_FULL,
-                          .n_in = 1,
-                          .in = &imm,
-                          .n_attr = 2,
-                          .attr = attr,
-                          .n_out = 1,
-                          .out = {1}});
-    frame_add(&w, &(Inst){.op = OP_ADD, .n_in = 2, .in = ids, .n_out = 1, .out = {2}});
-    frame_add(&w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &sum});
-    attr[0].n = 2, shape[1] = 100000;
-    frame_add(&w, &(Inst){.op = OP_FULL,
-                          .n_in = 1,
-                          .in = &imm,
-                          .n_attr = 2,
-                          .attr = attr,
-                          .n_out = 1,
-                          .out = {3}});
+    frame_add(&w, &FULL(1, 1, shape, DT_F32, 1.25));
+    frame_add(&w, &(Inst){.op = OP_ADD, OPERANDS(of_tensor(1), of_tensor(1)), RESULTS(2)});
+    frame_add(&w, &(Inst){.op = OP_FETCH, OPERANDS(of_tensor(2))});
+    shape[1] = 100000;
+    frame_add(&w, &FULL(3, 2, shape, DT_F32, 1.25));
     Msg m = {0};
     frame_end(&w, &m);
     CHECK(hub_send(hub, peer, &m));
