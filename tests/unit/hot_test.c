@@ -5,20 +5,14 @@
  * errors, and the tables must be equal. A third dispatcher writes no hot bodies itself: its workers
  * must get the same instructions.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/dispatcher.h"
-#include "runtime/wire/body.h"
 #include "runtime/base/map.h"
 #include "runtime/layout/place.h"
-#include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
-#include "tests/unit/check.h"
-#include "tests/unit/random.h"
 
 /* Workers are peers from 1 on. */
-enum { WORKERS = 4, ANN = 10, VARIABLES = 6, INSTS = 12, BODIES = 4 };
+enum { WORKERS = 4, ANN = 10, VARIABLES = 6, STEPS = 12, BODIES = 4 };
 enum { SENT_MAX = 4096, GROUPS = 600 };
-
-static uint64_t seed = 1;
+#include "tests/unit/random_loop.h"
 
 /* The instructions that a worker got. */
 typedef struct Sent {
@@ -43,25 +37,10 @@ typedef struct Side {
     Bytes told;
 } Side;
 
-typedef struct Step {
-    Op op;
-    int in[2]; /* index of a variable, or INSTS and up: of a result of the body; -1: none */
-    int shape; /* of sources, slices */
-} Step;
-typedef struct Loop {
-    Step step[INSTS];
-    int n, keeps[VARIABLES]; /* the result that replaces a variable; -1: none does */
-    Body *body;
-} Loop;
-
-static Rand r;
-static int n_workers;
 static long n_moves;
 enum { SIDES = 3 };
 static Side side[SIDES]; /* in full; hot; as the first, to one that writes no bodies */
 static Bodies bodies;
-static uint64_t seq, next_id, variable[VARIABLES];
-static Arena arena, scratch; /* of an iteration; of the instructions read */
 static Bytes forms;
 
 /* Compares the instructions that worker `to` executes: frames may end elsewhere, and go to others
@@ -159,20 +138,12 @@ static void say(Side *s, PeerId from, Msg *m) {
 }
 
 static void hello(Side *s, PeerId from, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
     Msg m;
-    wire_hello(&h, &m);
+    make_hello(role, &m);
     say(s, from, &m);
 }
 
-static long counter(const Side *s, const char *name) {
-    Bytes text = {0};
-    dispatcher_stats(s->d, &text);
-    const char *at = strstr(text.data, name);
-    long v = at ? atol(at + strlen(name)) : -1;
-    bytes_fini(&text);
-    return v;
-}
+static long counter(const Side *s, const char *name) { return counter_of(s->d, name); }
 
 /* A third dispatcher gets the second one's frames, some with a few bytes changed: it may refuse
  * them and end the client, no more (ASan). */
@@ -181,19 +152,17 @@ static Dispatcher *victim;
 static void victim_new(void) {
     victim = dispatcher_new(
         &(DispatcherConfig){.client_bytes_max = 100000, .workers_wanted = n_workers, .slice = 5});
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
     Msg m;
     for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
-        wire_hello(&h, &m);
+        make_hello(ROLE_WORKER, &m);
         dispatcher_on_message(victim, w, &m, 0);
     }
-    h.role = ROLE_CLIENT;
-    wire_hello(&h, &m);
+    make_hello(ROLE_CLIENT, &m);
     dispatcher_on_message(victim, ANN, &m, 0);
 }
 
 static void hurt(const Msg *m) {
-    Msg copy = {.n = 1, .part = {buf_copy(m->part[0]->data, m->part[0]->n)}}, out;
+    Msg copy = copy_of(m), out;
     for (int k = rand_below(&r, 8) ? 0 : 1 + rand_below(&r, 3); k > 0; k--) {
         uint8_t *at = copy.part[0]->data + 32 + rand_below(&r, (int)copy.part[0]->n - 32);
         *at = (uint8_t)(rand_below(&r, 2) ? *at ^ 1 << rand_below(&r, 8) : rand_below(&r, 256));
@@ -227,8 +196,7 @@ static void compare_sent(void) {
     CHECK_INT(side[1].n_sent, side[0].n_sent);
     for (int i = 0; i < side[0].n_sent && i < side[1].n_sent && !check_failed; i++) {
         const Sent *a = &side[0].sent[i], *b = &side[1].sent[i];
-        bool same = a->to == b->to && a->text.n == b->text.n &&
-                    !memcmp(a->text.data, b->text.data, a->text.n);
+        bool same = a->to == b->to && same_text(&a->text, &b->text);
         CHECK_MSG(same, "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, a->text.data,
                   b->text.data);
         CHECK_MSG(b->is_hot || same_bytes(&a->m, &b->m), "seed %llu: other bytes for\n%s",
@@ -236,9 +204,8 @@ static void compare_sent(void) {
     }
     for (PeerId w = 1; w <= (PeerId)n_workers && !check_failed; w++) {
         Bytes *a = &side[2].does[w], *b = &side[0].does[w];
-        bool same = a->n == b->n && (!a->n || !memcmp(a->data, b->data, a->n));
-        CHECK_MSG(same, "seed %llu, w%d: in full\n%.*s\nhot\n%.*s", (unsigned long long)seed,
-                  (int)w, (int)a->n, a->data, (int)b->n, b->data);
+        CHECK_MSG(same_text(a, b), "seed %llu, w%d: in full\n%.*s\nhot\n%.*s",
+                  (unsigned long long)seed, (int)w, (int)a->n, a->data, (int)b->n, b->data);
         for (int i = 0; i < SIDES; i++) side[i].does[w].n = 0;
     }
     for (int i = 0; i < SIDES; i++) {
@@ -259,7 +226,7 @@ static void acknowledge(Side *s) {
 }
 
 static void third(const Msg *m) {
-    Msg copy = {.n = 1, .part = {buf_copy(m->part[0]->data, m->part[0]->n)}};
+    Msg copy = copy_of(m);
     CHECK(m->n == 1);
     say(&side[2], ANN, &copy);
     acknowledge(&side[2]);
@@ -302,23 +269,12 @@ static void add(const Inst *plain, const Inst *hot) {
     seq++;
 }
 
-/* Shapes on one worker; on several: these can be combined, and are large enough to be split. */
-static const int64_t home_shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}},
-                     away_shapes[][2] = {{64, 64}, {1, 64}, {64, 1}, {64, 64}},
-                     large_shape[] = {64, 4096}; /* born where `*` says */
-static const int64_t (*shapes)[2];
+static const int64_t home_shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}}, /* on one worker */
+    large_shape[] = {64, 4096};                                           /* born where `*` says */
 static uint64_t limit; /* bytes of the client's limit; 0: none */
 
-static Operand operand(uint64_t id) { return (Operand){.kind = IN_TENSOR, .id = id}; }
-
 static void source(uint64_t id, int shape, DType dtype, double value) {
-    Operand *o = arena_alloc(&arena, sizeof *o);
-    *o = (Operand){.kind = IN_IMM_FLOAT, .f = value};
-    if (dtype == DT_U8) *o = (Operand){.kind = IN_IMM_INT, .i = 1};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shapes[shape]},
-                   {.key = ATTR_DTYPE, .dtype = dtype}};
-    Inst in = {
-        .op = OP_FULL, .n_in = 1, .in = o, .n_attr = 2, .attr = attr, .n_out = 1, .out = {id}};
+    Inst in = FULL(id, 2, shapes[shape], dtype, dtype == DT_U8 ? 1 : value);
     add(&in, &in);
 }
 
@@ -332,111 +288,73 @@ static void loop_new(Loop *l) {
     bool is_home = n_workers == 1;
     const Op *ops = is_home ? home_ops : away_ops;
     size_t n_ops = is_home ? sizeof home_ops / sizeof *ops : sizeof away_ops / sizeof *ops;
-    l->n = 2 + rand_below(&r, INSTS - 3);
-    l->body = NULL;
-    for (int i = 0; i < l->n; i++) {
-        Step *s = &l->step[i];
-        *s = (Step){.op = ops[rand_below(&r, (int)n_ops)], .shape = rand_below(&r, 4)};
-        for (int k = 0; k < 2; k++)
-            s->in[k] = rand_below(&r, 3) || i == 0 ? rand_below(&r, VARIABLES)
-                                                   : VARIABLES + rand_below(&r, i);
-    }
+    loop_draw(l, 2 + rand_below(&r, STEPS - 3), ops, (int)n_ops);
     int from = rand_below(&r, l->n), to = rand_below(&r, l->n);
     if (from < to && rand_below(&r, 2)) /* a nested scope */
         l->step[from].op = OP_SIGNAL_ENTER, l->step[to].op = OP_SIGNAL_EXIT;
-    for (int v = 0; v < VARIABLES; v++) l->keeps[v] = rand_below(&r, 3) ? -1 : rand_below(&r, l->n);
 }
 
 /* Properties that a few of the cases have. */
 static bool is_tame;
 static bool rarely(void) { return !is_tame && rand_below(&r, 40) == 0; }
 
-/* Writes a step of the loop as an instruction; o: room for 3 operands. made: the results of the
- * steps before it */
+/* o: room for 3 operands. made: the results of the steps before. */
 static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand *o) {
     Attr *a = arena_alloc(&arena, 3 * sizeof *a);
     int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
-    for (int k = 0; k < 2; k++)
-        o[k] =
-            (Operand){.kind = IN_TENSOR,
-                      .id = s->in[k] < VARIABLES ? variable[s->in[k]] : made[s->in[k] - VARIABLES]};
-    if (rarely() && s->in[0] < VARIABLES) o[0].id = (uint64_t)rand_below(&r, (int)next_id + 1);
-    Inst in = {.op = s->op, .n_in = 1, .in = o, .attr = a, .n_out = 1, .pos = {.line = 1}};
-    in.pos.line += (uint32_t)(s - l->step);
+    Inst in = step_inst(l, s, made, o, a, ints);
     switch (s->op) {
     case OP_SUB:
         a[0] = (Attr){.key = ATTR_KEEP, .b = true};
-        in.n_attr = s->shape > 0; /* fall through */
-    case OP_MATMUL:
-    case OP_ADD: in.n_in = 2; break;
+        in.n_attr = s->shape > 0;
+        break;
     case OP_SUM:
-        if (n_workers == 1 || s->shape == 3) break;
-        ints[0] = s->shape & 1;
-        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
-        a[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
-        in.n_attr = 2;
+        if (n_workers == 1 || s->shape == 3) in.n_attr = 0;
         break;
     case OP_PERMUTE:
         ints[0] = 1, ints[1] = 0;
-        a[0] = (Attr){.key = ATTR_AXES, .n = 2, .ints = ints};
-        in.n_attr = 1;
-        break;
-    case OP_CUMMAX:
-        ints[0] = s->shape & 1;
-        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
-        in.n_attr = 1, in.n_out = 2;
-        break;
-    case OP_SIGNAL_EXIT:
-    case OP_SIGNAL_ENTER: in.n_in = in.n_out = 0; /* fall through */
-    case OP_SHARD:
-        a[0] = (Attr){.key = ATTR_NAME, .n = 1, .str = "a"};
+        a[0] = attr_ints(ATTR_AXES, 2, ints);
         in.n_attr = 1;
         break;
     case OP_DIV:
     case OP_MUL:
     case OP_MAXIMUM:
-        in.n_in = 2;
-        o[1] = s->shape < 2
-                   ? (Operand){.kind = IN_IMM_FLOAT, .f = rarely() ? 1e300 : rand_below(&r, 9)}
-                   : (Operand){.kind = IN_IMM_INT, .i = rarely() ? 300 : rand_below(&r, 9)};
+        if (s->shape >= 2) o[1] = of_int(rarely() ? 300 : rand_below(&r, 9));
         break;
     case OP_SLICE:
-        for (int k = 0; k < 6; k++) ints[k] = k < 2 ? rand_below(&r, 2) : 1;
-        if (rarely()) ints[0] = 9;
-        for (int k = 0; k < 3; k++)
-            a[k] = (Attr){.key = k == 0   ? ATTR_START
-                                 : k == 1 ? ATTR_SIZE
-                                          : ATTR_STEP,
-                          .n = 2,
-                          .ints = ints + 2 * k};
-        in.n_attr = 3;
+        if (ints[0] == 0) ints[0] = rand_below(&r, 2), ints[1] = rand_below(&r, 2);
         break;
     case OP_RANDN:
-        ints[0] = 1, ints[1] = rand_below(&r, 1000);
-        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
         if (!limit && s->shape == 3) a[0].ints = large_shape;
-        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-        a[2] = (Attr){.key = ATTR_RNG, .n = 2, .ints = ints};
-        in.n_in = 0, in.n_attr = 3;
         break;
-    case OP_FULL:
-        o[0] = (Operand){.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
-        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
-        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-        in.n_attr = 2;
-        break;
-    case OP_SYNC: in.n_in = 0; /* fall through */
-    case OP_FETCH: in.n_out = 0; break;
     default: break;
     }
     return in;
 }
 
+/* Adds the form of the instruction that was just written. */
+static void learn_form(Bytes *to) {
+    size_t bytes, at = to->n;
+    const void *form = frame_form(&side[1].w, &bytes);
+    if (!form) return;
+    bytes_add(to, form, bytes);
+    memcpy(to->data + at, &(uint32_t){(uint32_t)bytes}, 4);
+}
+
+static Body *define_body(uint64_t number, const Bytes *learnt) {
+    send_frames();
+    CHECK(bodies_define(&bodies, number, learnt->data, learnt->n, NULL));
+    add(&(Inst){.op = OP_NOTE, ATTRS(attr_text(ATTR_FORMAT, "x"))},
+        &(Inst){.op = OP_BODY, OPERANDS(of_int((int64_t)number)), BYTES(learnt->data, learnt->n)});
+    send_frames();
+    return bodies_get(&bodies, number);
+}
+
 static void round_of(Loop *l) {
-    uint64_t made[INSTS], edge = next_id, id = next_id;
-    Inst list[2 * INSTS + 2];
-    Operand *dead = arena_alloc(&arena, (INSTS + VARIABLES) * sizeof *dead);
-    int n = 0, n_dead = 0;
+    uint64_t made[STEPS], edge = next_id, id = next_id;
+    Inst list[2 * STEPS + 2];
+    Operand *dead = arena_alloc(&arena, (STEPS + VARIABLES) * sizeof *dead);
+    int n = 0;
     for (int i = 0; i < l->n; i++) {
         Operand *o = arena_alloc(&arena, 3 * sizeof *o);
         Inst in = inst_of(l, &l->step[i], made, o);
@@ -444,21 +362,10 @@ static void round_of(Loop *l) {
         for (int k = 0; k < in.n_out; k++) in.out[k] = id++;
         list[n++] = in;
         if (in.n_out < 2) continue;
-        o[2] = operand(in.out[1]);
+        o[2] = of_tensor(in.out[1]);
         list[n++] = (Inst){.op = OP_FREE, .n_in = 1, .in = &o[2]};
     }
-    uint64_t next[VARIABLES];
-    memcpy(next, variable, sizeof next);
-    for (int v = 0; v < VARIABLES; v++) {
-        if (l->keeps[v] < 0 || made[l->keeps[v]] < edge) continue;
-        dead[n_dead++] = (Operand){.kind = IN_TENSOR, .id = variable[v]};
-        next[v] = made[l->keeps[v]];
-    }
-    for (int i = 0; i < l->n; i++) {
-        bool is_kept = made[i] < edge;
-        for (int v = 0; v < VARIABLES; v++) is_kept |= next[v] == made[i];
-        if (!is_kept) dead[n_dead++] = (Operand){.kind = IN_TENSOR, .id = made[i]};
-    }
+    int n_dead = loop_end(l, made, edge, dead);
     if (n_dead && rarely()) dead[0] = dead[n_dead - 1];
     if (n_dead) list[n++] = (Inst){.op = OP_FREE, .n_in = (uint16_t)n_dead, .in = dead};
     list[n++] = (Inst){.op = OP_EDGE};
@@ -469,26 +376,11 @@ static void round_of(Loop *l) {
     frame_expect(w, l->body, 0);
     for (int i = 0; i < n; i++) {
         add(&list[i], &list[i]);
-        size_t bytes;
-        const void *form = frame_form(w, &bytes);
-        if (!learns || !form) continue;
-        size_t at = forms.n;
-        bytes_add(&forms, form, bytes);
-        memcpy(forms.data + at, &(uint32_t){(uint32_t)bytes}, 4);
+        if (learns) learn_form(&forms);
     }
     next_id = id;
-    memcpy(variable, next, sizeof next);
     if (!learns) return;
-    uint64_t number = bodies.next;
-    send_frames();
-    CHECK(bodies_define(&bodies, number, forms.data, forms.n, NULL));
-    l->body = bodies_get(&bodies, number);
-    Operand o = {.kind = IN_IMM_INT, .i = (int64_t)number};
-    Attr note = {.key = ATTR_FORMAT, .n = 1, .str = "x"};
-    add(&(Inst){.op = OP_NOTE, .n_attr = 1, .attr = &note},
-        &(Inst){
-            .op = OP_BODY, .n_in = 1, .in = &o, .payload = forms.data, .payload_bytes = forms.n});
-    send_frames();
+    l->body = define_body(bodies.next, &forms);
 }
 
 /* Replaces a variable by another tensor, of any shape. */
@@ -499,9 +391,8 @@ static void replace(int v) {
     source(variable[v], rand_below(&r, 4), is_f32 ? DT_F32 : dtypes[rand_below(&r, 4)],
            rand_below(&r, 3));
     if (rand_below(&r, 2)) return;
-    Operand *o = arena_alloc(&arena, sizeof *o); /* not a constant */
-    *o = operand(variable[v]);
-    Inst in = {.op = OP_NEG, .n_in = 1, .in = o, .n_out = 1, .out = {next_id++}};
+    Operand o = of_tensor(variable[v]); /* not a constant */
+    Inst in = {.op = OP_NEG, OPERANDS(o), RESULTS(next_id++)};
     variable[v] = in.out[0];
     add(&in, &in);
 }
@@ -535,7 +426,7 @@ static void rescope(int *depth) {
 
 static void begin(void) {
     seq = next_id = 0;
-    shapes = n_workers > 1 ? away_shapes : home_shapes;
+    shapes = n_workers > 1 ? split_shapes : home_shapes;
     for (int i = 0; i < SIDES; i++) {
         setenv("GT_HOTPATH_THRESHOLD", i < 2 ? "2" : "0", 1);
         setenv("GT_HOTPATH_MIN_SEQ", "2", 1);
@@ -596,56 +487,27 @@ enum { KINDS = 150, SHAPED = 3 /* instructions and an edge: one iteration */ };
 
 static Body *shaped_round(const Body *b, uint64_t w, uint64_t x, Bytes *learns) {
     uint64_t edge = next_id;
-    Operand in[] = {{.kind = IN_TENSOR, .id = w}, {.kind = IN_TENSOR, .id = x}};
-    Operand made[] = {{.kind = IN_TENSOR, .id = edge}, {.kind = IN_TENSOR, .id = edge + 1}};
+    Operand made[] = {of_tensor(edge), of_tensor(edge + 1)};
     Inst list[] = {
-        {.op = OP_MUL, .n_in = 2, .in = in, .n_out = 1, .out = {edge}, .pos = {.line = 1}},
-        {.op = OP_NEG, .n_in = 1, .in = made, .n_out = 1, .out = {edge + 1}, .pos = {.line = 2}},
-        {.op = OP_FREE, .n_in = 2, .in = made, .pos = {.line = 3}},
+        {.op = OP_MUL, OPERANDS(of_tensor(w), of_tensor(x)), RESULTS(edge), .pos = {.line = 1}},
+        {.op = OP_NEG, OPERANDS(made[0]), RESULTS(edge + 1), .pos = {.line = 2}},
+        {.op = OP_FREE, OPERANDS(made[0], made[1]), .pos = {.line = 3}},
         {.op = OP_EDGE}};
     for (int i = 0; i < 2; i++) side[i].w.edge_id = side[i].w.next_id = edge;
     frame_expect(&side[1].w, b, 0);
     next_id += 2;
     for (int i = 0; i <= SHAPED; i++) {
         add(&list[i], &list[i]);
-        size_t bytes;
-        const void *form = frame_form(&side[1].w, &bytes);
-        if (!learns || !form) continue;
-        size_t at = learns->n;
-        bytes_add(learns, form, bytes);
-        memcpy(learns->data + at, &(uint32_t){(uint32_t)bytes}, 4);
+        if (learns) learn_form(learns);
     }
     if (!learns) return NULL;
-    send_frames();
-    CHECK(bodies_define(&bodies, 0, learns->data, learns->n, NULL));
-    Operand o = {.kind = IN_IMM_INT, .i = 0};
-    Inst body = {
-        .op = OP_BODY, .n_in = 1, .in = &o, .payload = learns->data, .payload_bytes = learns->n};
-    Attr note = {.key = ATTR_FORMAT, .n = 1, .str = "x"};
-    add(&(Inst){.op = OP_NOTE, .n_attr = 1, .attr = &note}, &body);
-    send_frames();
-    return bodies_get(&bodies, 0);
+    return define_body(0, learns);
 }
 
 static uint64_t shaped_source(int64_t rows) {
     int64_t shape[] = {rows, 3};
-    Operand o = {.kind = IN_IMM_FLOAT, .f = 1};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shape}, {.key = ATTR_DTYPE}};
-    attr[1].dtype = DT_F32;
-    add(&(Inst){.op = OP_FULL,
-                .n_in = 1,
-                .in = &o,
-                .n_attr = 2,
-                .attr = attr,
-                .n_out = 1,
-                .out = {next_id}},
-        &(Inst){.op = OP_FULL,
-                .n_in = 1,
-                .in = &o,
-                .n_attr = 2,
-                .attr = attr,
-                .n_out = 1,
-                .out = {next_id}});
+    Inst in = FULL(next_id, 2, shape, DT_F32, 1);
+    add(&in, &in);
     return next_id++;
 }
 

@@ -6,15 +6,11 @@
  * equal; most repetitions must be found.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
-#include "runtime/wire/body.h"
-#include "tests/unit/check.h"
-#include "tests/unit/random.h"
 
 /* Workers are peers from 1 on. */
 enum { REFUSED = 2000 }; /* errors after which a run ends, before the client is ended */
 enum { WORKERS = 3, ANN = 10, VARIABLES = 5, STEPS = 10, LOOPS = 4, LARGE = 40000 };
-
-static uint64_t seed = 1;
+#include "tests/unit/random_loop.h"
 
 /* One of the two dispatchers. */
 typedef struct Side {
@@ -27,30 +23,17 @@ typedef struct Side {
     size_t largest;             /* head of a frame */
 } Side;
 
-typedef struct Step {
-    Op op;
-    int in[2]; /* index of a variable; from VARIABLES on: of a result of the iteration */
-    int shape;
-} Step;
-typedef struct Loop {
-    Step step[STEPS];
-    int n, keeps[VARIABLES]; /* the result that replaces a variable; -1: none does */
-} Loop;
-
 /* How the client writes its frames. */
 typedef struct Style {
     bool has_edges, has_distances, cuts; /* cuts: frames end anywhere */
     int odd;                             /* one iteration in so many differs; 0: none does */
 } Style;
 
-static Rand r;
-static int n_workers;
 static Side side[2]; /* one that does not look for bodies, one that does */
 static Style style;
 static FrameWriter w;
 static Detector *own; /* the client's detector; NULL: it writes all in full */
-static uint64_t seq, next_id, variable[VARIABLES], n_sent;
-static Arena arena, scratch;
+static uint64_t n_sent;
 static Buf *large;
 
 /* ---- The other ends ---- */
@@ -111,25 +94,16 @@ static void say(Side *s, PeerId from, Msg *m) {
 }
 
 static void hello(Side *s, PeerId from, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
     Msg m;
-    wire_hello(&h, &m);
+    make_hello(role, &m);
     say(s, from, &m);
 }
 
-static long counter(const Side *s, const char *name) {
-    Bytes text = {0};
-    dispatcher_stats(s->d, &text);
-    const char *at = strstr(text.data, name);
-    long v = at ? atol(at + strlen(name)) : -1;
-    bytes_fini(&text);
-    return v;
-}
+static long counter(const Side *s, const char *name) { return counter_of(s->d, name); }
 
 static void compare(const char *what, Bytes *a, Bytes *b) {
-    bool same = a->n == b->n && (a->n == 0 || !memcmp(a->data, b->data, a->n));
-    CHECK_MSG(same, "seed %llu: %s: in full\n%.*s\nlooked through\n%.*s", (unsigned long long)seed,
-              what, (int)a->n, a->data, (int)b->n, b->data);
+    CHECK_MSG(same_text(a, b), "seed %llu: %s: in full\n%.*s\nlooked through\n%.*s",
+              (unsigned long long)seed, what, (int)a->n, a->data, (int)b->n, b->data);
     a->n = b->n = 0;
 }
 
@@ -138,8 +112,7 @@ static void send_frame(void) {
     if (!w.head) return;
     frame_end(&w, &m);
     for (int i = 0; i < 2; i++) {
-        Msg copy = {.n = 1, .part = {buf_copy(m.part[0]->data, m.part[0]->n)}}, ack;
-        for (int k = 1; k < m.n; k++) msg_push(&copy, buf_ref(m.part[k]));
+        Msg copy = copy_of(&m), ack;
         say(&side[i], ANN, &copy);
         for (PeerId p = 1; p <= (PeerId)n_workers; p++) {
             wire_ack(&(Ack){.client = 1, .seq = seq}, &ack);
@@ -178,41 +151,22 @@ static void edge(void) {
     if (own) detector_edge(own, &w, false);
 }
 
-static Operand operand(uint64_t id) { return (Operand){.kind = IN_TENSOR, .id = id}; }
-
-static const int64_t shapes[][2] = {{64, 64}, {1, 64}, {64, 1}, {64, 64}};
-
 /* Replaces a variable by another tensor. */
 static void replace(int v) {
-    Operand o = {.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 2, .ints = shapes[rand_below(&r, 4)]},
-                   {.key = ATTR_DTYPE, .dtype = DT_F32}};
+    double value = rand_below(&r, 3);
     variable[v] = next_id++;
-    put(&(Inst){.op = OP_FULL,
-                .n_in = 1,
-                .in = &o,
-                .n_attr = 2,
-                .attr = attr,
-                .n_out = 1,
-                .out = {variable[v]},
-                .pos = {.line = 900}});
+    Inst in = FULL(variable[v], 2, shapes[rand_below(&r, 4)], DT_F32, value);
+    in.pos.line = 900;
+    put(&in);
 }
 
 static void loop_new(Loop *l) {
     static const Op ops[] = {OP_ADD,   OP_MUL,    OP_NEG,  OP_SUM,  OP_SLICE,
                              OP_RANDN, OP_FETCH,  OP_SUB,  OP_FULL, OP_DATA,
                              OP_ADD,   OP_MATMUL, OP_SYNC, OP_DIV,  OP_CUMMAX};
-    l->n = 1 + rand_below(&r, STEPS - 2);
-    for (int i = 0; i < l->n; i++) {
-        Step *s = &l->step[i];
-        *s = (Step){.op = ops[rand_below(&r, 15)], .shape = rand_below(&r, 4)};
-        for (int k = 0; k < 2; k++)
-            s->in[k] = rand_below(&r, 3) || i == 0 ? rand_below(&r, VARIABLES)
-                                                   : VARIABLES + rand_below(&r, i);
-    }
+    loop_draw(l, 1 + rand_below(&r, STEPS - 2), ops, 15);
     if (rand_below(&r, 4) == 0 && l->n > 1) /* a nested scope */
         l->step[0].op = OP_SIGNAL_ENTER, l->step[l->n - 1].op = OP_SIGNAL_EXIT;
-    for (int v = 0; v < VARIABLES; v++) l->keeps[v] = rand_below(&r, 3) ? -1 : rand_below(&r, l->n);
 }
 
 static bool rarely(void) { return style.odd && rand_below(&r, 10 * style.odd) == 0; }
@@ -221,79 +175,19 @@ static bool rarely(void) { return style.odd && rand_below(&r, 10 * style.odd) ==
 static Inst inst_of(const Loop *l, const Step *s, const uint64_t *made, Operand *o) {
     Attr *a = arena_alloc(&arena, 3 * sizeof *a);
     int64_t *ints = arena_alloc(&arena, 8 * sizeof *ints);
-    for (int k = 0; k < 2; k++)
-        o[k] = operand(s->in[k] < VARIABLES ? variable[s->in[k]] : made[s->in[k] - VARIABLES]);
-    if (rarely()) o[0].id = (uint64_t)rand_below(&r, (int)next_id + 1);
-    Inst in = {.op = s->op, .n_in = 1, .in = o, .attr = a, .n_out = 1, .pos = {.line = 1}};
-    in.pos.line += (uint32_t)(s - l->step);
-    switch (s->op) {
-    case OP_SUB:
-    case OP_MATMUL:
-    case OP_ADD: in.n_in = 2; break;
-    case OP_MUL:
-    case OP_DIV:
-        in.n_in = 2;
-        o[1] = (Operand){.kind = IN_IMM_FLOAT, .f = rarely() ? 1e300 : rand_below(&r, 9)};
-        break;
-    case OP_SUM:
-        ints[0] = s->shape & 1;
-        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
-        a[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
-        in.n_attr = 2;
-        break;
-    case OP_CUMMAX:
-        ints[0] = s->shape & 1;
-        a[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = ints};
-        in.n_attr = 1, in.n_out = 2;
-        break;
-    case OP_SLICE:
-        for (int k = 0; k < 6; k++) ints[k] = 1;
-        ints[0] = rarely() ? 90 : 0, ints[1] = 0;
-        for (int k = 0; k < 3; k++)
-            a[k] = (Attr){.key = k == 0   ? ATTR_START
-                                 : k == 1 ? ATTR_SIZE
-                                          : ATTR_STEP,
-                          .n = 2,
-                          .ints = ints + 2 * k};
-        in.n_attr = 3;
-        break;
-    case OP_RANDN:
-        ints[0] = 1, ints[1] = rand_below(&r, 1000);
-        a[2] = (Attr){.key = ATTR_RNG, .n = 2, .ints = ints};
-        in.n_in = 0, in.n_attr = 3;
-        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
-        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-        break;
-    case OP_DATA:
-    case OP_FULL:
-        o[0] = (Operand){.kind = IN_IMM_FLOAT, .f = rand_below(&r, 3)};
-        a[0] = (Attr){.key = ATTR_SHAPE, .n = 2, .ints = shapes[s->shape]};
-        a[1] = (Attr){.key = ATTR_DTYPE, .dtype = DT_F32};
-        in.n_attr = 2;
-        if (s->op == OP_FULL) break;
-        in.n_in = 0;
-        in.payload = large->data, in.payload_bytes = s->shape % 3 ? 256 : 64 * 256;
-        if (s->shape != 3) break; /* too large for the head: kept by reference */
-        ints[0] = LARGE / 4, ints[1] = 4;
-        a[0].ints = ints;
-        in.payload_bytes = 4 * LARGE, in.payload_buf = large;
-        break;
-    case OP_SIGNAL_ENTER:
-    case OP_SIGNAL_EXIT:
-        a[0] = (Attr){.key = ATTR_NAME, .n = 1, .str = "a"};
-        in.n_in = in.n_out = 0, in.n_attr = 1;
-        break;
-    case OP_SYNC: in.n_in = 0; /* fall through */
-    case OP_FETCH: in.n_out = 0; break;
-    default: break;
-    }
+    Inst in = step_inst(l, s, made, o, a, ints);
+    if (s->op != OP_DATA) return in;
+    in.payload = large->data, in.payload_bytes = s->shape % 3 ? 256 : 64 * 256;
+    if (s->shape != 3) return in; /* too large for the head: kept by reference */
+    ints[0] = LARGE / 4, ints[1] = 4;
+    a[0].ints = ints;
+    in.payload_bytes = 4 * LARGE, in.payload_buf = large;
     return in;
 }
 
 static void round_of(const Loop *l) {
-    uint64_t made[STEPS], next[VARIABLES], first = next_id;
+    uint64_t made[STEPS], first = next_id;
     Operand dead[STEPS + VARIABLES + 1], o[3];
-    int n_dead = 0;
     for (int i = 0; i < l->n; i++) {
         if (rarely() && l->step[0].op != OP_SIGNAL_ENTER) i++;
         if (rarely()) next_id += 1 + (uint64_t)rand_below(&r, 3); /* some ids are left out */
@@ -303,31 +197,20 @@ static void round_of(const Loop *l) {
         for (int k = 0; k < in.n_out; k++) in.out[k] = next_id++;
         put(&in);
         if (in.n_out < 2) continue;
-        o[2] = operand(in.out[1]);
-        put(&(Inst){.op = OP_FREE, .n_in = 1, .in = &o[2]});
+        o[2] = of_tensor(in.out[1]);
+        put(&(Inst){.op = OP_FREE, OPERANDS(o[2])});
         if (i + 1 < l->n) made[i + 1] = variable[0]; /* should it be skipped */
     }
-    memcpy(next, variable, sizeof next);
-    for (int v = 0; v < VARIABLES; v++) {
-        if (l->keeps[v] < 0 || made[l->keeps[v]] < first) continue;
-        dead[n_dead++] = operand(variable[v]);
-        next[v] = made[l->keeps[v]];
-    }
-    for (int i = 0; i < l->n; i++) {
-        bool is_kept = made[i] < first;
-        for (int v = 0; v < VARIABLES; v++) is_kept |= next[v] == made[i];
-        if (!is_kept) dead[n_dead++] = operand(made[i]);
-    }
+    int n_dead = loop_end(l, made, first, dead);
     if (n_dead && rarely()) dead[n_dead] = dead[0], n_dead++;
     if (n_dead) put(&(Inst){.op = OP_FREE, .n_in = (uint16_t)n_dead, .in = dead});
-    memcpy(variable, next, sizeof next);
     edge();
 }
 
 /* Instructions that never repeat. */
 static void strew(int n) {
     for (int i = 0; i < n; i++) {
-        Operand o[2] = {operand(variable[rand_below(&r, VARIABLES)]), operand(next_id)};
+        Operand o[2] = {of_tensor(variable[rand_below(&r, VARIABLES)]), of_tensor(next_id)};
         Inst in = {.op = rand_below(&r, 2) ? OP_NEG : OP_RELU, .n_in = 1, .in = o, .n_out = 1};
         in.out[0] = next_id++;
         in.pos.line = 1000 + (uint32_t)rand_below(&r, 100000);
@@ -337,10 +220,8 @@ static void strew(int n) {
 }
 
 static void define_scope(void) {
-    static const int64_t axis[] = {0};
-    Attr attr[] = {{.key = ATTR_NAME, .n = 1, .str = "a"},
-                   {.key = ATTR_AXIS, .n = 1, .ints = axis}};
-    put(&(Inst){.op = OP_SIGNAL_DEFINE, .n_attr = 2, .attr = attr});
+    Attr axis = attr_ints(ATTR_AXIS, 1, (int64_t[]){0});
+    put(&(Inst){.op = OP_SIGNAL_DEFINE, ATTRS(attr_text(ATTR_NAME, "a"), axis)});
 }
 
 static void begin(void) {
@@ -390,7 +271,6 @@ static void begin_own(void) {
 static void test_large(void) {
     enum { BYTES = 600 << 10 };
     static const int64_t shape[] = {BYTES};
-    Attr attr[] = {{.key = ATTR_SHAPE, .n = 1, .ints = shape}, {.key = ATTR_DTYPE, .dtype = DT_U8}};
     Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1}};
     n_workers = 1;
     style = (Style){.has_edges = true};
@@ -398,14 +278,13 @@ static void test_large(void) {
     for (int i = 0; i < 1000; i++) round_of(&l);
     send_frame();
     CHECK(side[1].n_hot > 500);
-    Inst in = {.op = OP_DATA, .n_attr = 2, .attr = attr, .n_out = 1, .out = {next_id++}};
+    Inst in = {.op = OP_DATA, SHAPED(1, shape, DT_U8), RESULTS(next_id++)};
     in.payload = xcalloc(BYTES, 1), in.payload_bytes = BYTES;
     for (int i = 0; i < MAX_MSG_PARTS; i++) { /* payloads in parts first, as many as are allowed */
         Inst small = in;
         small.payload_bytes = INLINE_BYTES + 8, small.payload_buf = NULL;
         int64_t bytes = INLINE_BYTES + 8;
-        Attr shorter[] = {{.key = ATTR_SHAPE, .n = 1, .ints = &bytes}, attr[1]};
-        small.attr = shorter;
+        small.attr = (Attr[]){attr_ints(ATTR_SHAPE, 1, &bytes), attr_dtype(DT_U8)};
         if (i == MAX_MSG_PARTS - 1) small = in;
         if (!w.head) frame_begin(&w, 1, seq);
         small.out[0] = next_id++;
@@ -484,7 +363,7 @@ static void test_last_id(void) {
     for (int i = 0; i < 1000; i++) round_of(&l);
     send_frame();
     CHECK(side[1].n_hot > 0);
-    Operand o = operand(variable[0]);
+    Operand o = of_tensor(variable[0]);
     Inst in = {.op = OP_NEG, .n_in = 1, .in = &o, .n_out = 1, .out = {UINT64_MAX - MAX_OUT}};
     FrameWriter last = {.edge_id = UINT64_MAX, .next_id = next_id};
     frame_begin(&last, 1, seq);
@@ -496,12 +375,11 @@ static void test_last_id(void) {
     seq += 2;
     for (int i = 0; i < 2; i++) {
         side[i].told.n = side[i].sent.n = 0;
-        Msg copy = {.n = 1, .part = {buf_copy(m.part[0]->data, m.part[0]->n)}};
+        Msg copy = copy_of(&m);
         say(&side[i], ANN, &copy);
     }
     msg_fini(&m);
-    CHECK(side[0].told.n > 0 && side[0].told.n == side[1].told.n &&
-          !memcmp(side[0].told.data, side[1].told.data, side[0].told.n));
+    CHECK(side[0].told.n > 0 && same_text(&side[0].told, &side[1].told));
     CHECK(side[0].sent.n == side[1].sent.n);
     round_of(&l);
     send_frame();
