@@ -78,11 +78,22 @@ static void type(Session *s, const char *keys) {
     CHECK(write(s->fd, keys, n) == (ssize_t)n);
 }
 
-/* Types a line, then waits for its result and the next prompt. */
+/* Types, then waits for the answer. */
+static void reply(Session *s, const char *keys, const char *answer) {
+    type(s, keys);
+    expect(s, answer);
+}
+
+/* Types, then waits for the answer and the next prompt. */
+static void ask(Session *s, const char *keys, const char *answer) {
+    reply(s, keys, answer);
+    expect(s, "gt> ");
+}
+
+/* Types a line, then waits for its echo, its result and the next prompt. */
 static void line(Session *s, const char *keys, const char *result) {
     type(s, keys);
-    type(s, "\r");
-    expect(s, keys);
+    reply(s, "\r", keys);
     if (result) expect(s, result);
     expect(s, "gt> ");
 }
@@ -113,6 +124,19 @@ static int finish(Session *s) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/* At the prompt, without greeting. */
+static Session prompt(void) {
+    Session s = start((const char *[]){"-q", "--norc", NULL});
+    expect(&s, "gt> ");
+    return s;
+}
+
+/* Types what ends the program. */
+static void leave(Session *s, const char *keys, int code) {
+    type(s, keys);
+    CHECK_INT(finish(s), code);
+}
+
 static void echo(void) {
     Session s = start((const char *[]){"--norc", NULL});
     expect(&s, "gtsh ");
@@ -134,44 +158,31 @@ static void echo(void) {
     line(&s, ":who", "x ");
     line(&s, "?zip", "zip(");
     line(&s, ":whp", "there is no command ':whp'");
-    type(&s, "exit(7)\r");
-    CHECK_INT(finish(&s), 7);
+    leave(&s, "exit(7)\r", 7);
 }
 
 static void continuation(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
-    type(&s, "fn f(v) {\r");
-    expect(&s, " {…> ");
-    type(&s, "\r");
-    expect(&s, " {…> ");
-    type(&s, "y = [v,\r");
-    expect(&s, " […> ");
-    type(&s, "2]\r");
-    expect(&s, " {…> ");
-    type(&s, "return y }\r");
-    expect(&s, "gt> ");
+    Session s = prompt();
+    reply(&s, "fn f(v) {\r", " {…> ");
+    reply(&s, "\r", " {…> ");
+    reply(&s, "y = [v,\r", " […> ");
+    reply(&s, "2]\r", " {…> ");
+    reply(&s, "return y }\r", "gt> ");
     line(&s, "f(21)", "\n[21, 2]\n");
-    type(&s, "1 +\r");
-    expect(&s, " …> ");
+    reply(&s, "1 +\r", " …> ");
     line(&s, "2", "\n3\n");
-    type(&s, "\"\"\"a\r");
-    expect(&s, "…> ");
+    reply(&s, "\"\"\"a\r", "…> ");
     line(&s, "b\"\"\"", "\"a\\nb\"");
     /* Ctrl-C discards the typed line and an incomplete statement. */
-    type(&s, "fn g() {\r");
-    expect(&s, " {…> ");
-    type(&s, "abc\003");
-    expect(&s, "gt> ");
+    reply(&s, "fn g() {\r", " {…> ");
+    reply(&s, "abc\003", "gt> ");
     line(&s, "5", "\n5\n");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
 }
 
 /* Bracketed paste inserts several lines at once; they run one by one, up to the first error. */
 static void paste(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     type(&s, "\033[200~gt> a = 5\rif a > 3 {\r  print(\"big\")\r}\relse {\r  print(\"small\")\r}\r"
              "zzz\rprint(\"not run\")\033[201~\r");
     expect(&s, "\nbig\n");
@@ -179,34 +190,26 @@ static void paste(void) {
     expect(&s, "gt> ");
     line(&s, "a", "\n5\n");
     CHECK(strstr(s.all.data, "\nnot run") == NULL);
-    type(&s, ":q\r");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, ":q\r", 0);
 }
 
 static void interrupt(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s, "n = {i: 0}", NULL);
     set_off(&s, "while true { n.i += 1 }");
-    type(&s, "\003");
-    expect(&s, "interrupted");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted");
     line(&s, "n.i > 0", "\ntrue\n");
     set_off(&s, "while true { w = randn(32, 32) @ randn(32, 32) }");
-    type(&s, "\003");
-    expect(&s, "interrupted");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted");
     line(&s, "w.shape", "\n[32, 32]\n");
     line(&s, "(w - w).sum()", "\ntensor(0.)\n");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
 }
 
 /* An error within a training step leaves model and optimiser unchanged; so does Ctrl-C during a
  * loop of steps. */
 static void training(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s,
          "m = nn.Linear(4, 1); o = optim.Adam(m.parameters(), lr=0.01); X = randn(16, 4); Y = "
          "X.sum(axis=1, keepdims=true)",
@@ -219,19 +222,15 @@ static void training(void) {
     line(&s, "step(randn(16, 5))", "error: ");
     line(&s, "c = step(X).item(); c < b", "\ntrue\n");
     set_off(&s, "while true { step(X) }");
-    type(&s, "\003");
-    expect(&s, "interrupted");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted");
     line(&s, "d = step(X).item(); d <= c", "\ntrue\n");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
 }
 
 /* An interrupted statement leaves nothing: no temporaries of a loop and no partial graph; after a
  * second Ctrl-C, which cancels what has not started, no names of lost tensors either. */
 static void interrupt_memory(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s,
          "fn held() { sync(); s = stats(); return [s.your_bytes, s.your_tensors, "
          "s[\"w0.tensors\"], s[\"w0.storages\"]] }",
@@ -240,22 +239,15 @@ static void interrupt_memory(void) {
     line(&s, "fn step() { o.zero_grad(); backward (m(X) ** 2).mean(); o.step() }", NULL);
     line(&s, "step(); o.zero_grad(); before = held(); len(before)", "\n4\n");
     set_off(&s, "while true { step() }");
-    type(&s, "\003");
-    expect(&s, "interrupted");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted");
     line(&s, "o.zero_grad(); held() == before", "\ntrue\n");
     set_off(&s, "while true { y = randn(64, 64); for i in range(50) { y = (y @ y).tanh() } }");
-    type(&s, "\003");
-    expect(&s, "interrupted");
+    reply(&s, "\003", "interrupted");
     type(&s, "\003\003");
     usleep(100000);
-    type(&s, "\r");
-    expect(&s, "gt> ");
-    type(&s, "y = none; i = none; held() == before\r");
-    expect(&s, "\ntrue\n");
-    expect(&s, "gt> ");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    reply(&s, "\r", "gt> ");
+    ask(&s, "y = none; i = none; held() == before\r", "\ntrue\n");
+    leave(&s, "\004", 0);
 }
 
 /* Commands whose output is longer than the terminal go through $PAGER, and the prompt works after
@@ -265,11 +257,9 @@ static void pager(void) {
     setenv("TERM", "xterm", 1);
     setenv("GT_FUSE", "wait", 1);
     setenv("PAGER", "sed 's/^/paged: /'", 1);
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s, "y = tanh(rand(64, 64) * 2.0 + 1.0); sync()", NULL);
-    type(&s, ":kernel y\r");
-    expect(&s, ":kernel y");
+    reply(&s, ":kernel y\r", ":kernel y");
     bool has_kernel = !system("cc --version >/dev/null 2>&1");
     expect(&s, has_kernel ? "paged: /* w0: one kernel of several" : "/* w0: ");
     if (has_kernel) expect(&s, "signature)};\n");
@@ -279,18 +269,14 @@ static void pager(void) {
     line(&s, "for i in range(60) { print(i) }", "\n59\n");
     CHECK(!strstr(s.all.data + from, "paged"));
     line(&s, "?", "paged: ");
-    type(&s, ":q\r");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, ":q\r", 0);
     setenv("PAGER", "head -n 2", 1); /* it ends before it has read all */
-    s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    s = prompt();
     line(&s, "?", "abs  ");
     line(&s, "6 * 7", "42\n");
-    type(&s, ":q\r");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, ":q\r", 0);
     setenv("PAGER", "sleep 100", 1); /* Ctrl-C, three times, is for it */
-    s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    s = prompt();
     type(&s, "?\r");
     for (int i = 0; i < 3; i++) {
         usleep(200000);
@@ -298,16 +284,13 @@ static void pager(void) {
     }
     expect(&s, "gt> ");
     line(&s, "6 * 7", "42\n");
-    type(&s, ":q\r");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, ":q\r", 0);
     const char *none[] = {"/no/such/pager", ""};
     for (int i = 0; i < 2; i++) {
         setenv("PAGER", none[i], 1);
-        s = start((const char *[]){"-q", "--norc", NULL});
-        expect(&s, "gt> ");
+        s = prompt();
         line(&s, "?", "?name explains one");
-        type(&s, ":q\r");
-        CHECK_INT(finish(&s), 0);
+        leave(&s, ":q\r", 0);
     }
     setenv("PAGER", "sed 's/^/paged: /'", 1);
     s = start((const char *[]){"--emit", "-c", "for i in range(50) { print(ones(2) + i) }", NULL});
@@ -319,12 +302,10 @@ static void pager(void) {
     CHECK(!strstr(s.all.data, "paged"));
     CHECK_INT(finish(&s), 0);
     unsetenv("REPL_TERM"); /* TERM=dumb */
-    s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    s = prompt();
     line(&s, "?", "?name explains one");
     CHECK(!strstr(s.all.data, "paged"));
-    type(&s, ":q\r");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, ":q\r", 0);
     unsetenv("PAGER");
     unsetenv("GT_FUSE");
 }
@@ -334,16 +315,12 @@ static void history(void) {
     int fd = mkstemp(path);
     close(fd);
     setenv("GT_HISTFILE", path, 1);
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s, "x = 41", NULL);
     line(&s, " secret = 1", NULL);
-    type(&s, "fn f() {\r");
-    expect(&s, " {…> ");
-    type(&s, "return x }\r");
-    expect(&s, "gt> ");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    reply(&s, "fn f() {\r", " {…> ");
+    reply(&s, "return x }\r", "gt> ");
+    leave(&s, "\004", 0);
     char text[512] = "";
     FILE *f = fopen(path, "r");
     text[f ? fread(text, 1, sizeof text - 1, f) : 0] = '\0';
@@ -351,20 +328,14 @@ static void history(void) {
     CHECK(strstr(text, "\nx = 41\n#") != NULL);
     CHECK(strstr(text, "\nfn f() {\nreturn x }\n") != NULL);
     CHECK(strstr(text, "secret") == NULL);
-    s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
-    type(&s, "\020\020\r"); /* up, up: the entry before the last */
-    expect(&s, "x = 41");
-    expect(&s, "gt> ");
+    s = prompt();
+    ask(&s, "\020\020\r", "x = 41"); /* up, up: the entry before the last */
     line(&s, "x", "\n41\n");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
     unsetenv("GT_HISTFILE");
     unlink(path);
 }
 
-/* Pending prints of a loop do not appear after Ctrl-C, neither below the prompt nor while the next
- * line is typed; a progress line stops too. Values appear complete. */
 /* One instruction that would take minutes: Ctrl-C gives the prompt, the second one ends the
  * computation, and the worker is free at once. */
 static void interrupt_endless(void) {
@@ -373,24 +344,19 @@ static void interrupt_endless(void) {
     line(&s, "x = ones(2)", NULL);
     type(&s, "y = ones(1).expand(2 ** 42).sum(); print(y)\r");
     usleep(200000);
-    type(&s, "\003");
-    expect(&s, "interrupted");
-    expect(&s, "gt> ");
-    type(&s, "\003");
-    expect(&s, "were not executed");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted");
+    ask(&s, "\003", "were not executed");
     line(&s, "x + 1", "\ntensor([2., 2.])\n");
     line(&s, "y", "interrupted");
-    type(&s, "exit(3)\r");
-    CHECK_INT(finish(&s), 3);
+    leave(&s, "exit(3)\r", 3);
 }
 
+/* Pending prints of a loop do not appear after Ctrl-C, neither below the prompt nor while the next
+ * line is typed; a progress line stops too. Values appear complete. */
 static void interrupt_prints(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
+    Session s = prompt();
     line(&s, "x = randn(200, 200); n = {i: 0}", NULL);
-    type(&s, "while true { y = x @ x; n.i += 1; print(\"at\", n.i, y.sum()) }\r");
-    expect(&s, "at 3 ");
+    reply(&s, "while true { y = x @ x; n.i += 1; print(\"at\", n.i, y.sum()) }\r", "at 3 ");
     type(&s, "\003");
     long begin = now_ms();
     expect(&s, " interrupted (repl:2); ");
@@ -399,91 +365,61 @@ static void interrupt_prints(void) {
     CHECK_MSG(now_ms() - begin < patient_ms(5000), "%ld ms",
               now_ms() - begin); /* hundreds of products are in flight */
     size_t from = s.seen;
-    type(&s, "sync(); (y - x @ x).abs().sum() + 40\r");
-    expect(&s, "\ntensor(40.)\n");
-    expect(&s, "gt> ");
+    ask(&s, "sync(); (y - x @ x).abs().sum() + 40\r", "\ntensor(40.)\n");
     CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
     /* A command that waits for instructions in flight is interrupted too. */
     set_off(&s, "while true { y = x @ x; print(\"at\", y.sum()) }");
-    type(&s, "\003");
-    expect(&s, "prints are not shown\n");
-    expect(&s, "gt> ");
-    type(&s, ":kernel y\r");
-    expect(&s, ":kernel y\n");
-    type(&s, "\003");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "prints are not shown\n");
+    reply(&s, ":kernel y\r", ":kernel y\n");
+    reply(&s, "\003", "gt> ");
     from = s.seen;
     line(&s, "sync(); 6 * 7", "\n42\n");
     CHECK_MSG(!strstr(s.all.data + from, "/* w0"), "%.200s", s.all.data + from);
-    type(&s, "for i in progress(range(100000)) { y = x @ x; track(loss=y.sum()) }\r");
-    expect(&s, "/100000 [");
+    reply(&s, "for i in progress(range(100000)) { y = x @ x; track(loss=y.sum()) }\r", "/100000 [");
     usleep(300000);
-    type(&s, "\003");
-    expect(&s, " interrupted (repl:7)\n");
-    expect(&s, "gt> ");
+    ask(&s, "\003", " interrupted (repl:7)\n");
     from = s.seen;
-    type(&s, "sync(); 6 * 7\r");
-    expect(&s, "\n42\n");
-    expect(&s, "gt> ");
+    ask(&s, "sync(); 6 * 7\r", "\n42\n");
     CHECK_MSG(!strstr(s.all.data + from, "/100000"), "%.200s", s.all.data + from);
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
     s = start((const char *[]){"-i", "-c",
                                "x = randn(200, 200)\n"
                                "while true { print(\"at\", (x @ x).sum()) }",
                                NULL});
     expect(&s, "at ");
-    type(&s, "\003");
-    expect(&s, "error: interrupted"); /* none, or some prints may be pending then */
-    expect(&s, "gt> ");
+    ask(&s, "\003", "error: interrupted"); /* none, or some prints may be pending then */
     from = s.seen;
-    type(&s, "sync(); 6 * 7\r");
-    expect(&s, "\n42\n");
-    expect(&s, "gt> ");
+    ask(&s, "sync(); 6 * 7\r", "\n42\n");
     CHECK_MSG(!strstr(s.all.data + from, "at "), "%.200s", s.all.data + from);
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
 }
 
 /* Ctrl-C while input() waits is not the end of input; the typed text is dropped, and the next
  * input() works. */
 static void interrupt_input(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
-    type(&s, "a = input(\"name? \")\r");
-    expect(&s, "\nname? ");
+    Session s = prompt();
+    reply(&s, "a = input(\"name? \")\r", "\nname? ");
     type(&s, "half");
     usleep(100000);
-    type(&s, "\003");
-    expect(&s, "interrupted (repl:1)\n");
-    expect(&s, "gt> ");
+    ask(&s, "\003", "interrupted (repl:1)\n");
     CHECK(!strstr(s.all.data, "end of standard input"));
     /* Other calls that wait do not return normally either. */
     const char *calls[] = {"sleep(100); a = 1", "shell(\"sleep 100\"); a = 1",
                            "a = read(\"/dev/zero\")", "a = lines(\"/dev/tty\")"};
     for (int i = 0; i < 4; i++) {
         set_off(&s, calls[i]);
-        type(&s, "\003");
-        expect(&s, " interrupted (repl:");
-        expect(&s, "gt> ");
+        ask(&s, "\003", " interrupted (repl:");
         line(&s, "a", "'a' is not defined");
     }
-    type(&s, "a = input(\"again? \")\r");
-    expect(&s, "\nagain? ");
-    type(&s, "Ada\r");
-    expect(&s, "gt> ");
+    reply(&s, "a = input(\"again? \")\r", "\nagain? ");
+    reply(&s, "Ada\r", "gt> ");
     line(&s, "a", "\n\"Ada\"\n");
-    type(&s, "input(\"last? \")\r");
-    expect(&s, "\nlast? ");
-    type(&s, "\004");
-    expect(&s, "input: the end of standard input");
-    expect(&s, "gt> ");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    reply(&s, "input(\"last? \")\r", "\nlast? ");
+    ask(&s, "\004", "input: the end of standard input");
+    leave(&s, "\004", 0);
     s = start((const char *[]){"-c", "input(\"name? \")", NULL});
     expect(&s, "name? ");
-    type(&s, "\003");
-    expect(&s, "interrupted");
+    reply(&s, "\003", "interrupted");
     CHECK_INT(finish(&s), 128 + SIGINT);
 }
 
@@ -493,8 +429,7 @@ static void script(void) {
         start((const char *[]){"-c", "print(\"begin\"); while true { x = randn(8, 8) }", NULL});
     expect(&s, "begin");
     usleep(300000);
-    type(&s, "\003");
-    CHECK_INT(finish(&s), 128 + SIGINT);
+    leave(&s, "\003", 128 + SIGINT);
 }
 
 static void prompt_afterwards(void) {
@@ -502,8 +437,7 @@ static void prompt_afterwards(void) {
     expect(&s, "'zzz' is not defined");
     expect(&s, "gt> ");
     line(&s, "y", "\n6\n");
-    type(&s, "\004");
-    CHECK_INT(finish(&s), 0);
+    leave(&s, "\004", 0);
 }
 
 int main(void) {
