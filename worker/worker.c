@@ -288,10 +288,11 @@ static void check_cancel(Worker *w, const Msg *m) {
     uint32_t client;
     switch (wire_kind(m)) {
     case MSG_CANCEL:
-        if (wire_read_cancel(m, &cancel, NULL)) exec_cut_off(w->exec, cancel.client, cancel.seq);
+        if (wire_read_cancel(m, &cancel, NULL))
+            exec_cancel_running(w->exec, cancel.client, cancel.seq);
         break;
     case MSG_GONE:
-        if (wire_read_gone(m, &client, NULL)) exec_cut_off(w->exec, client, UINT64_MAX);
+        if (wire_read_gone(m, &client, NULL)) exec_cancel_running(w->exec, client, UINT64_MAX);
         break;
     case MSG_BYE: exec_end(w->exec); break;
     default: break;

@@ -162,7 +162,7 @@ bool stream_goes_on(LangError *e);
  * process. Waits and loop edges see the first one and fail with E_INTERRUPT. Then a script cancels
  * its work (stream_finish). The prompt (repl.c) drops pending prints (stream_hush), and cancels
  * after the second. stream_cancel tells the dispatcher, which tells the workers (on_cancel). A
- * worker drops what has not started (exec_on_cancel) and cuts off the running call
+ * worker drops what has not started (exec_on_cancel) and ends the running call early
  * (worker/exec/cancel.h). */
 extern volatile int stream_interrupted;
 #endif

@@ -1,4 +1,4 @@
-/* cancel_test.c: calls that a cancel, or their client's end, cuts off while they run. Each kind of
+/* cancel_test.c: calls that a cancel, or their client's end, ends while they run. Each kind of
  * kernel that may take long must end early; its result is poisoned; one error reports all lost
  * instructions; later ones before the cancel are dropped without being started; and the
  * instructions after it run normally. The engine polls before the first part that it may skip,
@@ -17,7 +17,7 @@ typedef struct Talk {
     Exec *x;
     uint64_t seq;
     int n_polls;     /* how often the engine polled */
-    uint32_t names;  /* the client to cut off then */
+    uint32_t names;  /* the client to cancel then */
     uint64_t before; /* its instructions below this; 0: none */
     int replies, failures;
     uint8_t status; /* of the last reply */
@@ -28,7 +28,7 @@ typedef struct Talk {
 static void poll_messages(void *ctx) {
     Talk *t = ctx;
     t->n_polls++;
-    if (t->before) exec_cut_off(t->x, t->names, t->before);
+    if (t->before) exec_cancel_running(t->x, t->names, t->before);
 }
 
 static void take(Talk *t) {
@@ -115,7 +115,7 @@ static const Case cases[] = {
     {LINE "t5 = full 0 [1100000] i64\n", "t1 = index_put t0 t0 t5 axis=0 accumulate=true\n"},
 };
 
-/* Each call is cut off at the first poll. */
+/* Each call is cancelled at the first poll. */
 static void each(const EngineOps *ops) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         Talk t;
@@ -134,7 +134,7 @@ static void each(const EngineOps *ops) {
                   text, t.failures, t.failure.err.text);
         CHECK_INT(t.failure.seq, first);
         CHECK_MSG(t.replies == 1 && t.status == ERR_CANCELLED, "%s: status %d", text, t.status);
-        exec_on_cancel(t.x, CLIENT, t.before); /* the cancel that cut it off arrives */
+        exec_on_cancel(t.x, CLIENT, t.before); /* the cancel that ended it arrives */
         CHECK_INT(t.failures, 1);
         t.seq = t.before;
         t.before = 0;
@@ -166,7 +166,7 @@ static void gone(void) {
     exec_free(&t.x);
 }
 
-/* A cancel of another client, or of earlier instructions, cuts off nothing. */
+/* A cancel of another client, or of earlier instructions, ends no call. */
 static void others(void) {
     static const struct {
         uint32_t client;

@@ -115,21 +115,30 @@ static Ticket cpu_submit(Engine *e, const Call *call, const Ticket *after, int n
     case CLASS_CONTROL: panic("'%s' is not for engines", op_info[op].name);
     }
     cpu_free_sides(c);
-    if (pool_was_cut(c->pool))
+    if (pool_was_cancelled(c->pool))
         ok = err_set(&err, ERR_CANCELLED, "'%s' was cancelled", op_info[op].name);
     return host_ticket(&c->host, ok ? NULL : &err);
 }
 
 static void cpu_copy_out(Engine *e, void *host, const View *v) { cpu_copy((Cpu *)e, v, host); }
 
-static void cpu_ask(Engine *e, bool (*is_cut)(void *ctx), void *ctx) {
-    pool_ask(((Cpu *)e)->pool, is_cut, ctx);
+static void cpu_set_cancel(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx) {
+    pool_set_cancel(((Cpu *)e)->pool, is_cancelled, ctx);
 }
-static void cpu_cut(Engine *e, bool is_cut) { pool_cut(((Cpu *)e)->pool, is_cut); }
+static void cpu_cancel(Engine *e, bool is_cancelled) {
+    pool_cancel(((Cpu *)e)->pool, is_cancelled);
+}
 
 const EngineOps engine_cpu = {
-    HOST_ENGINE_OPS,          .name = "cpu",      .open = cpu_open,
-    .close = cpu_close,       .isa = cpu_isa,     .submit = cpu_submit,
-    .copy_out = cpu_copy_out, .fused = cpu_fused, .fused_product = cpu_fused_product,
-    .ask = cpu_ask,           .cut = cpu_cut,
+    HOST_ENGINE_OPS,
+    .name = "cpu",
+    .open = cpu_open,
+    .close = cpu_close,
+    .isa = cpu_isa,
+    .submit = cpu_submit,
+    .copy_out = cpu_copy_out,
+    .fused = cpu_fused,
+    .fused_product = cpu_fused_product,
+    .set_cancel = cpu_set_cancel,
+    .cancel = cpu_cancel,
 };

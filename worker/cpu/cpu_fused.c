@@ -49,7 +49,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
     bool was_called;
     bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &was_called, &err);
     cpu_free_sides(c);
-    ok = ok && !pool_was_cut(c->pool);
+    ok = ok && !pool_was_cancelled(c->pool);
     return ok && (was_called ? !bad : cpu_fused(e, f, k));
 }
 
@@ -82,8 +82,8 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     a->is_far &= bytes / 3 > c->cache_bytes / 4;
 }
 
-/* A thread computes one row, or one lane, without checking pool_is_cut: some tenths of a second at
- * most. A longer one (a view may show far more than there is memory) runs op by op. */
+/* A thread computes one row, or one lane, without checking pool_is_cancelled: some tenths of a
+ * second at most. A longer one (a view may show far more than there is memory) runs op by op. */
 static bool is_endless(const Fuse *f, const FusedKernel *k) {
     enum { MOST = 1 << 28 };
     const FusedArgs *a = &f->args;
@@ -106,7 +106,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         /* Parts begin at cache lines, whatever the dtype, and only the last has a remainder. */
         int64_t part = fused_part(a->n, cost);
         cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
-        return !bad && !pool_was_cut(c->pool);
+        return !bad && !pool_was_cancelled(c->pool);
     }
     if (k->unit == FUSED_ROWS) {
         /* Each part begins and ends with passes that have no row, so a part has several rows. */
@@ -114,7 +114,7 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
                 share = a->rows / pool_threads(c->pool) / 4;
         int64_t many = share < ROWS_OF_PART ? share : ROWS_OF_PART;
         cpu_ranges(c, a->rows, part < many ? many : part, fused_range, &r);
-        return !bad && !pool_was_cut(c->pool);
+        return !bad && !pool_was_cancelled(c->pool);
     }
     bool is_lanes = k->unit == FUSED_LANES;
     uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
@@ -139,5 +139,5 @@ bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }
     mem_release(c->host.mem, a->table, table_bytes);
-    return !bad && !pool_was_cut(c->pool);
+    return !bad && !pool_was_cancelled(c->pool);
 }

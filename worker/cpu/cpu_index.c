@@ -9,7 +9,7 @@
 /* ---- Indices ---- */
 
 /* Adds stride * index to offset[i] for each element of b->idx broadcast to b->shape, in row-major
- * order. b: all set but `at` and `value`. Returns false on a bad index, or if the call is cut. */
+ * order. b: all set but `at` and `value`. Returns false on a bad index, or if cancelled. */
 static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Err *err) {
     const View *idx = b->idx;
     int64_t size = b->size, low = b->from_zero ? 0 : -size;
@@ -23,7 +23,8 @@ static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Er
     } chunk;
     for (int64_t begin = 0; begin < l.n; begin += CPU_CHUNK) {
         int64_t n = l.n - begin < CPU_CHUNK ? l.n - begin : CPU_CHUNK;
-        if (begin % POOL_AHEAD == POOL_AHEAD - CPU_CHUNK && pool_is_cut(c->pool, 0)) return false;
+        if (begin % POOL_AHEAD == POOL_AHEAD - CPU_CHUNK && pool_is_cancelled(c->pool, 0))
+            return false;
         loop_gather(&l, 0, idx->data, view_size(idx), begin, begin + n, &chunk);
         for (int64_t i = 0; i < n; i++) {
             int64_t v = idx->type.dtype == DT_I64   ? chunk.i[i]
@@ -153,7 +154,7 @@ bool cpu_INDEX(Cpu *c, const Call *call, Err *err) {
 }
 
 /* An item is (element of before, strip of after): disjoint in the output. */
-enum { PUT_STRIP = 1024, PUT_ASKS = 4096 };
+enum { PUT_STRIP = 1024, PUT_POLLS = 4096 };
 static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const IndexRun *r = ctx;
     int64_t strips = (r->after.n + PUT_STRIP - 1) / PUT_STRIP;
@@ -166,7 +167,7 @@ static void put_range(void *ctx, int64_t begin, int64_t end, int thread) {
         char *out = r->out + (loop_offset(&r->before, 0, b) + first) * r->size;
         const char *value = (char *)r->value->data + loop_offset(&r->before, 1, b) * r->size;
         for (int64_t i = 0; i < r->n_common; i++) {
-            if (i % PUT_ASKS == PUT_ASKS - 1 && pool_is_cut(r->pool, thread)) return;
+            if (i % PUT_POLLS == PUT_POLLS - 1 && pool_is_cancelled(r->pool, thread)) return;
             const char *from = value + loop_offset(&r->common, 0, i) * r->size;
             char *to = out + r->offset[i] * r->size;
             if (is_line) {
@@ -301,7 +302,7 @@ bool cpu_GATHER(Cpu *c, const Call *call, Err *err) {
     return true;
 }
 
-enum { ALONG_ASKS = 4096, SCATTER_STRIP = 256 };
+enum { ALONG_POLLS = 4096, SCATTER_STRIP = 256 };
 /* Combines elements first .. last-1 with each of the axis's A, in order, by F(old value, new
  * one). */
 #define MEET_ALL(T, F)                                                                             \
@@ -312,7 +313,7 @@ enum { ALONG_ASKS = 4096, SCATTER_STRIP = 256 };
         return;                                                                                    \
     }                                                                                              \
     for (int64_t a = 0; a < r->A; a++) {                                                           \
-        if (a % ALONG_ASKS == ALONG_ASKS - 1 && pool_is_cut(r->pool, thread)) return;              \
+        if (a % ALONG_POLLS == ALONG_POLLS - 1 && pool_is_cancelled(r->pool, thread)) return;      \
         const int64_t *offset = r->offset + (outer * r->A + a) * r->inner.n;                       \
         for (int64_t i = first; i < last; i++) {                                                   \
             T *to = o + offset[i] + inner_offset(&r->inner, 0, i);                                 \

@@ -42,8 +42,8 @@ static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx
         fn(ctx, 0, n, w->thread);
 }
 
-/* True if the call must end early (pool_ask), unfinished. */
-static bool is_cut(const Work *w) { return pool_is_cut(w->cpu->pool, w->thread); }
+/* True if the call must end early (pool_set_cancel), unfinished. */
+static bool is_cancelled(const Work *w) { return pool_is_cancelled(w->cpu->pool, w->thread); }
 
 /* x[i] = x[i] - y[i] and x[i] / y for n elements. */
 static void subtract(const Work *w, int64_t n, char *x, const char *y) {
@@ -172,7 +172,7 @@ static int64_t half(int64_t n, int64_t base) { return (n / 2 + base - 1) / base 
 /* B (n, k) := T^-1 B; rows of B lie b_m apart. */
 static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
                        int64_t k) {
-    if (is_cut(w)) return;
+    if (is_cancelled(w)) return;
     if (n > BASE) {
         int64_t h = half(n, BASE);
         Triangle low = triangle_part(w, t, h, h);
@@ -201,7 +201,7 @@ static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int
 /* B (m, n) := B T^-1 of an upper triangle. */
 static void solve_right(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
                         int64_t m) {
-    if (is_cut(w)) return;
+    if (is_cancelled(w)) return;
     if (n > BASE) {
         int64_t h = half(n, BASE);
         Triangle low = triangle_part(w, t, h, h);
@@ -238,7 +238,7 @@ static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, cha
  * is not positive. */
 static int64_t cholesky(const Work *w, int64_t n, char *a, int64_t ld) {
     int size = w->size;
-    if (is_cut(w)) return n;
+    if (is_cancelled(w)) return n;
     if (n > BASE) {
         int64_t h = half(n, BASE), bad;
         char *low = a + h * ld * size, *rest = low + h * size;
@@ -314,7 +314,7 @@ static void lu_panel(const Work *w, char *a, int64_t N, int64_t first, int64_t n
 
 static void lu(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
     int64_t h = half(n, PANEL);
-    if (is_cut(w)) return;
+    if (is_cancelled(w)) return;
     if (n <= PANEL || h >= n) {
         lu_panel(w, a, N, first, n, perm);
         return;
@@ -349,7 +349,7 @@ static void batch_range(void *ctx, int64_t begin, int64_t end, int thread) {
     Batch *b = ctx;
     Work w = b->work;
     w.thread = thread;
-    for (int64_t i = begin; i < end && !is_cut(&w); i++) b->one(b, &w, i);
+    for (int64_t i = begin; i < end && !is_cancelled(&w); i++) b->one(b, &w, i);
 }
 
 static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, const View *perm,
@@ -522,16 +522,16 @@ typedef struct FactorCut {
     Pool *pool;
     int thread;
 } FactorCut;
-static bool factor_is_cut(void *ctx) {
+static bool factor_is_cancelled(void *ctx) {
     const FactorCut *c = ctx;
-    return pool_is_cut(c->pool, c->thread);
+    return pool_is_cancelled(c->pool, c->thread);
 }
 
 static void factor_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Factor *f = ctx;
     const View *x = &f->call->in[0], *o = &f->call->out[0];
     FactorCut at = {f->cpu->pool, thread};
-    const LinalgCut cut = {factor_is_cut, &at};
+    const LinalgCancel cancel = {factor_is_cancelled, &at};
     int64_t row = x->stride[x->type.rank - 2], column = x->stride[x->type.rank - 1];
     bool is_wide = x->type.dtype == DT_F64;
     double *a = f->room + thread * (f->m * f->n + f->n_out + f->n_work), *out = a + f->m * f->n;
@@ -542,7 +542,7 @@ static void factor_range(void *ctx, int64_t begin, int64_t end, int thread) {
                 const void *p = view_at(x, offset + i * row + j * column);
                 a[i * f->n + j] = is_wide ? *(const double *)p : (double)*(const float *)p;
             }
-        if (!linalg_factor(f->call->inst->op, a, f->m, f->n, out, out + f->n_out, &cut)) return;
+        if (!linalg_factor(f->call->inst->op, a, f->m, f->n, out, out + f->n_out, &cancel)) return;
         void *to = view_at(o, k * f->n_out);
         for (int64_t i = 0; i < f->n_out; i++)
             if (is_wide)

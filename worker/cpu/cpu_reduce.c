@@ -110,7 +110,7 @@ static void finish(Cpu *c, const Call *call, DType acc, int64_t n, const char *t
         cpu_cast(c->kernels, n, o->data, o->type.dtype, table, acc);
 }
 
-enum { MERGE_ASKS = 1024 };
+enum { MERGE_POLLS = 1024 };
 bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
     Op op = call->inst->op;
@@ -157,7 +157,8 @@ bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     int64_t line = r.kept.n * r.acc_size;
     for (int64_t s = 1; s < r.blocks; s *= 2) {
         for (int64_t b = 0; b + s < r.blocks; b += 2 * s) {
-            if (b / (2 * s) % MERGE_ASKS == MERGE_ASKS - 1 && pool_is_cut(c->pool, 0)) return true;
+            if (b / (2 * s) % MERGE_POLLS == MERGE_POLLS - 1 && pool_is_cancelled(c->pool, 0))
+                return true;
             c->kernels->merge[op][d](r.kept.n, table + b * line, table + (b + s) * line);
         }
     }

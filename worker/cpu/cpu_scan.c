@@ -102,7 +102,7 @@ static void extreme_by_key(const ScanRun *r, const char *x, char *y, int64_t *pl
     uint64_t best = 0;
     bool has_nan = false, is_float = dtype_is_float(r->dtype);
     for (int64_t i = 0, where = 0; i < r->n; i++) {
-        if (i % POOL_AHEAD == POOL_AHEAD - 1 && pool_is_cut(r->pool, thread)) return;
+        if (i % POOL_AHEAD == POOL_AHEAD - 1 && pool_is_cancelled(r->pool, thread)) return;
         uint64_t key = cpu_key(r->dtype, x + i * r->step[0] * size);
         bool is_nan = is_float && key == cpu_key_nan(r->dtype);
         if (!r->flag) key = ~key;

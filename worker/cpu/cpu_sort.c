@@ -58,7 +58,7 @@ static int64_t best_line(const LineRun *r, const char *x, int64_t stride, int64_
         if (is_nan) return i;
         if (!largest) key = ~key;
         if (begin == 0 || key > top) top = key, best = i;
-        if (begin % (64 * PIECE) == 0 && pool_is_cut(r->pool, thread)) break;
+        if (begin % (64 * PIECE) == 0 && pool_is_cancelled(r->pool, thread)) break;
     }
     return best;
 }
@@ -216,7 +216,7 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
 }
 
 /* NAME_few: insertion sort. NAME_many: radix sort, digits of 8 bits from bit LOW up, skipping those
- * that all keys share; returns a or spare, whichever has the result; NULL if it is cut (pool_ask).
+ * that all keys share; returns a or spare, whichever has the result; NULL if cancelled.
  * Both are stable. */
 #define SORT(NAME, T, KEY, LOW)                                                                    \
     static void NAME##_few(T *a, int64_t n) {                                                      \
@@ -236,7 +236,7 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
             int64_t place[256] = {0}, sum = 0;                                                     \
             for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                     \
                 for (; i < end; i++) place[KEY(a[i]) >> shift & 255]++;                            \
-            if (pool_is_cut(p, thread)) return NULL; /* positions are incomplete */                \
+            if (pool_is_cancelled(p, thread)) return NULL; /* positions are incomplete */          \
             for (int d = 0; d < 256; d++) {                                                        \
                 int64_t count = place[d];                                                          \
                 place[d] = sum;                                                                    \
@@ -244,7 +244,7 @@ static void sort_line_put(const LineRun *r, const SortLine *s, int64_t line, int
             }                                                                                      \
             for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                     \
                 for (; i < end; i++) spare[place[KEY(a[i]) >> shift & 255]++] = a[i];              \
-            if (pool_is_cut(p, thread)) return NULL;                                               \
+            if (pool_is_cancelled(p, thread)) return NULL;                                         \
             T *t = a;                                                                              \
             a = spare;                                                                             \
             spare = t;                                                                             \
@@ -288,7 +288,7 @@ static void sort_range(void *ctx, int64_t begin, int64_t end, int thread) {
             position = s.key; /* no longer needed */
             EACH(n, i) position[i] = sorted[i].position;
         }
-        if (pool_is_cut(r->pool, thread)) return;
+        if (pool_is_cancelled(r->pool, thread)) return;
         sort_line_put(r, &s, line, r->count, position, thread);
     }
 }

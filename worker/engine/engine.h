@@ -93,12 +93,12 @@ typedef struct EngineOps {
      * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
                           const struct FusedKernel *k);
-    /* Optional, for engines that compute inside submit. Meanwhile the submitting thread calls
-     * is_cut every few ms. Once it returns true, the current call ends early, as do all later ones
-     * until cut(e, false): calls fail with ERR_CANCELLED, `fused` returns false. Their results are
-     * undefined. */
-    void (*ask)(Engine *e, bool (*is_cut)(void *ctx), void *ctx);
-    void (*cut)(Engine *e, bool is_cut);
+    /* Optional, for engines that compute inside submit. During a call the submitting thread calls
+     * is_cancelled every few ms. Once it returns true, or after cancel(e, true), the current call
+     * and all later ones end early until cancel(e, false): calls fail with ERR_CANCELLED, `fused`
+     * returns false. Their results are undefined. */
+    void (*set_cancel)(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx);
+    void (*cancel)(Engine *e, bool is_cancelled);
 } EngineOps;
 struct Engine {
     const EngineOps *ops;

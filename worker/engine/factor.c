@@ -75,7 +75,8 @@ static void reflect(double *a, int64_t n, int64_t first, int64_t m, int64_t c, c
     for (int64_t i = first; i < m; i++) axpy(a + i * n + c, -tau * v[i - first], w, n - c);
 }
 
-static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const LinalgCut *cut) {
+static bool qr(double *a, int64_t m, int64_t n, double *out, double *work,
+               const LinalgCancel *cancel) {
     double *v = work, *tau = work + m, *w = tau + n, scale = scale_down(a, m * n);
     for (int64_t k = 0; k < n; k++) {
         for (int64_t i = k; i < m; i++) v[i - k] = a[i * n + k];
@@ -83,7 +84,7 @@ static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const
         for (int64_t i = k; i < m; i++) a[i * n + k] = v[i - k];
         v[0] = 1;
         if (tau[k] != 0) reflect(a, n, k, m, k + 1, v, tau[k], w);
-        if (cut->is_cut(cut->ctx)) return false;
+        if (cancel->is_cancelled(cancel->ctx)) return false;
     }
     memset(out, 0, sizeof *out * (size_t)((m + n) * n));
     for (int64_t k = 0; k < n; k++) out[k * n + k] = 1;
@@ -91,7 +92,7 @@ static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const
         for (int64_t i = k + 1; i < m; i++) v[i - k] = a[i * n + k];
         v[0] = 1;
         if (tau[k] != 0) reflect(out, n, k, m, k, v, tau[k], w);
-        if (cut->is_cut(cut->ctx)) return false;
+        if (cancel->is_cancelled(cancel->ctx)) return false;
     }
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) out[(m + j) * n + i] = a[i * n + j] * scale;
@@ -103,9 +104,9 @@ static bool qr(double *a, int64_t m, int64_t n, double *out, double *work, const
 /* ---- Symmetric matrices ---- */
 
 /* a = Q T Q' with T tridiagonal: diagonal d, off-diagonal e; rows of q become Q'. p: n values of
- * scratch. Returns false if cut. */
+ * scratch. Returns false if cancelled. */
 static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, double *p,
-                        const LinalgCut *cut) {
+                        const LinalgCancel *cancel) {
     for (int64_t k = 0; k + 2 < n; k++) {
         double *v = a + k * n + k + 1;
         int64_t rest = n - k - 1;
@@ -118,7 +119,7 @@ static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, d
             axpy(a + (k + 1 + i) * n + k + 1, -v[i], q, rest);
             axpy(a + (k + 1 + i) * n + k + 1, -q[i], v, rest);
         }
-        if (cut->is_cut(cut->ctx)) return false;
+        if (cancel->is_cancelled(cancel->ctx)) return false;
     }
     for (int64_t i = 0; i < n; i++) d[i] = a[i * n + i];
     if (n > 1) e[n - 2] = a[(n - 2) * n + n - 1];
@@ -131,7 +132,7 @@ static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, d
             double *row = q + i * n + k + 1;
             axpy(row, -p[k] * dot(row, v, rest), v, rest);
         }
-        if (cut->is_cut(cut->ctx)) return false;
+        if (cancel->is_cancelled(cancel->ctx)) return false;
     }
     return true;
 }
@@ -158,7 +159,7 @@ static void ql_step(double *d, double *e, double *q, int64_t n, int64_t l, int64
     d[l] -= p, e[l] = g, e[m] = 0;
 }
 
-static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCut *cut) {
+static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCancel *cancel) {
     double *d = out, *e = work, *q = out + n, *p = work + n;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
@@ -167,14 +168,14 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCu
         for (int64_t i = 0; i < (n + 1) * n; i++) out[i] = NAN;
         return true;
     }
-    if (!tridiagonal(a, n, d, e, q, p, cut)) return false;
+    if (!tridiagonal(a, n, d, e, q, p, cancel)) return false;
     for (int64_t l = 0; l < n; l++)
         for (int step = 0; step < QL_STEPS; step++) {
             int64_t m = l;
             while (m + 1 < n && fabs(e[m]) > DBL_EPSILON / 2 * (fabs(d[m]) + fabs(d[m + 1]))) m++;
             if (m == l) break;
             ql_step(d, e, q, n, l, m);
-            if (cut->is_cut(cut->ctx)) return false;
+            if (cancel->is_cancelled(cancel->ctx)) return false;
         }
     for (int64_t i = 0; i < n; i++) {
         int64_t least = i;
@@ -197,8 +198,8 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCu
 /* ---- Singular values ---- */
 
 /* Rotates the rows of g (k, n) until they are orthogonal, and j (k, k) with them. Returns false if
- * cut. */
-static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCut *cut) {
+ * cancelled. */
+static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCancel *cancel) {
     bool turned = true;
     for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; sweep++) {
         turned = false;
@@ -213,7 +214,7 @@ static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const Lina
                 rotate(j + p * k, j + q * k, c, c * t, k);
                 turned = true;
             }
-            if (cut->is_cut(cut->ctx)) return false;
+            if (cancel->is_cancelled(cancel->ctx)) return false;
         }
     }
     return true;
@@ -237,14 +238,15 @@ static void fill_row(double *g, int64_t i, int64_t n) {
     for (int64_t c = 0; c < n; c++) x[c] /= norm;
 }
 
-static bool svd(double *a, int64_t m, int64_t n, double *out, double *work, const LinalgCut *cut) {
+static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
+                const LinalgCancel *cancel) {
     bool tall = m >= n;
     int64_t k = tall ? n : m, l = tall ? m : n;
     double *g = work, *j = g + k * l, scale = scale_down(a, m * n);
     for (int64_t i = 0; i < k; i++)
         for (int64_t c = 0; c < l; c++) g[i * l + c] = tall ? a[c * n + i] : a[i * n + c];
     unit(j, k);
-    if (scale == scale && !orthogonalize(g, j, k, l, cut)) return false;
+    if (scale == scale && !orthogonalize(g, j, k, l, cancel)) return false;
     double *long_side = out + (tall ? 0 : (m + 1) * k),
            *short_side = out + (tall ? (m + 1) * k : 0);
     double *s = out + m * k;
@@ -274,9 +276,9 @@ int64_t linalg_factor_work(Op op, int64_t m, int64_t n) {
 }
 
 bool linalg_factor(Op op, double *a, int64_t m, int64_t n, double *out, double *work,
-                   const LinalgCut *cut) {
+                   const LinalgCancel *cancel) {
     if (m == 0 || n == 0) return true;
-    return op == OP_QR     ? qr(a, m, n, out, work, cut)
-           : op == OP_EIGH ? eigh(a, n, out, work, cut)
-                           : svd(a, m, n, out, work, cut);
+    return op == OP_QR     ? qr(a, m, n, out, work, cancel)
+           : op == OP_EIGH ? eigh(a, n, out, work, cancel)
+                           : svd(a, m, n, out, work, cancel);
 }

@@ -16,18 +16,18 @@ bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err);
 
 /* ---- factor.c: OP_QR, OP_EIGH, OP_SVD of one matrix ---- */
 
-/* is_cut is called from time to time; if it returns true the work ends early. */
-typedef struct LinalgCut {
-    bool (*is_cut)(void *ctx);
+/* linalg_factor calls is_cancelled from time to time; if it returns true the work ends early. */
+typedef struct LinalgCancel {
+    bool (*is_cancelled)(void *ctx);
     void *ctx;
-} LinalgCut;
+} LinalgCancel;
 /* Returns the number of doubles that linalg_factor needs in `work`. */
 int64_t linalg_factor_work(Op op, int64_t m, int64_t n);
 /* Factorizes a (m, n), row-major, which is overwritten. out, with k = min(m, n) columns: of QR (m
  * >= n) m rows Q, then n rows R transposed; of EIGH (m = n, the lower triangle counts) a row of
  * eigenvalues, ascending, then their vectors as columns; of SVD m rows U, a row of singular values,
  * descending, n rows V. An element that is not finite makes all results nan. Returns false if
- * cut. */
+ * cancelled. */
 bool linalg_factor(Op op, double *a, int64_t m, int64_t n, double *out, double *work,
-                   const LinalgCut *cut);
+                   const LinalgCancel *cancel);
 #endif

@@ -32,7 +32,7 @@
 enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between readings of the clock */ };
 /* The interval between calls of `ask`. The coarse clock is read, which costs a few ns and advances
  * every 1 to 4 ms. */
-enum { ASK_NS = 5000000 };
+enum { POLL_NS = 5000000 };
 
 typedef struct Gate {
     _Atomic uint32_t word;
@@ -55,10 +55,10 @@ struct Pool {
     int64_t spin_ns;
     PoolFn fn;
     void *ctx;
-    bool (*ask)(void *ctx); /* NULL: none */
-    void *ask_ctx;
-    int64_t asked_ns;
-    _Atomic bool is_cut;
+    bool (*poll)(void *ctx); /* NULL: none */
+    void *poll_ctx;
+    int64_t polled_ns;
+    _Atomic bool is_cancelled;
     _Alignas(64) Gate left; /* unfinished parts */
 };
 
@@ -104,24 +104,28 @@ static uint64_t share_of(int n, int t, int T) {
     return (uint64_t)((int64_t)n * t / T) | (uint64_t)((int64_t)n * (t + 1) / T) << 32;
 }
 
-/* ---- Ending early ---- */
+/* ---- Cancelling ---- */
 
-void pool_ask(Pool *p, bool (*is_cut)(void *ctx), void *ctx) { p->ask = is_cut, p->ask_ctx = ctx; }
-
-void pool_cut(Pool *p, bool is_cut) {
-    atomic_store_explicit(&p->is_cut, is_cut, memory_order_relaxed);
+void pool_set_cancel(Pool *p, bool (*is_cancelled)(void *ctx), void *ctx) {
+    p->poll = is_cancelled, p->poll_ctx = ctx;
 }
 
-bool pool_was_cut(const Pool *p) { return atomic_load_explicit(&p->is_cut, memory_order_relaxed); }
+void pool_cancel(Pool *p, bool is_cancelled) {
+    atomic_store_explicit(&p->is_cancelled, is_cancelled, memory_order_relaxed);
+}
 
-bool pool_is_cut(Pool *p, int thread) {
-    if (pool_was_cut(p)) return true;
-    if (thread || !p->ask) return false;
+bool pool_was_cancelled(const Pool *p) {
+    return atomic_load_explicit(&p->is_cancelled, memory_order_relaxed);
+}
+
+bool pool_is_cancelled(Pool *p, int thread) {
+    if (pool_was_cancelled(p)) return true;
+    if (thread || !p->poll) return false;
     int64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
-    if (now - p->asked_ns < ASK_NS) return false;
-    p->asked_ns = now;
-    if (p->ask(p->ask_ctx)) pool_cut(p, true);
-    return pool_was_cut(p);
+    if (now - p->polled_ns < POLL_NS) return false;
+    p->polled_ns = now;
+    if (p->poll(p->poll_ctx)) pool_cancel(p, true);
+    return pool_was_cancelled(p);
 }
 
 /* ---- Parts ---- */
@@ -134,14 +138,14 @@ static uint32_t run_share(Pool *p, int t, int thread) {
     for (;;) {
         uint32_t first = (uint32_t)left, end = (uint32_t)(left >> 32);
         if (first >= end) return n;
-        bool is_own = t == thread, is_cut = pool_is_cut(p, thread);
+        bool is_own = t == thread, is_cancelled = pool_is_cancelled(p, thread);
         uint64_t rest = is_own ? left + 1 : left - (UINT64_C(1) << 32);
-        if (is_cut) rest = end | (uint64_t)end << 32; /* claims all of them, and runs none */
+        if (is_cancelled) rest = end | (uint64_t)end << 32; /* claims all of them, and runs none */
         if (!atomic_compare_exchange_weak_explicit(share, &left, rest, memory_order_acquire,
                                                    memory_order_acquire))
             continue;
-        n += is_cut ? end - first : 1;
-        if (!is_cut) p->fn(p->ctx, (int)(is_own ? first : end - 1), thread);
+        n += is_cancelled ? end - first : 1;
+        if (!is_cancelled) p->fn(p->ctx, (int)(is_own ? first : end - 1), thread);
         left = atomic_load_explicit(share, memory_order_acquire);
     }
 }
@@ -211,7 +215,7 @@ int pool_threads(const Pool *p) { return p->n_threads; }
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
     int others = (n_parts < p->n_threads ? n_parts : p->n_threads) - 1;
     if (others <= 0) {
-        for (int part = 0; part < n_parts && !pool_is_cut(p, 0); part++) fn(ctx, part, 0);
+        for (int part = 0; part < n_parts && !pool_is_cancelled(p, 0); part++) fn(ctx, part, 0);
         return;
     }
     assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
@@ -228,8 +232,8 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
     }
     uint32_t n = run_parts(p, 0), left = atomic_fetch_sub(&p->left.word, n) - n;
     while (left) {
-        left = gate_wait(&p->left, left, p->spin_ns, p->ask ? ASK_NS : 0);
-        if (left) pool_is_cut(p, 0);
+        left = gate_wait(&p->left, left, p->spin_ns, p->poll ? POLL_NS : 0);
+        if (left) pool_is_cancelled(p, 0);
     }
 }
 

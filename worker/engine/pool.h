@@ -21,24 +21,25 @@ int pool_threads(const Pool *p);
 /* Runs fn for every part 0 .. n_parts-1, each once, and returns when all are done. The parts are
  * divided into consecutive shares, one for each thread with work. `thread` may be any of the pool,
  * however few the parts; a single part runs in the caller. Results must not depend on `thread`. Not
- * reentrant. If cut (pool_ask), it returns early. */
+ * reentrant. If cancelled, it returns early. */
 void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx);
-/* Ends work early. The pool's caller calls is_cut (NULL: never) about every 5 ms, between parts and
- * while it waits for other threads. Once that returns true, or after pool_cut(p, true), pool_run
- * skips all parts that have not begun, until pool_cut(p, false). The results are then undefined,
- * and must not be used as indices either. */
-void pool_ask(Pool *p, bool (*is_cut)(void *ctx), void *ctx);
-void pool_cut(Pool *p, bool is_cut);
-bool pool_was_cut(const Pool *p); /* does not call is_cut; for the caller, after pool_run */
+/* Cancelling. The pool's caller calls is_cancelled (NULL: never) about every 5 ms, between parts
+ * and while it waits for other threads. Once that returns true, or after pool_cancel(p, true),
+ * pool_run skips all parts that have not begun, until pool_cancel(p, false). The results are then
+ * undefined, and must not be used as indices either. */
+void pool_set_cancel(Pool *p, bool (*is_cancelled)(void *ctx), void *ctx);
+void pool_cancel(Pool *p, bool is_cancelled);
+/* Does not call is_cancelled; for the caller, after pool_run. */
+bool pool_was_cancelled(const Pool *p);
 /* For long parts: the thread that runs one calls it every millisecond or so. True: end early. */
-bool pool_is_cut(Pool *p, int thread);
+bool pool_is_cancelled(Pool *p, int thread);
 /* Returns the index at which a loop up to n, now at i, must call this again; i if it has ended or
  * must end early:
  *   for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)
  *       for (; i < end; i++) ... */
 enum { POOL_AHEAD = 1 << 18 };
 static inline int64_t pool_ahead(Pool *p, int thread, int64_t i, int64_t n) {
-    if (n - i <= 0 || (i >= POOL_AHEAD && pool_is_cut(p, thread))) return i;
+    if (n - i <= 0 || (i >= POOL_AHEAD && pool_is_cancelled(p, thread))) return i;
     return n - i < POOL_AHEAD ? n : i + POOL_AHEAD;
 }
 /* Between these two calls, by any thread, idle threads of all pools sleep at once and leave their

@@ -3,7 +3,7 @@
 #include "worker/exec/issue.h"
 
 /* Called by the engine during a call. Polls for messages; returns true if the call must end. */
-static bool is_busy_cut(void *ctx) {
+static bool is_busy_cancelled(void *ctx) {
     Exec *x = ctx;
     x->poll(x->poll_ctx);
     return x->busy && (x->busy->is_cut || x->is_ending);
@@ -11,33 +11,33 @@ static bool is_busy_cut(void *ctx) {
 
 void exec_set_poll(Exec *x, void (*poll)(void *ctx), void *ctx) {
     x->poll = poll, x->poll_ctx = ctx;
-    if (x->ops->ask) x->ops->ask(x->engine, poll ? is_busy_cut : NULL, x);
+    if (x->ops->set_cancel) x->ops->set_cancel(x->engine, poll ? is_busy_cancelled : NULL, x);
 }
 
-void exec_cut_off(Exec *x, uint32_t client, uint64_t seq) {
+void exec_cancel_running(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = x->busy;
     if (!c || c->id != client || c->is_gone || x->busy_seq >= seq || seq <= c->cancel_end) return;
-    c->is_cut = x->may_be_cut = true;
+    c->is_cut = x->may_cancel = true;
     c->cut_end = seq;
 }
 
-void exec_uncut(Exec *x, Client *c) {
+void exec_cancel_done(Exec *x, Client *c) {
     c->is_cut = false;
-    x->may_be_cut = x->is_ending;
-    for (const Client *o = x->clients; o; o = o->next) x->may_be_cut |= o->is_cut;
+    x->may_cancel = x->is_ending;
+    for (const Client *o = x->clients; o; o = o->next) x->may_cancel |= o->is_cut;
 }
 
-void exec_end(Exec *x) { x->is_ending = x->may_be_cut = true; }
+void exec_end(Exec *x) { x->is_ending = x->may_cancel = true; }
 
 static void begin_call(Exec *x, Client *c, uint64_t seq) {
     x->busy = c, x->busy_seq = seq;
-    if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut)
-        x->ops->cut(x->engine, c->is_cut || x->is_ending);
+    if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel)
+        x->ops->cancel(x->engine, c->is_cut || x->is_ending);
 }
 
 static void end_call(Exec *x) {
-    x->busy = NULL; /* other calls, those of moves, are not cut off */
-    if (__builtin_expect(x->may_be_cut, 0) && x->ops->cut) x->ops->cut(x->engine, false);
+    x->busy = NULL; /* other calls, those of moves, are not cancelled */
+    if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel) x->ops->cancel(x->engine, false);
 }
 
 Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticket *after,

@@ -220,10 +220,10 @@ void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
     stages_end(x, c);
     if (seq > c->cancel_end)
-        c->is_cancel_reported = false; /* else a cut-off call has reported it */
+        c->is_cancel_reported = false; /* else a cancelled call has reported it */
     c->cancel_end = seq;
     c->is_draining = false;
-    exec_uncut(x, c);
+    exec_cancel_done(x, c);
     queue_cancel(x, c);
 }
 
@@ -243,7 +243,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
     }
     stages_end(x, c);
     c->is_gone = true;
-    exec_uncut(x, c);
+    exec_cancel_done(x, c);
     c->at = NULL;
     c->has_ack = false;
     queue_drop(x, c);

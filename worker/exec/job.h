@@ -128,11 +128,12 @@ struct Client {
     uint32_t n_across;     /* jobs that wait for tensors of groups without this rank */
     bool is_draining;      /* LOOK_DRAIN: nothing is issued until its queue is empty */
     bool is_cancel_reported, is_gone, has_ack;
-    bool is_shared;   /* it issued moves or instructions with `on`: some ids are other workers' */
-    bool checks_nan;  /* `check nan=true`: every float result is checked */
-    bool compiles;    /* `scope compile=true`: kernels are compiled at their first request */
-    bool is_cut;      /* a cancel, or the client's end, has arrived but is not handled yet; */
-    uint64_t cut_end; /* its seq */
+    bool is_shared;  /* it issued moves or instructions with `on`: some ids are other workers' */
+    bool checks_nan; /* `check nan=true`: every float result is checked */
+    bool compiles;   /* `scope compile=true`: kernels are compiled at their first request */
+    /* A cancel, or the client's end, has arrived but is not handled yet; its seq. */
+    bool is_cut;
+    uint64_t cut_end;
     uint64_t ack_seq, ack_bytes;
     uint64_t unread; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
@@ -169,7 +170,7 @@ struct Exec {
     void *poll_ctx;
     Client *busy; /* the client whose call the engine is executing; NULL: none */
     uint64_t busy_seq;
-    bool may_be_cut, is_ending; /* may_be_cut: some client is_cut, or is_ending */
+    bool may_cancel, is_ending; /* may_cancel: some client is_cut, or is_ending */
     uint32_t rank;
     int threads;
     Client *clients;

@@ -107,11 +107,11 @@ bool ref_LU(const Call *c, Err *err) {
     return true;
 }
 
-static bool is_never_cut(void *ctx) { return false; }
+static bool never_cancelled(void *ctx) { return false; }
 
 static bool factor(const Call *c) {
     const View *x = &c->in[0], *o = &c->out[0];
-    const LinalgCut never = {is_never_cut, NULL};
+    const LinalgCancel never = {never_cancelled, NULL};
     View batch = batch_of(x, 2);
     int rank = batch.type.rank;
     int64_t m = x->type.shape[rank], n = x->type.shape[rank + 1], index[MAX_DIMS] = {0}, which = 0;
