@@ -5,11 +5,11 @@
  * whatever client number its frames carry; a worker only for the clients whose frames it got. A
  * forbidden message ends the connection with an error text. Other connections are not affected.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/take.h"
+#include "dispatcher/ingest.h"
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
-#include "dispatcher/hot/intake.h"
+#include "dispatcher/hot/finder.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/base/log.h"
 #include <assert.h>
@@ -37,8 +37,8 @@ static void question_free(Question *q) {
 }
 
 static void free_client(Dispatcher *d, Client *c) {
-    take_free(d, c);
-    intake_free(&c->intake);
+    ingest_free(d, c);
+    finder_free(&c->finder);
     outgoing_free(&c->outgoing);
     client_free(&c);
 }
@@ -195,11 +195,11 @@ static void client_remove(Dispatcher *d, Client *c) {
     free_client(d, c);
 }
 
-static void cut_off(Dispatcher *d, Client *c, const Err *err) {
+static void disconnect(Dispatcher *d, Client *c, const Err *err) {
     refuse_peer(d, c->peer, err);
     dispatcher_tell(d, "ended client c%u: %s", c->id, err->text);
-    if (d->tape) tape_cut_off(d, c, err);
-    d->n_cut_off++;
+    if (d->tape) tape_disconnect(d, c, err);
+    d->n_disconnected++;
     client_remove(d, c);
 }
 
@@ -365,7 +365,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
         size_t n = tensors_at(c, w->rank);
         err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s: %s", w->rank, n,
                 n == 1 ? "" : "s", why);
-        cut_off(d, c, &err);
+        disconnect(d, c, &err);
         i = 0; /* The map has changed: start again. */
     }
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
@@ -441,7 +441,7 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
     cancel.client = c->id;
     dispatcher_cancel(d, c, &cancel);
-    take_cancel(c, &cancel);
+    ingest_cancel(c, &cancel);
 }
 
 /* The client has taken answers, so their workers may send more, and it may ask more itself. Each
@@ -541,9 +541,9 @@ static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
     else if (++c->n_questions > QUESTIONS_MAX)
         err_set(&err, ERR_LIMIT, "more than %d questions at once", QUESTIONS_MAX);
     if (err.code)
-        cut_off(d, c, &err);
-    else if (take_waits(c))
-        take_later(c, asked);
+        disconnect(d, c, &err);
+    else if (ingest_waits(c))
+        ingest_later(c, asked);
     else
         dispatcher_ask(d, c, asked);
 }
@@ -565,24 +565,24 @@ static bool is_in_rate(Dispatcher *d, Client *c, const Msg *m, Err *err) {
 static void client_says(Dispatcher *d, Client *c, Msg *m) {
     Err err = {0};
     if (!is_in_rate(d, c, m, &err)) {
-        cut_off(d, c, &err);
+        disconnect(d, c, &err);
         msg_fini(m);
         return;
     }
     switch (wire_kind(m)) {
     case MSG_FRAME:
-        if (take_frame(d, c, m, &err) < 0) cut_off(d, c, &err);
+        if (ingest_frame(d, c, m, &err) < 0) disconnect(d, c, &err);
         break;
     case MSG_CANCEL: on_cancel(d, c, m); break;
     case MSG_STATS: on_stats(d, c, m); break;
     case MSG_CREDIT:
-        if (!on_credit(d, c, m, &err)) cut_off(d, c, &err);
+        if (!on_credit(d, c, m, &err)) disconnect(d, c, &err);
         break;
     case MSG_BEAT: break;
     case MSG_BYE: client_remove(d, c); break;
     default:
         err_set(&err, ERR_PARSE, "clients may not send this kind of message");
-        cut_off(d, c, &err);
+        disconnect(d, c, &err);
     }
     msg_fini(m);
 }
@@ -719,7 +719,7 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
 bool dispatcher_go_on(Dispatcher *d) {
     Err err = {0};
     Client *c = d->waiting;
-    if (c && take_slice(d, c, &err) < 0) cut_off(d, c, &err);
+    if (c && ingest_slice(d, c, &err) < 0) disconnect(d, c, &err);
     return d->waiting != NULL;
 }
 
@@ -738,7 +738,7 @@ void dispatcher_on_unread(Dispatcher *d, PeerId peer) {
     Err err = {0};
     err_set(&err, ERR_LIMIT, "it does not read what it is sent");
     if (c)
-        cut_off(d, c, &err);
+        disconnect(d, c, &err);
     else
         dispatcher_on_gone(d, peer, d->now_ms);
 }
@@ -817,11 +817,11 @@ void dispatcher_stats(const Dispatcher *d, Bytes *out) {
     bytes_printf(out, "clients=%zu\nworkers=%d\n", d->client_by_id.n, d->n_workers);
     bytes_printf(out, "instructions=%llu\nframes=%llu\n", (unsigned long long)d->n_insts,
                  (unsigned long long)d->n_frames);
-    bytes_printf(out, "cut_off=%llu\n", (unsigned long long)d->n_cut_off);
+    bytes_printf(out, "cut_off=%llu\n", (unsigned long long)d->n_disconnected);
     bytes_printf(out, "frame_bytes=%llu\npayload_bytes_in=%llu\n",
                  (unsigned long long)d->frame_bytes, (unsigned long long)d->payload_bytes_in);
     bytes_printf(out, "reply_bytes_out=%llu\ncontrol_bytes=%llu\n",
                  (unsigned long long)d->reply_bytes_out, (unsigned long long)d->control_bytes);
-    intake_stats(d, out);
+    finder_stats(d, out);
     for (int i = 0; i < STAGES; i++) modifiers[i]->stats(d, out);
 }

@@ -5,7 +5,7 @@
  * feed it messages and the time, and send its output. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors. The stream goes through a chain of modifiers
  * (modifier.h, chain.c): hot, validate, scope, shard, route. Frames of clients that do not look
- * for hot bodies may be rewritten before that (intake.h).
+ * for hot bodies may be rewritten before that (finder.h).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H
 #define GT_DISPATCHER_DISPATCHER_H
@@ -45,7 +45,7 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                  /* hear
 /* Returns a worker that was silent for 10 s; 0: none. The caller reports it with
  * dispatcher_on_silent, unless a message of it is arriving. */
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms);
-/* A frame that becomes very many instructions is taken in slices (take.h): the first when it
+/* A frame that becomes very many instructions is taken in slices (ingest.h): the first when it
  * arrives, then one per call of this function, clients in turn. True: there is more, so call it
  * again after handling other messages. */
 bool dispatcher_go_on(Dispatcher *d);

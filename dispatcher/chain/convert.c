@@ -9,7 +9,7 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/convert.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
+#include "runtime/inst/inst_debug.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static void log_conversion(const Flow *f, uint64_t id, const Members *from,
                            const Inst *inst) {
     char text[48], who[64], prefix[96];
     snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
-    inst_log("DISPATCHER", prefix, inst, NULL, 0);
+    inst_debug("DISPATCHER", prefix, inst, NULL, 0);
     Bytes why = {0};
     bytes_printf(&why, "     because %s wants t%llu", op_info[f->inst.op].name,
                  (unsigned long long)id);

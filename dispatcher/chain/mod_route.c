@@ -112,7 +112,7 @@ static void write(Flow *f) {
     bool has_place = !f->is_for_all && op_has_place(f->inst.op);
     bool is_large = f->inst.payload_bytes > INLINE_BYTES || d->frame.n_parts > 0;
     /* Large payloads must not reach workers that do not need them. Bodies go to the home worker
-     * alone: a new home gets all of them from move_home (take.c). */
+     * alone: a new home gets all of them from move_home (ingest.c). */
     bool is_alone = is_large || f->inst.op == OP_BODY;
     if (is_alone && d->frame.head && is_for_others(f, has_place)) flush(d, c, 0);
     FrameWriter *w = writer(d, c);

@@ -1,4 +1,4 @@
-/* mod_route.h: how the loop over a client's frame (take.c) uses the last modifier.
+/* mod_route.h: how the loop over a client's frame (ingest.c) uses the last modifier.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_MOD_ROUTE_H
 #define GT_DISPATCHER_CHAIN_MOD_ROUTE_H

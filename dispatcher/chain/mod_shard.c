@@ -19,7 +19,7 @@
 #include "dispatcher/chain/convert.h"
 #include "dispatcher/rule/rule.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
+#include "runtime/inst/inst_debug.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -221,7 +221,7 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
     char text[48], who[64], prefix[160];
     snprintf(prefix, sizeof prefix, "c%u = %s, %s: ", f->client->id, members_text(g, who),
              g->n > 1 ? layout_text(l, text) : "whole");
-    inst_log("DISPATCHER", prefix, &f->inst, NULL, 0);
+    inst_debug("DISPATCHER", prefix, &f->inst, NULL, 0);
 }
 
 /* An operation that makes terms of halves computes in float32, so that they are not rounded:

@@ -2,7 +2,7 @@
  * instructions, and stats(). A modifier transforms; it neither buffers nor executes. A new one is
  * a file mod_NAME.c, which defines `const Modifier modifier_NAME`, a stage and a row of chain.c.
  *
- * Functions of modifiers that others call beside the chain: hot_take (mod_hot.h) passes known
+ * Functions of modifiers that others call beside the chain: hot_pass (mod_hot.h) passes known
  * instructions before it, the route_ functions (mod_route.h) begin, pause and end a client's
  * frame, and the scope_ functions (mod_scope.h) resolve a signal.
  * SPDX-License-Identifier: MIT */

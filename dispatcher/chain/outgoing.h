@@ -1,6 +1,6 @@
 /* outgoing.h: hot bodies (body.h) in the frames that the dispatcher writes for groups of workers. A
  * detector (runtime/wire/detector.h) gets the instructions between two edges, of the client or
- * inserted by intake.h: located instructions, and inserted moves, copies and frees. Repetitions are
+ * inserted by finder.h: located instructions, and inserted moves, copies and frees. Repetitions are
  * sent as arguments alone. So workers recognise instructions that they have run before
  * (worker/plan/plan.h).
  *

@@ -6,7 +6,7 @@
  * if it is known.
  *
  * As a modifier it takes notes of each instruction of a body that passes: the types of operands
- * and results. hot_take runs before the chain and passes the instructions that are known. For these
+ * and results. hot_pass runs before the chain and passes the instructions that are known. For these
  * it looks up the operands and compares their types, and it makes handles only of results that
  * outlive the run. This is so if all the client's tensors are on its home worker, no scope places
  * tensors elsewhere, and the frame so far is forwarded unchanged (is_at_home). In all other cases
@@ -469,7 +469,7 @@ static uint32_t pass_all(Run *r, const FrameReader *reader, uint32_t at, uint32_
     return i;
 }
 
-bool hot_take(Dispatcher *d, Client *c, FrameReader *reader) {
+bool hot_pass(Dispatcher *d, Client *c, FrameReader *reader) {
     Body *b = reader->hot_body;
     uint32_t at = reader->hot_at, n = b->n - at;
     if (at == 0 && b->form[b->n - 1].op != OP_EDGE) outgoing_round(d, c);

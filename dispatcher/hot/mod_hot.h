@@ -7,5 +7,5 @@
 /* Passes the known instructions that come next. Precondition: the reader is in a hot record.
  * Returns true if the caller must look at the reader again (frame_peek), false if an instruction
  * for the chain comes next. */
-bool hot_take(Dispatcher *d, Client *c, FrameReader *reader);
+bool hot_pass(Dispatcher *d, Client *c, FrameReader *reader);
 #endif

@@ -7,7 +7,7 @@
  * ids in increasing order. So an id that is not in the table was freed or never made.
  *
  * Other limits of what one client may use: messages without credit per second (client_rate),
- * questions (QUESTIONS_MAX), refused instructions (ERRORS_MAX, take.c), scopes and groups
+ * questions (QUESTIONS_MAX), refused instructions (ERRORS_MAX, ingest.c), scopes and groups
  * (mod_scope.c), bytes of live tensors (mod_validate.c), converted copies (convert.c), hot bodies
  * (body.h) and notes on them (mod_hot.c), and messages that it does not read (loop.c).
  *
@@ -73,7 +73,7 @@ typedef struct Rate {
     int64_t at_ms, left; /* left: thousandths of a message, as of at_ms */
 } Rate;
 
-typedef struct Intake Intake; /* intake.h */
+typedef struct Finder Finder; /* finder.h */
 
 typedef struct Client {
     PeerId peer;
@@ -92,9 +92,9 @@ typedef struct Client {
     RankSet compiling;     /* workers for which that is on                              */
     Bodies bodies;         /* of its stream                                          */
     Lru notes;             /* what mod_hot.c knows of them                           */
-    Intake *intake;        /* NULL: nobody looks for bodies in its stream             */
+    Finder *finder;        /* NULL: it is not examined for bodies                    */
     uint64_t body_base;    /* bodies that were found there before it defined any itself */
-    struct Taking *taking; /* frames that wait (take.h); NULL: there were none yet      */
+    struct Ingest *ingest; /* frames that wait (ingest.h); NULL: none have waited yet  */
     struct Client *next_waiting;
     struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none so far */
     Config signals;            /* the client's own definitions */
@@ -125,7 +125,7 @@ static inline bool client_stays_home(const Client *c) {
 }
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
-/* Precondition: taking, intake and outgoing are freed. */
+/* Precondition: ingest, finder and outgoing are freed. */
 void client_free(Client **c);
 /* Sets err: no tensor of the client has this id, or none has it any more. Returns false. */
 bool client_unknown_id(const Client *c, uint64_t id, Err *err);

@@ -67,8 +67,8 @@ struct Dispatcher {
     const Members *frame_group; /* ... the group of recipients added last ... */
     bool frame_compiles;        /* ... Client.compiles before its first instruction ... */
     uint64_t frame_seq;         /* ... and the client's number of the next instruction written */
-    uint64_t work;        /* of this slice (take.h): instructions written, operands, frames taken */
-    Client *waiting;      /* clients with frames that wait for another slice, in turn */
+    uint64_t work;   /* of this slice (ingest.h): instructions written, operands, frames taken */
+    Client *waiting; /* clients with frames that wait for another slice, in turn */
     uint64_t next_number; /* of the next instruction, over all clients                            */
     DetectorConfig hot;   /* of what the dispatcher writes (outgoing.c) */
     Groups groups;
@@ -77,8 +77,8 @@ struct Dispatcher {
     bool is_open; /* workers_wanted were present once: from then on one is enough */
     bool is_draining;
     Bytes news;           /* not reported yet: at most NEWS_MAX bytes, a line each */
-    DetectorCounts found; /* intake.c: in streams of clients that do not look for bodies */
-    uint64_t n_insts, n_frames, n_refused, n_cut_off, n_placed, n_moves, n_hot;
+    DetectorCounts found; /* finder.c: in streams of clients that do not look for bodies */
+    uint64_t n_insts, n_frames, n_refused, n_disconnected, n_placed, n_moves, n_hot;
     /* Traffic. From clients: the records of frames, and user data that came in parts of its own.
      * To clients: the replies. From workers: everything else. No message moves a tensor. */
     uint64_t frame_bytes, payload_bytes_in, reply_bytes_out, control_bytes;
@@ -124,7 +124,7 @@ void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins)
 void tape_sent(const Flow *f); /* when routed: one line, however many workers get it */
 void tape_failed(Dispatcher *d, const Failure *f);
 void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
-void tape_cut_off(Dispatcher *d, const Client *c, const Err *err);
+void tape_disconnect(Dispatcher *d, const Client *c, const Err *err);
 void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m);
 
 /* ---- schedule.c: load per worker ---- */

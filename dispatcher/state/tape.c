@@ -264,7 +264,7 @@ void tape_error(Dispatcher *d, const Msg *m) {
     if (wire_read_failure(m, &f, NULL)) tape_failed(d, &f);
 }
 
-void tape_cut_off(Dispatcher *d, const Client *c, const Err *err) {
+void tape_disconnect(Dispatcher *d, const Client *c, const Err *err) {
     Bytes *b = begin_line(d, TAPE_FAILED, c->id, -1);
     bytes_puts(b, "ended ");
     inst_quote(b, err->text, strlen(err->text));

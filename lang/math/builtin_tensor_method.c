@@ -6,7 +6,7 @@
 #include "lang/eval/eval.h"
 #include "lang/text/effects.h"
 #include "lang/text/show.h"
-#include "lang/tensor/tape.h"
+#include "lang/tensor/autograd_tape.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -326,7 +326,7 @@ BUILTIN(checkpoint) { /* f, *xs */
 BUILTIN(tape) { /* x */
     Bytes text = {0};
     if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.tape", e));
-    tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
+    autograd_tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
     *out = v_str(text.data, text.n);
     bytes_fini(&text);
     return true;
@@ -334,7 +334,7 @@ BUILTIN(tape) { /* x */
 
 BUILTIN(get_tape) { /* x */
     if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.get_tape", e));
-    *out = tape_list(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor);
+    *out = autograd_tape_list(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor);
     return true;
 }
 

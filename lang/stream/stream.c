@@ -9,7 +9,7 @@
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_reply.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
+#include "runtime/inst/inst_debug.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,7 +256,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     uint64_t seq = s->next_seq++;
     if (s->mode == STREAM_EMIT) emit_line(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;
-    if (log_is(LOG_CLIENT)) inst_log("CLIENT", "", inst, s->names, (int)s->n_sources);
+    if (log_is(LOG_CLIENT)) inst_debug("CLIENT", "", inst, s->names, (int)s->n_sources);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
     if (s->hot && inst->op != OP_BODY) detector_added(s->hot, &s->frame);

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/signal.h"
-#include "lang/tensor/tape.h"
+#include "lang/tensor/autograd_tape.h"
 #include "runtime/base/log.h"
 #include <assert.h>
 #include <stdio.h>
@@ -567,7 +567,7 @@ static bool deliver(Walk *w, LangError *e) {
 
 static void log_tape(Interp *in, Tensor *y) {
     Bytes text = {0};
-    tape_print(in, y, &text);
+    autograd_tape_print(in, y, &text);
     fwrite(text.data, 1, text.n, stderr);
     bytes_fini(&text);
 }

@@ -6,7 +6,7 @@
  *   collectives   a gradient step whose weights meet an inserted all_reduce each time
  *   hot           the same, sent as a hot body (runtime/wire/body.h): its arguments alone
  *   found         sent in full, by a client that does not look for bodies: found here, by edges or
- *                 without any, and written anew (dispatcher/hot/intake.h)
+ *                 without any, and written anew (dispatcher/hot/finder.h)
  *   in vain       likewise, but nothing comes again
  *   in short frames: each step of 6 instructions is a frame of its own
  *

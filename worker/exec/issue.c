@@ -7,7 +7,7 @@
 #include "worker/exec/issue.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/element.h"
-#include "runtime/inst/inst_log.h"
+#include "runtime/inst/inst_debug.h"
 #include "runtime/wire/wire.h"
 #include "worker/engine/view.h"
 #include "worker/exec/box.h"
@@ -444,7 +444,7 @@ static void drop_cancelled(Exec *x, Job *j) {
 static void log_job(const Exec *x, const Job *j) {
     char prefix[32];
     snprintf(prefix, sizeof prefix, "w%u c%u ", x->rank, j->frame->client->id);
-    inst_log("WORKER", prefix, &j->inst, NULL, 0);
+    inst_debug("WORKER", prefix, &j->inst, NULL, 0);
 }
 
 /* Returns false if j, which has `on`, is not for this worker or malformed; then j is ended. */

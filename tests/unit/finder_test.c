@@ -1,4 +1,4 @@
-/* intake_test.c: clients that do not look for hot bodies themselves. The same frames, in full, go
+/* finder_test.c: clients that do not look for hot bodies themselves. The same frames, in full, go
  * to a dispatcher that looks for bodies in them and to one that does not: loops with all edges,
  * some or none, iterations that differ, shapes and values that change, poisoned or missing ids,
  * scopes, payloads, frames that end anywhere; later the client defines bodies itself, with its own
@@ -405,5 +405,5 @@ int main(int argc, char **argv) {
     CHECK(n_rounds < 5000 || (2 * n_found > n_rounds && n_own > 0));
     arena_fini(&arena), arena_fini(&scratch);
     buf_unref(&large);
-    return check_report("intake");
+    return check_report("finder");
 }

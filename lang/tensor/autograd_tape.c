@@ -1,7 +1,7 @@
-/* tape.c: the tape as text and as values. It is not stored: it is the list of nodes of live
- * tensors, in order of creation.
+/* autograd_tape.c: the tape as text and as values. It is not stored: it is the list of nodes of
+ * live tensors, in order of creation.
  * SPDX-License-Identifier: MIT */
-#include "lang/tensor/tape.h"
+#include "lang/tensor/autograd_tape.h"
 #include "lang/value/mapv.h"
 #include "lang/tensor/signal.h"
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static const char *node_name(const GradNode *n) {
                                       : op_info[n->op].name;
 }
 
-void tape_print(Interp *in, Tensor *below, Bytes *out) {
+void autograd_tape_print(Interp *in, Tensor *below, Bytes *out) {
     GradNode **node;
     size_t n = grad_tape_nodes(in, below, &node), ops = 0;
     for (size_t i = 0; i < n; i++) ops += node[i]->op != NODE_LEAF;
@@ -41,7 +41,7 @@ void tape_print(Interp *in, Tensor *below, Bytes *out) {
 
 static void put(Value map, const char *key, Value v) { mapv_put(map.map, v_cstr(key), v); }
 
-Value tape_list(Interp *in, Tensor *below) {
+Value autograd_tape_list(Interp *in, Tensor *below) {
     GradNode **node;
     size_t n = grad_tape_nodes(in, below, &node);
     Value list = v_list(in, n);

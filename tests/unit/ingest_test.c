@@ -1,5 +1,5 @@
-/* take_test: frames that expand to very many instructions: the dispatcher takes them in slices, and
- * serves other peers between slices.
+/* ingest_test: frames that expand to very many instructions: the dispatcher takes them in slices,
+ * and serves other peers between slices.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/dispatcher_talk.h"
 #include "runtime/net/net.h"

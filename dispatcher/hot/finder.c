@@ -1,7 +1,7 @@
-/* intake.c: see intake.h. A client is in one of these states: not examined (no intake),
+/* finder.c: see finder.h. A client is in one of these states: not examined (no finder),
  * examined, rewritten, waiting after a failed trial, or defining bodies itself.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/hot/intake.h"
+#include "dispatcher/hot/finder.h"
 #include "runtime/wire/body.h"
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ enum { LOOK_AFTER = 512 /* instructions without a body before a client is examin
  * of the outer one) shows too few bodies. */
 enum { TRIAL = HOT_INSTS };
 
-struct Intake {
+struct Finder {
     Detector *detector;
     uint32_t client, threshold;
     FrameWriter w; /* the frame that is being written */
@@ -26,8 +26,8 @@ struct Intake {
     uint64_t skip;  /* ... and is not from now on */
 };
 
-void intake_free(Intake **kp) {
-    Intake *k = *kp;
+void finder_free(Finder **kp) {
+    Finder *k = *kp;
     *kp = NULL;
     if (!k) return;
     detector_free(&k->detector);
@@ -43,7 +43,7 @@ void intake_free(Intake **kp) {
 
 /* ---- Writing ---- */
 
-static void push(Intake *k) {
+static void push(Finder *k) {
     if (!k->w.head) return;
     if (k->n_out == k->cap_out) {
         k->cap_out = k->cap_out ? 2 * k->cap_out : 4;
@@ -53,7 +53,7 @@ static void push(Intake *k) {
 }
 
 /* Makes room for one more instruction. */
-static void make_room(Intake *k) {
+static void make_room(Finder *k) {
     if (k->w.head && frame_is_full(&k->w)) push(k);
     if (!k->w.head) frame_begin(&k->w, k->client, k->seq);
 }
@@ -65,7 +65,7 @@ static void define(void *ctx, FrameWriter *w, const Inst *body) {
 }
 
 /* An iteration begins after an `edge`, and before a result if the detector wants an edge there. */
-static void add(Intake *k, const Inst *in) {
+static void add(Finder *k, const Inst *in) {
     FrameWriter *w = &k->w;
     if (in->n_out && detector_is_edge_due(k->detector, in)) {
         frame_edge(w, in->out[0]);
@@ -81,7 +81,7 @@ static void add(Intake *k, const Inst *in) {
 }
 
 /* Judges the gain: below half the trial has failed. */
-static void judge(Intake *k) {
+static void judge(Finder *k) {
     uint64_t hot = detector_counts(k->detector).instructions - k->hot;
     bool is_worth_it = 2 * hot >= k->n;
     if (is_worth_it) {
@@ -96,8 +96,8 @@ static void judge(Intake *k) {
     k->hot += hot;
 }
 
-int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
-    Intake *k = c->intake;
+int finder_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
+    Finder *k = c->finder;
     Inst in;
     int more;
     DetectorCounts before = detector_counts(k->detector);
@@ -122,11 +122,11 @@ int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
     return more;
 }
 
-bool intake_is_taken(const Client *c) { return c->intake->out_at == c->intake->n_out; }
+bool finder_is_empty(const Client *c) { return c->finder->out_at == c->finder->n_out; }
 
-bool intake_next(Client *c, Msg *m) {
-    Intake *k = c->intake;
-    if (intake_is_taken(c)) {
+bool finder_next(Client *c, Msg *m) {
+    Finder *k = c->finder;
+    if (finder_is_empty(c)) {
         k->out_at = k->n_out = 0;
         return false;
     }
@@ -136,9 +136,9 @@ bool intake_next(Client *c, Msg *m) {
 
 /* ---- Looking on ---- */
 
-static Intake *intake_new(const Dispatcher *d, const Client *c) {
+static Finder *finder_new(const Dispatcher *d, const Client *c) {
     DetectorConfig config = d->config.hot;
-    Intake *k = xcalloc(1, sizeof *k);
+    Finder *k = xcalloc(1, sizeof *k);
     DetectorHost host = {.ctx = k, .define = define};
     config.bytes_max = BODY_BYTES;
     config.seed = d->config.seed;
@@ -160,17 +160,17 @@ static void number_bodies(Client *c, Msg *m) {
  * numbers of its own continue after them. */
 static void leave_alone(Client *c, Msg *m) {
     c->body_base = c->bodies.next;
-    intake_free(&c->intake);
+    finder_free(&c->finder);
     if (c->body_base) number_bodies(c, m);
 }
 
-bool intake_look(Dispatcher *d, Client *c, Msg *m) {
-    Intake *k = c->intake;
+bool finder_look(Dispatcher *d, Client *c, Msg *m) {
+    Finder *k = c->finder;
     if (!k) {
         if (c->body_base)
             number_bodies(c, m);
         else if (!c->bodies.next && d->config.hot.threshold && c->next_seq >= LOOK_AFTER)
-            c->intake = intake_new(d, c);
+            c->finder = finder_new(d, c);
         return false;
     }
     if ((k->writes || c->bodies.next) && frame_has_bodies(m)) {
@@ -183,10 +183,10 @@ bool intake_look(Dispatcher *d, Client *c, Msg *m) {
     return false;
 }
 
-void intake_sees(Client *c, const Inst *inst) {
-    Intake *k = c->intake;
+void finder_sees(Client *c, const Inst *inst) {
+    Finder *k = c->finder;
     if (inst->op == OP_BODY) { /* its own numbers, because nothing was found here */
-        intake_free(&c->intake);
+        finder_free(&c->finder);
         return;
     }
     if (k->writes) return;
@@ -201,7 +201,7 @@ void intake_sees(Client *c, const Inst *inst) {
     k->trial = TRIAL + 4 * (uint64_t)k->threshold * n;
 }
 
-void intake_stats(const Dispatcher *d, Bytes *out) {
+void finder_stats(const Dispatcher *d, Bytes *out) {
     bytes_printf(out, "found_bodies=%llu\nfound_runs=%llu\nfound_instructions=%llu\n",
                  (unsigned long long)d->found.bodies, (unsigned long long)d->found.runs,
                  (unsigned long long)d->found.instructions);

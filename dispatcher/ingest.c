@@ -1,46 +1,46 @@
-/* take.c: see take.h.
+/* ingest.c: see ingest.h.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/take.h"
+#include "dispatcher/ingest.h"
 #include "dispatcher/hot/mod_hot.h"
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/hot/intake.h"
+#include "dispatcher/hot/finder.h"
 #include "runtime/base/log.h"
-#include "runtime/inst/inst_log.h"
+#include "runtime/inst/inst_debug.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum { FRAME_WORK = SLICE / 8 }; /* work of reading a frame, added to that of writing */
 
-typedef struct Taking {
-    Msg m;              /* the frame being read: the client's, or one that intake.c wrote */
+typedef struct Ingest {
+    Msg m;              /* the frame being read: the client's, or one that finder.c wrote */
     FrameReader r;      /* of m, while is_open */
     uint64_t frame_seq; /* Dispatcher.frame_seq, saved while other clients have their slices */
     uint64_t bytes;     /* of the client's frame: the credit that it took */
     bool is_open;       /* r is reading m */
-    bool is_anew;       /* intake.c has rewritten the client's frame as one or more frames */
+    bool is_anew;       /* finder.c has rewritten the client's frame as one or more frames */
     bool is_hot;        /* the tape has the beginning of the current hot record */
     Err err;            /* code not 0: the client's frame is malformed after the rewritten part */
     Msg *queue;         /* later frames and questions: ... */
     size_t at, n, cap;  /* ... those in [at, n) */
     Cancel cancel;      /* sent to workers again when nothing waits any more; seq 0: none */
-} Taking;
+} Ingest;
 
 /* ---- The queue ---- */
 
-static Taking *taking_of(Client *c) {
-    if (!c->taking) c->taking = xcalloc(1, sizeof *c->taking);
-    return c->taking;
+static Ingest *ingest_of(Client *c) {
+    if (!c->ingest) c->ingest = xcalloc(1, sizeof *c->ingest);
+    return c->ingest;
 }
 
-bool take_waits(const Client *c) {
-    const Taking *t = c->taking;
+bool ingest_waits(const Client *c) {
+    const Ingest *t = c->ingest;
     return t && (t->is_open || t->is_anew || t->at < t->n);
 }
 
-void take_later(Client *c, Msg *m) {
-    Taking *t = taking_of(c);
+void ingest_later(Client *c, Msg *m) {
+    Ingest *t = ingest_of(c);
     if (t->at > t->cap / 2) { /* rare: amortised O(1) */
         for (size_t i = t->at; i < t->n; i++) msg_move(&t->queue[i - t->at], &t->queue[i]);
         t->n -= t->at, t->at = 0;
@@ -52,8 +52,8 @@ void take_later(Client *c, Msg *m) {
     msg_move(&t->queue[t->n++], m);
 }
 
-void take_cancel(Client *c, const Cancel *cancel) {
-    if (take_waits(c) && cancel->seq > c->taking->cancel.seq) c->taking->cancel = *cancel;
+void ingest_cancel(Client *c, const Cancel *cancel) {
+    if (ingest_waits(c) && cancel->seq > c->ingest->cancel.seq) c->ingest->cancel = *cancel;
 }
 
 static void stand_in_line(Dispatcher *d, Client *c) {
@@ -69,10 +69,10 @@ static void leave_line(Dispatcher *d, Client *c) {
     c->next_waiting = NULL;
 }
 
-void take_free(Dispatcher *d, Client *c) {
-    Taking *t = c->taking;
+void ingest_free(Dispatcher *d, Client *c) {
+    Ingest *t = c->ingest;
     leave_line(d, c);
-    c->taking = NULL;
+    c->ingest = NULL;
     if (!t) return;
     msg_fini(&t->m);
     for (; t->at < t->n; t->at++) msg_fini(&t->queue[t->at]);
@@ -94,7 +94,7 @@ static bool frame_is_fair(const Client *c, const FrameReader *r, Err *err) {
 static void log_client_inst(const Client *c, const Inst *inst) {
     char prefix[32];
     snprintf(prefix, sizeof prefix, "c%u > ", c->id);
-    inst_log("DISPATCHER", prefix, inst, NULL, 0);
+    inst_debug("DISPATCHER", prefix, inst, NULL, 0);
 }
 
 static void move_home(Dispatcher *d, Client *c) {
@@ -115,7 +115,7 @@ static void move_home(Dispatcher *d, Client *c) {
 
 /* Reads instructions until the frame or the slice ends. Returns 1 if the frame has more, 0 if it
  * ended, -1 if it is malformed; err says how. */
-static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
+static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
     FrameReader *r = &t->r;
     Flow f;
     f.d = d;
@@ -123,7 +123,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
     while (d->work < d->config.slice) {
         bool is_hot = frame_peek(r) == FRAME_HOT;
         if (is_hot && d->tape && !t->is_hot) tape_hot(d, c, r, t->is_hot = true);
-        if (is_hot && hot_take(d, c, r)) continue;
+        if (is_hot && hot_pass(d, c, r)) continue;
         f.body = is_hot ? r->hot_body : NULL;
         f.body_at = r->hot_at;
         f.args = r->hot_args;
@@ -137,7 +137,7 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
         f.group = NULL;
         f.is_inserted = r->is_inserted;
         f.is_for_all = f.has_to = f.is_located = false;
-        if (c->intake && !t->is_anew) intake_sees(c, &f.inst);
+        if (c->finder && !t->is_anew) finder_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_asked(d, c, &f.inst);
         chain_next(&f, STAGE_HOT);
@@ -148,9 +148,9 @@ static int read_on(Dispatcher *d, Client *c, Taking *t, Err *err) {
 
 /* ---- Slices ---- */
 
-static void open_frame(Dispatcher *d, Client *c, Taking *t) {
+static void open_frame(Dispatcher *d, Client *c, Ingest *t) {
     bool is_open = frame_open(&t->r, &t->m, NULL);
-    assert(is_open); /* take_frame has checked the frame, or intake.c wrote it */
+    assert(is_open); /* ingest_frame has checked the frame, or finder.c wrote it */
     t->is_open = true;
     t->is_hot = false;
     t->r.bodies = &c->bodies;
@@ -160,12 +160,12 @@ static void open_frame(Dispatcher *d, Client *c, Taking *t) {
 }
 
 /* Ends the reading of a frame for this slice. rc, also returned: what read_on returned. */
-static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
+static int close_frame(Dispatcher *d, Client *c, Ingest *t, int rc) {
     if (rc > 0) {
         t->frame_seq = route_pause(d, c);
         return rc;
     }
-    bool brings_credit = !t->is_anew || intake_is_taken(c);
+    bool brings_credit = !t->is_anew || finder_is_empty(c);
     route_close(d, c, t->r.seq_next, brings_credit ? t->bytes : 0, rc == 0);
     msg_fini(&t->m);
     t->is_open = false;
@@ -173,11 +173,11 @@ static int close_frame(Dispatcher *d, Client *c, Taking *t, int rc) {
     return rc;
 }
 
-/* t->m is the client's next frame. Opens it, or lets intake.c rewrite it (is_anew). */
-static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
+/* t->m is the client's next frame. Opens it, or lets finder.c rewrite it (is_anew). */
+static void begin_frame(Dispatcher *d, Client *c, Ingest *t) {
     t->bytes = t->m.part[0]->n;
     move_home(d, c);
-    t->is_anew = intake_look(d, c, &t->m);
+    t->is_anew = finder_look(d, c, &t->m);
     if (!t->is_anew) {
         open_frame(d, c, t);
         return;
@@ -186,16 +186,16 @@ static void begin_frame(Dispatcher *d, Client *c, Taking *t) {
     bool is_open = frame_open(&r, &t->m, NULL);
     assert(is_open);
     arena_reset(&d->scratch);
-    intake_write(d, c, &r, &t->err); /* an error is reported after the instructions before it */
-    if (intake_is_taken(c)) c->bytes -= t->bytes; /* nothing of the frame is in flight */
+    finder_write(d, c, &r, &t->err); /* an error is reported after the instructions before it */
+    if (finder_is_empty(c)) c->bytes -= t->bytes; /* nothing of the frame is in flight */
     msg_fini(&t->m);
 }
 
 /* Opens the next frame, unless one is open. Returns 1 if one is open, 0 if nothing waits, -1 if the
  * client's frame is malformed; err says how. */
-static int begin_next(Dispatcher *d, Client *c, Taking *t, Err *err) {
+static int begin_next(Dispatcher *d, Client *c, Ingest *t, Err *err) {
     while (!t->is_open) {
-        if (t->is_anew && intake_next(c, &t->m)) {
+        if (t->is_anew && finder_next(c, &t->m)) {
             open_frame(d, c, t);
             break;
         }
@@ -219,8 +219,8 @@ static int begin_next(Dispatcher *d, Client *c, Taking *t, Err *err) {
     return 1;
 }
 
-int take_slice(Dispatcher *d, Client *c, Err *err) {
-    Taking *t = c->taking;
+int ingest_slice(Dispatcher *d, Client *c, Err *err) {
+    Ingest *t = c->ingest;
     int rc = 1;
     leave_line(d, c);
     d->work = 0;
@@ -235,7 +235,7 @@ int take_slice(Dispatcher *d, Client *c, Err *err) {
         if (rc < 0) break;
     }
     if (rc < 0) return rc;
-    if (rc > 0 || take_waits(c)) {
+    if (rc > 0 || ingest_waits(c)) {
         stand_in_line(d, c);
     } else if (t->cancel.seq) {
         dispatcher_cancel(d, c, &t->cancel);
@@ -244,7 +244,7 @@ int take_slice(Dispatcher *d, Client *c, Err *err) {
     return 0;
 }
 
-int take_frame(Dispatcher *d, Client *c, Msg *m, Err *err) {
+int ingest_frame(Dispatcher *d, Client *c, Msg *m, Err *err) {
     FrameReader r;
     if (!frame_open(&r, m, err) || !frame_is_fair(c, &r, err) ||
         !client_credit(c, r.count, m->part[0]->n, err))
@@ -254,7 +254,7 @@ int take_frame(Dispatcher *d, Client *c, Msg *m, Err *err) {
     d->n_insts += r.count;
     d->frame_bytes += bytes;
     d->payload_bytes_in += msg_bytes(m) - bytes;
-    bool waits = take_waits(c);
-    take_later(c, m);
-    return waits ? 0 : take_slice(d, c, err);
+    bool waits = ingest_waits(c);
+    ingest_later(c, m);
+    return waits ? 0 : ingest_slice(d, c, err);
 }

@@ -1,4 +1,4 @@
-/* intake.h: finds hot bodies (body.h) in the streams of clients that do not look for them: bindings
+/* finder.h: finds hot bodies (body.h) in the streams of clients that do not look for them: bindings
  * of other languages, tools that write frames from a file, gtsh with GT_HOTPATH_THRESHOLD=0. It
  * rewrites such a client's frames before anything else reads them, so that repeated instructions
  * arrive as a hot body. The rest of the system then treats this client like any other (mod_hot.c,
@@ -25,20 +25,20 @@
  * Memory: 20 KiB per examined client, 64 KiB more with edges or once a body is found, and at most
  * BODY_BYTES for the forms of its bodies, with what belongs to them (detector.h).
  * SPDX-License-Identifier: MIT */
-#ifndef GT_DISPATCHER_HOT_INTAKE_H
-#define GT_DISPATCHER_HOT_INTAKE_H
+#ifndef GT_DISPATCHER_HOT_FINDER_H
+#define GT_DISPATCHER_HOT_FINDER_H
 #include "dispatcher/state/state.h"
 
-void intake_free(Intake **k); /* NULL-safe */
-/* Looks at a frame of c before it is opened; m may change. True: intake_write must rewrite it. */
-bool intake_look(Dispatcher *d, Client *c, Msg *m);
+void finder_free(Finder **k); /* NULL-safe */
+/* Looks at a frame of c before it is opened; m may change. True: finder_write must rewrite it. */
+bool finder_look(Dispatcher *d, Client *c, Msg *m);
 /* Rewrites the frame that r has opened, and reads it to its end. 0, or -1 with *err if the frame is
  * malformed; the instructions before the error are kept. */
-int intake_write(Dispatcher *d, Client *c, FrameReader *r, Err *err);
+int finder_write(Dispatcher *d, Client *c, FrameReader *r, Err *err);
 /* Takes the next rewritten frame, in order; false if there is none. The caller owns *m. */
-bool intake_next(Client *c, Msg *m);
-bool intake_is_taken(const Client *c); /* true if intake_next would return false */
-/* Looks at an instruction of a frame that passes unchanged. Needs c->intake, and may free it. */
-void intake_sees(Client *c, const Inst *inst);
-void intake_stats(const Dispatcher *d, Bytes *out);
+bool finder_next(Client *c, Msg *m);
+bool finder_is_empty(const Client *c); /* true if finder_next would return false */
+/* Looks at an instruction of a frame that passes unchanged. Needs c->finder, and may free it. */
+void finder_sees(Client *c, const Inst *inst);
+void finder_stats(const Dispatcher *d, Bytes *out);
 #endif

@@ -1,15 +1,15 @@
-/* inst_log.c: see inst_log.h. SPDX-License-Identifier: MIT */
-#include "runtime/inst/inst_log.h"
+/* inst_debug.c: see inst_debug.h. SPDX-License-Identifier: MIT */
+#include "runtime/inst/inst_debug.h"
 
 #include <stdio.h>
 
-void inst_log(const char *stage, const char *prefix, const Inst *inst, const char *const *files,
-              int n_files) {
+void inst_debug(const char *stage, const char *prefix, const Inst *inst, const char *const *files,
+                int n_files) {
     Bytes line = {0};
     InstPrint how = {.files = files, .n_files = n_files};
     Inst shown = *inst;
     bytes_printf(&line, "[%s] %s", stage, prefix);
-    if (inst->payload_bytes > 512) { /* the log shows no data */
+    if (inst->payload_bytes > 512) { /* the line shows no data */
         shown.payload = NULL;
         shown.payload_bytes = 0;
     }
