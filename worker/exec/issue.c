@@ -193,37 +193,37 @@ static void set_output(Job *j, int k, const TensorType *type, Storage *st) {
     if (st) v->data = st->data;
 }
 
-static Room allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
+static Alloc allocate_outputs(Exec *x, Job *j, const Job *following, const TensorType *types) {
     /* No operand is overwritten if check_call will read it. */
     bool may_give = following && following->inst.op == OP_FREE && !j->frame->client->checks_nan;
     int dying = may_give ? exec_ending_operand(j, &types[0], &following->inst) : -1;
     uint64_t need = 0;
     for (int i = 0; i < j->inst.n_out; i++) need += type_bytes(&types[i]);
-    if (dying < 0 && x->n_waiting && !queue_may_pass(x, j, need)) return ROOM_LATER;
+    if (dying < 0 && x->n_waiting && !queue_may_pass(x, j, need)) return ALLOC_LATER;
     for (int i = 0; i < j->inst.n_out; i++) {
         Storage *st = NULL;
-        Room room = ROOM_NOW;
+        Alloc got = ALLOC_DONE;
         if (dying >= 0)
             st = storage_ref(j->held[dying]);
         else
-            room = queue_new_storage(x, j, type_bytes(&types[i]), &st);
+            got = queue_new_storage(x, j, type_bytes(&types[i]), &st);
         set_output(j, i, &types[i], st);
-        if (room == ROOM_NOW) continue;
+        if (got == ALLOC_DONE) continue;
         while (i-- > 0) storage_unref(&x->store, j->out[i]);
-        return room;
+        return got;
     }
-    return ROOM_NOW;
+    return ALLOC_DONE;
 }
 
 /* With an engine that finishes inside `submit`, as on a CPU, a call is queued only to wait. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     j->call.n_out = j->inst.n_out;
-    Room room = j->n_unstarted ? ROOM_LATER : allocate_outputs(x, j, following, types);
-    if (room == ROOM_LATER) {
+    Alloc got = j->n_unstarted ? ALLOC_LATER : allocate_outputs(x, j, following, types);
+    if (got == ALLOC_LATER) {
         queue_wait(x, j, types, false, 0);
         return;
     }
-    if (room == ROOM_NEVER) {
+    if (got == ALLOC_NEVER) {
         for (int i = 0; i < j->inst.n_out; i++) set_output(j, i, &types[i], NULL);
         exec_fail_memory(x, j);
         exec_poison_outputs(x, j, ERR_MEMORY, types);
@@ -295,12 +295,12 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
         return;
     }
     j->call.n_out = 1;
-    Room room = allocate_outputs(x, j, NULL, type);
-    if (room == ROOM_LATER) {
+    Alloc got = allocate_outputs(x, j, NULL, type);
+    if (got == ALLOC_LATER) {
         queue_wait(x, j, type, false, 0);
         return;
     }
-    if (room == ROOM_NOW) {
+    if (got == ALLOC_DONE) {
         Err bad = {0};
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);

@@ -384,25 +384,25 @@ static void import_read(Exec *x, Job *j) {
     if (m->n_read == m->n) import_end(x, j, ERR_NONE);
 }
 
-Room import_run(Exec *x, Job *j) {
+Alloc import_run(Exec *x, Job *j) {
     Import *m = j->import;
     ErrCode poison = ERR_NONE;
     for (int i = 0; i < m->n && !poison; i++)
         poison = m->source[i].is_own ? j->held[0]->poison : m->source[i].status;
     if (poison) {
         import_end(x, j, poison);
-        return ROOM_NOW;
+        return ALLOC_DONE;
     }
-    Room room = queue_fill(x, j);
-    if (room == ROOM_NEVER) {
+    Alloc got = queue_fill(x, j);
+    if (got == ALLOC_NEVER) {
         exec_fail_memory(x, j);
         import_end(x, j, ERR_MEMORY);
     }
-    if (room != ROOM_NOW) return room;
+    if (got != ALLOC_DONE) return got;
     m->is_reading = true;
     watch_begin(x, j);
     import_read(x, j);
-    return ROOM_NOW;
+    return ALLOC_DONE;
 }
 
 /* Copies or combines one piece. Returns false if the import failed and ended. */

@@ -7,7 +7,7 @@
 
 void move_issue(Exec *x, Job *j);  /* owns j */
 void export_run(Exec *x, Job *j);  /* j's operand is done */
-Room import_run(Exec *x, Job *j);  /* all descriptors have arrived */
+Alloc import_run(Exec *x, Job *j); /* all descriptors have arrived */
 void import_drop(Exec *x, Job *j); /* j's client is gone */
 void import_peer_gone(Exec *x, Job *j, uint32_t rank);
 /* Takes the descriptor of a box from a peer. Returns false if j does not wait for it. */

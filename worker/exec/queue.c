@@ -383,15 +383,15 @@ bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     return !passes || (others <= room && need <= room - others);
 }
 
-/* With no call in flight there is no memory for j. Returns ROOM_LATER if an older job or the pin of
- * an older move may free some, else ROOM_NEVER. */
-static Room none_now(const Exec *x, const Job *j) {
+/* With no call in flight there is no memory for j. Returns ALLOC_LATER if an older job or the pin
+ * of an older move may free some, else ALLOC_NEVER. */
+static Alloc none_now(const Exec *x, const Job *j) {
     for (const Client *c = x->clients; c; c = c->next)
-        if (has_older(c, j)) return ROOM_LATER;
-    return peer_has_older_pin(x, j->number) ? ROOM_LATER : ROOM_NEVER;
+        if (has_older(c, j)) return ALLOC_LATER;
+    return peer_has_older_pin(x, j->number) ? ALLOC_LATER : ALLOC_NEVER;
 }
 
-Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
+Alloc queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
     while (!(*out = storage_new(&x->store, j->frame->client->names, bytes))) {
         if (x->pending_of) { /* pending jobs may hold the last reference to a storage */
             stages_flush(x);
@@ -400,7 +400,7 @@ Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out) {
         if (!x->first) return none_now(x, j);
         exec_retire(x, true);
     }
-    return ROOM_NOW;
+    return ALLOC_DONE;
 }
 
 static bool fill_all(Exec *x, Job *j) {
@@ -413,8 +413,8 @@ static bool fill_all(Exec *x, Job *j) {
     return true;
 }
 
-Room queue_fill(Exec *x, Job *j) {
-    if (!queue_may_pass(x, j, j->need)) return ROOM_LATER;
+Alloc queue_fill(Exec *x, Job *j) {
+    if (!queue_may_pass(x, j, j->need)) return ALLOC_LATER;
     while (!fill_all(x, j)) {
         if (!x->first) return none_now(x, j);
         exec_retire(x, true);
@@ -422,22 +422,22 @@ Room queue_fill(Exec *x, Job *j) {
     j->frame->client->bytes_needed -= j->need;
     j->need = 0;
     rebase(j, true);
-    return ROOM_NOW;
+    return ALLOC_DONE;
 }
 
 /* ---- Starting jobs that waited ---- */
 
-static Room begin_call(Exec *x, Job *j) {
+static Alloc begin_call(Exec *x, Job *j) {
     ErrCode poison = ERR_NONE;
     for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
     if (poison) {
         queue_done(x, j, poison);
-        return ROOM_NOW;
+        return ALLOC_DONE;
     }
-    Room room = queue_fill(x, j);
-    if (room == ROOM_NEVER) exec_fail_memory(x, j);
-    if (room == ROOM_NEVER) queue_done(x, j, ERR_MEMORY);
-    if (room != ROOM_NOW) return room;
+    Alloc got = queue_fill(x, j);
+    if (got == ALLOC_NEVER) exec_fail_memory(x, j);
+    if (got == ALLOC_NEVER) queue_done(x, j, ERR_MEMORY);
+    if (got != ALLOC_DONE) return got;
     end_wait(x, j);
     if (j->call.inst->op == OP_DATA) {
         Err bad = {0};
@@ -447,21 +447,21 @@ static Room begin_call(Exec *x, Job *j) {
         if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);
         j->state = JOB_IN_FLIGHT;
         queue_done(x, j, bad.code);
-        return ROOM_NOW;
+        return ALLOC_DONE;
     }
     for (int k = 0; k < j->call.n_out; k++) j->out[k]->maker = NULL;
     queue_submit(x, j, true);
     x->store.n_changes++;
-    return ROOM_NOW;
+    return ALLOC_DONE;
 }
 
-static Room begin(Exec *x, Job *j) {
+static Alloc begin(Exec *x, Job *j) {
     switch ((JobKind)j->kind) {
     case JOB_EXPORT:
         rebase(j, true);
         export_run(x, j);
         queue_done(x, j, ERR_NONE);
-        return ROOM_NOW;
+        return ALLOC_DONE;
     case JOB_IMPORT: return import_run(x, j);
     default: return begin_call(x, j);
     }
@@ -474,7 +474,7 @@ bool queue_run(Exec *x, Client *c) {
             continue;
         }
         unready(j);
-        if (begin(x, j) != ROOM_LATER) {
+        if (begin(x, j) != ALLOC_LATER) {
             queue_settle(x, c);
             return true;
         }

@@ -8,10 +8,10 @@ extern const double exec_first_pace; /* Exec.pace before the first measurement *
 /* True if enough calls are in flight: a cancel has to wait for all of them. */
 bool exec_is_far_ahead(const Exec *x);
 void exec_retire(Exec *x, bool wait); /* retires the calls that are done; wait: at least one */
-/* When there is memory for a job's results: now, perhaps later, or never. */
-typedef enum Room { ROOM_NOW, ROOM_LATER, ROOM_NEVER } Room;
-Room queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
-Room queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
+/* Of an allocation: done; wait, because other jobs may free memory; or out of memory. */
+typedef enum Alloc { ALLOC_DONE, ALLOC_LATER, ALLOC_NEVER } Alloc;
+Alloc queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
+Alloc queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
 /* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
 void queue_report(Job *j); /* queues a job whose effect or error waits for its turn */
