@@ -13,8 +13,8 @@ for wrong in \
     "GT_CHECK_NAN=nan needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx"; do
     set_to=${wrong%% *} name=${wrong%%=*} value=${wrong%% *} needs=${wrong#* }
     value=${value#*=}
-    code "$set_to gtsh" 2 env "$set_to" "$GTSH" -c 'print(1)'; told=$(out)$(err)
-    has "$set_to" "$told" "error: $name $needs"; has "$set_to" "$told" "not '$value'"; has "$set_to" "$told" "gtsh(1)"
+    code "$set_to gtsh" 2 env "$set_to" "$GTSH" -c 'print(1)'; all=$(out)$(err)
+    has "$set_to" "$all" "error: $name $needs"; has "$set_to" "$all" "not '$value'"; has "$set_to" "$all" "gtsh(1)"
     code "$set_to gt-dispatcher" 2 env "$set_to" "$B/gt-dispatcher"; has "$set_to gt-dispatcher" "$(err)" "gt-dispatcher: $name $needs"
     code "$set_to gt-worker" 2 env "$set_to" "$B/gt-worker" --wait 1; has "$set_to gt-worker" "$(err)" "gt-worker: $name $needs"
 done

@@ -34,8 +34,8 @@ same "two workers" "$(out)" "$(cat "$TMP/plain")"
 
 # Sharded: the same bits in full and hot, and the dispatcher knows most of it.
 { echo 'signal.define("rows", axis=0)'; echo 'signal rows {'; cat "$TMP/loops.gt"; echo '}'; } >"$TMP/rows.gt"
-code "sharded, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/rows.gt"; told=$(out)
-code "sharded" 0 "$GTSH" -w 3 "$TMP/rows.gt"; same "sharded" "$(out)" "$told"
+code "sharded, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/rows.gt"; expected=$(out)
+code "sharded" 0 "$GTSH" -w 3 "$TMP/rows.gt"; same "sharded" "$(out)" "$expected"
 cat >"$TMP/step.gt" <<'GT'
 signal.define("rows", axis=0)
 w = param(ones(4, 4))
@@ -48,8 +48,8 @@ for i in range(100) {
 s = stats()
 print(w.sum(), s["moves"] > 100, s.hot_instructions * 10 > s.instructions * 9)
 GT
-code "a sharded step, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/step.gt"; told=$(out)
-code "a sharded step" 0 "$GTSH" -w 3 "$TMP/step.gt"; same "a sharded step" "$(out)" "${told%false}true"
+code "a sharded step, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/step.gt"; expected=$(out)
+code "a sharded step" 0 "$GTSH" -w 3 "$TMP/step.gt"; same "a sharded step" "$(out)" "${expected%false}true"
 
 # How much of it: most of a plain loop, and of a stream without edges.
 cat >"$TMP/chain.gt" <<'GT'
@@ -67,12 +67,12 @@ code "how much" 0 "$GTSH" "$TMP/hot.gt"
 has "how much" "$(out)" "true true true"
 "$GTSH" --emit "$TMP/chain.gt" 2>"$TMP/err" | grep -v '^edge' >"$TMP/chain.gti"
 GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" --replay "$TMP/chain.gti" >"$TMP/out" 2>"$TMP/err" || fail "replay: $(err)"
-code run 0 "$GTSH" "$TMP/chain.gt"; told=$(out)
-code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$told"
+code run 0 "$GTSH" "$TMP/chain.gt"; expected=$(out)
+code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$expected"
 [ "$(grep -c ' > c1 - edge' "$TMP/tape")" -gt 50 ] || fail "no edges were put in: $(grep -c ' > c1 - edge' "$TMP/tape")"
 [ "$(grep -c ' = c1 w0 hot begin 0 from=' "$TMP/tape")" -gt 0 ] || fail "nothing is hot on the tape"
 same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
-code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$told"
+code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$expected"
 # More loops than a stream's table has room for, the first of them again behind the rest, and a frame that is written anew: what
 # it uses may have had to go for what it defines, or have another number by then.
 printf 'rows:\n  shard:\n    axis: 0\n' >"$TMP/rows.yaml"
@@ -86,8 +86,8 @@ for loops in 118 121 122 123 130; do
         for (i = 0; i < 6; i++) print "x = f" i "(x)"
         for (i = 0; i < 4; i++) print "x = g" i "(x)"
         print "signal rows { y = ones(8, 3) + x }\nprint(y.sum())" }' >"$TMP/many.gt"
-    code "$loops loops" 0 env GT_HOTPATH_THRESHOLD=1 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; told=$(out)
-    code "$loops loops in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/many.gt"; same "$loops loops" "$told" "$(out)"
+    code "$loops loops" 0 env GT_HOTPATH_THRESHOLD=1 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; expected=$(out)
+    code "$loops loops in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/many.gt"; same "$loops loops" "$expected" "$(out)"
 done
 # A loop in use keeps its place, however many others come by: each is defined once. Then more than there is room for, in turns:
 # those that are there stay.

@@ -12,9 +12,9 @@ print(s.sent_hot_instructions * 10 > s.instructions * 7, n.min() * 10 > s.instru
 ways() {
     name=$1 workers=$2
     shift 2
-    code "$name: in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w "$workers" "$@"; told=$(out)
-    code "$name: without plans" 0 env GT_PLAN=0 "$GTSH" -w "$workers" "$@"; same "$name: without plans" "$(out)" "$told"
-    code "$name" 0 "$GTSH" -w "$workers" "$@"; same "$name" "$(out)" "$told"
+    code "$name: in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w "$workers" "$@"; expected=$(out)
+    code "$name: without plans" 0 env GT_PLAN=0 "$GTSH" -w "$workers" "$@"; same "$name: without plans" "$(out)" "$expected"
+    code "$name" 0 "$GTSH" -w "$workers" "$@"; same "$name" "$(out)" "$expected"
     [ -z "$(err)" ] || has "$name: how much" "$(err)" "true true"
 }
 # Rates, slices, host data and random masks change with each step; what is printed comes in between.
@@ -58,8 +58,8 @@ for i in range(60) {
 print(t.tolist(), y.sum().item(), z.min().item())
 GT
 { echo 'signal.define("rows", axis=0)'; cat "$TMP/whole.gt"; } >"$TMP/whole_4.gt"
-code "whole numbers, unannotated" 0 "$GTSH" "$TMP/whole.gt"; told=$(out)
-code "whole numbers, four" 0 "$GTSH" -w 4 "$TMP/whole_4.gt"; same "whole numbers, four" "$(out)" "$told"
+code "whole numbers, unannotated" 0 "$GTSH" "$TMP/whole.gt"; expected=$(out)
+code "whole numbers, four" 0 "$GTSH" -w 4 "$TMP/whole_4.gt"; same "whole numbers, four" "$(out)" "$expected"
 ways "whole numbers" 2 "$TMP/whole_4.gt"
 
 # Shapes whose parts are alike on some ranks and not on others.
@@ -131,10 +131,10 @@ for i in range(50) {
 }
 print(x.sum())
 GT
-code "wrong, in full" 1 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 2 "$TMP/wrong.gt"; told=$(err)
-has "wrong: where" "$told" "wrong.gt:8:"
-code "wrong" 1 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong" "$(err)" "$told"
-code "wrong, without plans" 1 env GT_PLAN=0 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong, without plans" "$(err)" "$told"
+code "wrong, in full" 1 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 2 "$TMP/wrong.gt"; expected=$(err)
+has "wrong: where" "$expected" "wrong.gt:8:"
+code "wrong" 1 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong" "$(err)" "$expected"
+code "wrong, without plans" 1 env GT_PLAN=0 "$GTSH" -w 2 "$TMP/wrong.gt"; same "wrong, without plans" "$(err)" "$expected"
 
 # Daemons, several clients one after the other and at once, each with bodies of its own; then a worker is killed. No
 # dispatcher started the workers, so none restarts it, and two are left.
@@ -145,11 +145,11 @@ poll [ -e "$TMP/at" ]
 for i in 1 2 3; do "$B/gt-worker" -d "@$TMP/at" --threads 1 --memory 100M --once >"$TMP/w.$i" 2>&1 & eval "w$i=$!"; done
 has_workers() { [ "$("$GTSH" -d "@$TMP/at" -p 'workers()')" = "$1" ]; }
 poll has_workers 3 || fail "three workers: $(cat "$TMP/w.1" "$TMP/w.2" "$TMP/w.3" "$TMP/d.err")"
-code "unlike" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/train.gt"; told=$(out)
+code "unlike" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/train.gt"; expected=$(out)
 for i in 1 2 3; do "$GTSH" -d "@$TMP/at" "$TMP/train.gt" >"$TMP/out.$i" 2>"$TMP/err.$i" & eval "c$i=$!"; done
 for i in 1 2 3; do
     eval "wait \$c$i"; same "client $i" "$?" 0
-    same "client $i" "$(cat "$TMP/out.$i")" "$told"
+    same "client $i" "$(cat "$TMP/out.$i")" "$expected"
 done
 sed 's/range(80)/range(1000000)/' "$TMP/train.gt" >"$TMP/long.gt"
 "$GTSH" -d "@$TMP/at" "$TMP/long.gt" >"$TMP/loop.out" 2>"$TMP/loop.err" &
@@ -160,7 +160,7 @@ wait $c; same "killed: exit code" $? 69
 soon "killed: the client hears of it" "$begin" 5
 has "killed: the cause" "$(cat "$TMP/loop.err")" "is gone"
 "$GTSH" -d "@$TMP/at" "$TMP/train.gt" >"$TMP/out" 2>"$TMP/err"; same "afterwards" $? 0
-code "unlike, two" 0 "$GTSH" -w 2 "$TMP/train.gt"; told=$(out)
-code "afterwards" 0 "$GTSH" -d "@$TMP/at" "$TMP/train.gt"; same "afterwards" "$(out)" "$told"
+code "unlike, two" 0 "$GTSH" -w 2 "$TMP/train.gt"; expected=$(out)
+code "afterwards" 0 "$GTSH" -d "@$TMP/at" "$TMP/train.gt"; same "afterwards" "$(out)" "$expected"
 kill -TERM $d; wait $d; same "ends in order" $? 0
 finish

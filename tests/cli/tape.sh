@@ -16,7 +16,7 @@ print(y.sum())
 z = attempt(fn() => solve(zeros(2, 2), ones(2, 1)).sum().item())
 GT
 export GT_INSTRUCTION_LOG="$t"
-code run 0 "$GTSH" --threads 1 "$TMP/a.gt"; told=$(out)
+code run 0 "$GTSH" --threads 1 "$TMP/a.gt"; expected=$(out)
 unset GT_INSTRUCTION_LOG
 same header "$(head -n 1 "$t")" "gti 1 kind=tape"
 same columns "$(awk 'NR > 1 && ($1 !~ /^[0-9]+\.[0-9][0-9][0-9][0-9][0-9][0-9]$/ || $2 != NR - 1 || $3 !~ /^[><=!+-]$/ ||
@@ -27,7 +27,7 @@ has came "$(cat "$t")" " + - w0 worker \"cpu-"
 has failed "$(grep ' ! c1 w0 error solve ' "$t")" "@$TMP/a.gt:4"
 same "asked, sent and done alike" "$(awk '$3 == "<" && $6 == "done" { print $7, $10 }' "$t" | grep -c op=matmul)" 1
 same "as many asked as sent" "$(grep -c ' > c1 ' "$t")" "$(grep -c ' = c1 w0 ' "$t")"
-code replay 1 "$GTSH" --replay "$t"; has "replay, output" "$(out)" "$told"; has "replay, error" "$(err)" "a.gt:4"
+code replay 1 "$GTSH" --replay "$t"; has "replay, output" "$(out)" "$expected"; has "replay, error" "$(err)" "a.gt:4"
 
 # sharded: located instructions once for all workers, conversions by name
 cat >"$TMP/b.gt" <<'GT'
@@ -41,8 +41,8 @@ for i in range(3) {
 }
 print(loss, w.sum())
 GT
-code unsharded 0 "$GTSH" "$TMP/b.gt"; told=$(out)
-GT_INSTRUCTION_LOG="$t" code sharded 0 "$GTSH" -w 2 --threads 1 "$TMP/b.gt"; same sharded "$(out)" "$told"
+code unsharded 0 "$GTSH" "$TMP/b.gt"; expected=$(out)
+GT_INSTRUCTION_LOG="$t" code sharded 0 "$GTSH" -w 2 --threads 1 "$TMP/b.gt"; same sharded "$(out)" "$expected"
 group=$(awk '$3 == "+" && $6 == "group" && NF == 8 { print $5 }' "$t")
 has group "$group" g
 has births "$(cat "$t")" " = c1 $group t1 = full 1.0 [8,6] f32 on=${group#g} split=[0,4]"
@@ -52,7 +52,7 @@ has "and why" "$(grep ' all_reduce ' "$t")" ' # for mul'
 same "one line for all" "$(awk '$3 == "=" && $8 == "matmul" && $5 ~ /^w/' "$t" | wc -l)" 0
 same "done by both" "$(awk '$3 == "<" && $10 == "op=all_reduce" { n[$5]++ } END { print n["w0"], n["w1"] }' "$t")" "3 3"
 code "replay, unsharded" 0 "$GTSH" --replay "$t" --client c1; has "replay" "$(err)" "replayed"
-code "replay on as many" 0 "$GTSH" -w 2 --replay "$t"; same "replay, output" "$(out)" "$told"
+code "replay on as many" 0 "$GTSH" -w 2 --replay "$t"; same "replay, output" "$(out)" "$expected"
 
 # one-liners of gti(5)
 awk '$3 == "<"' "$t" | sort -t= -k2 -rn | head -n 3 >"$TMP/slow"

@@ -11,40 +11,40 @@
 
 enum { WORKER = 1, ANN = 2, BOB = 3, EVE = 4, LATE = 5 };
 
-/* The messages of one kind that the dispatcher sent to one peer, in order. */
-typedef struct Said {
+/* What the dispatcher sent, in order; drop: it forgets the peer then. */
+typedef struct SentMsg {
     PeerId to;
     bool drop;
     Msg msg;
-} Said;
-static Said said[4096];
-static int n_said;
+} SentMsg;
+static SentMsg sent[4096];
+static int n_sent;
 
 static inline void collect(Dispatcher *d) {
-    while (n_said < 4096 &&
-           dispatcher_next(d, &said[n_said].to, &said[n_said].msg, &said[n_said].drop))
-        n_said++;
+    while (n_sent < 4096 &&
+           dispatcher_next(d, &sent[n_sent].to, &sent[n_sent].msg, &sent[n_sent].drop))
+        n_sent++;
 }
 
 static inline void forget(void) {
-    for (int i = 0; i < n_said; i++) msg_fini(&said[i].msg);
-    n_said = 0;
+    for (int i = 0; i < n_sent; i++) msg_fini(&sent[i].msg);
+    n_sent = 0;
 }
 
 /* The k-th message of a kind to a peer, or NULL. */
-static inline Msg *heard(PeerId to, MsgKind kind, int k) {
-    for (int i = 0; i < n_said; i++)
-        if (said[i].to == to && wire_kind(&said[i].msg) == kind && k-- == 0) return &said[i].msg;
+static inline Msg *sent_to(PeerId to, MsgKind kind, int k) {
+    for (int i = 0; i < n_sent; i++)
+        if (sent[i].to == to && wire_kind(&sent[i].msg) == kind && k-- == 0) return &sent[i].msg;
     return NULL;
 }
 
 static inline bool was_dropped(PeerId to) {
-    for (int i = 0; i < n_said; i++)
-        if (said[i].to == to && said[i].drop) return true;
+    for (int i = 0; i < n_sent; i++)
+        if (sent[i].to == to && sent[i].drop) return true;
     return false;
 }
 
-static inline void say(Dispatcher *d, PeerId from, Msg *m) {
+static inline void deliver(Dispatcher *d, PeerId from, Msg *m) {
     dispatcher_on_message(d, from, m, 0);
     collect(d);
 }
@@ -58,7 +58,7 @@ static inline void hello(Dispatcher *d, PeerId from, Role role) {
                .name = "test"};
     Msg m;
     wire_hello(&h, &m);
-    say(d, from, &m);
+    deliver(d, from, &m);
 }
 
 static inline Dispatcher *start(const DispatcherConfig *config) {
@@ -119,21 +119,21 @@ static inline void end(Dispatcher *d, PeerId from) {
     Msg m;
     frame_end(&writer, &m);
     writer = (FrameWriter){0};
-    say(d, from, &m);
+    deliver(d, from, &m);
 }
 
 static inline void ack(Dispatcher *d, uint32_t client, uint64_t seq) {
     Ack a = {.client = client, .seq = seq};
     Msg m;
     wire_ack(&a, &m);
-    say(d, WORKER, &m);
+    deliver(d, WORKER, &m);
 }
 
 /* Returns the k-th frame for the worker as "op op op", with its client and first number. */
 static inline const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
     static char text[4096];
     text[0] = 0;
-    Msg *m = heard(WORKER, MSG_FRAME, k);
+    Msg *m = sent_to(WORKER, MSG_FRAME, k);
     FrameReader r;
     Err err = {0};
     if (!m || !frame_open(&r, m, &err)) return "no frame";
@@ -161,14 +161,14 @@ static inline const char *frame_text(int k, uint32_t *client, uint64_t *seq) {
 /* Returns the k-th failure sent to a client. */
 static inline Failure failure(PeerId to, int k) {
     Failure f = {0};
-    Msg *m = heard(to, MSG_ERROR, k);
+    Msg *m = sent_to(to, MSG_ERROR, k);
     if (m) wire_read_failure(m, &f, NULL);
     return f;
 }
 
 static inline ErrCode refusal(PeerId to) {
     Err why = {0};
-    Msg *m = heard(to, MSG_REFUSE, 0);
+    Msg *m = sent_to(to, MSG_REFUSE, 0);
     if (m) wire_read_refuse(m, &why, NULL);
     return why.code;
 }

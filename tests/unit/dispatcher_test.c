@@ -12,8 +12,10 @@ static void test_two_clients(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, BOB, ROLE_CLIENT);
     Welcome ann = {0}, bob = {0};
-    CHECK(heard(ANN, MSG_WELCOME, 0) && wire_read_welcome(heard(ANN, MSG_WELCOME, 0), &ann, NULL));
-    CHECK(heard(BOB, MSG_WELCOME, 0) && wire_read_welcome(heard(BOB, MSG_WELCOME, 0), &bob, NULL));
+    CHECK(sent_to(ANN, MSG_WELCOME, 0) &&
+          wire_read_welcome(sent_to(ANN, MSG_WELCOME, 0), &ann, NULL));
+    CHECK(sent_to(BOB, MSG_WELCOME, 0) &&
+          wire_read_welcome(sent_to(BOB, MSG_WELCOME, 0), &bob, NULL));
     CHECK(ann.id != bob.id && ann.id && bob.id);
     CHECK_INT(ann.window_insts, WINDOW_INSTS);
     CHECK_STR(ann.engine, "test");
@@ -38,13 +40,14 @@ static void test_two_clients(void) {
     forget();
     ack(d, bob.id, 3);
     ack(d, 77, 3);
-    CHECK(heard(BOB, MSG_ACK, 0) && !heard(ANN, MSG_ACK, 0));
-    CHECK_INT(n_said, 1);
+    CHECK(sent_to(BOB, MSG_ACK, 0) && !sent_to(ANN, MSG_ACK, 0));
+    CHECK_INT(n_sent, 1);
     /* A client that leaves takes all its tensors along, and no others. */
     dispatcher_on_gone(d, ANN, 0);
     collect(d);
     uint32_t gone = 0;
-    CHECK(heard(WORKER, MSG_GONE, 0) && wire_read_gone(heard(WORKER, MSG_GONE, 0), &gone, NULL));
+    CHECK(sent_to(WORKER, MSG_GONE, 0) &&
+          wire_read_gone(sent_to(WORKER, MSG_GONE, 0), &gone, NULL));
     CHECK_INT(gone, ann.id);
     CHECK_INT(counter(d, "clients"), 1);
     CHECK_INT(counter(d, "\ntensors"), 1);
@@ -64,7 +67,7 @@ static void test_poison(void) {
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL),
               "full =0; full =1; poison =2; poison =3; fetch 3; add =4 0 0; free 2 3");
-    CHECK(heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_ERROR, 1)); /* reported once */
+    CHECK(sent_to(ANN, MSG_ERROR, 0) && !sent_to(ANN, MSG_ERROR, 1)); /* reported once */
     Failure f = failure(ANN, 0);
     CHECK_INT(f.seq, 2);
     CHECK_INT(f.pos.line, 102);
@@ -96,7 +99,7 @@ static void test_ids(void) {
         CHECK_INT(f.err.code, ERR_ID);
         CHECK_STR(f.err.text, text[i]);
     }
-    CHECK(!heard(ANN, MSG_ERROR, 6));
+    CHECK(!sent_to(ANN, MSG_ERROR, 6));
     /* Attributes and payloads are checked too. */
     forget();
     begin(11);
@@ -106,7 +109,7 @@ static void test_ids(void) {
     frame_add(&writer, &(Inst){.op = OP_POISON, RESULTS(8)}); /* the dispatcher's check only */
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "poison =6; poison =7; poison =8");
-    CHECK(heard(ANN, MSG_ERROR, 2) != NULL);
+    CHECK(sent_to(ANN, MSG_ERROR, 2) != NULL);
     stop(d);
 }
 
@@ -130,11 +133,11 @@ static void test_limit_heads(void) {
     begin(0);
     for (uint64_t i = 0; i < MOST; i++) full(i, empty);
     end(d, ANN);
-    CHECK(!heard(ANN, MSG_ERROR, 0));
+    CHECK(!sent_to(ANN, MSG_ERROR, 0));
     forget();
     begin(MOST), full(MOST, empty), drop(0, 1), full(MOST + 1, empty), end(d, ANN);
     CHECK_INT(failure(ANN, 0).err.code, ERR_MEMORY);
-    CHECK(!heard(ANN, MSG_ERROR, 1));
+    CHECK(!sent_to(ANN, MSG_ERROR, 1));
     stop(d);
 }
 
@@ -157,7 +160,7 @@ static void test_payload(void) {
     }
     end(d, ANN);
     CHECK_STR(frame_text(0, NULL, NULL), "poison =0; data =1");
-    Msg *m = heard(WORKER, MSG_FRAME, 0);
+    Msg *m = sent_to(WORKER, MSG_FRAME, 0);
     CHECK(m && m->n == 2 && m->part[1] == good);
     buf_unref(&bad);
     buf_unref(&good);
@@ -173,7 +176,7 @@ static void test_window(void) {
         begin(seq);
         for (int i = 0; i < FRAME_INSTS; i++) full(seq + (uint64_t)i, shape_23);
         end(d, ANN);
-        for (int i = 0; i < n_said; i++) CHECK(said[i].to == WORKER);
+        for (int i = 0; i < n_sent; i++) CHECK(sent[i].to == WORKER);
         forget();
     }
     ack(d, 1, FRAME_INSTS); /* A frame's places are free again ... */
@@ -186,7 +189,7 @@ static void test_window(void) {
     begin(seq), full(seq, shape_23), end(d, ANN); /* ... and no more. */
     CHECK_INT(refusal(ANN), ERR_LIMIT);
     CHECK(was_dropped(ANN));
-    CHECK(heard(WORKER, MSG_GONE, 0) != NULL);
+    CHECK(sent_to(WORKER, MSG_GONE, 0) != NULL);
     CHECK_INT(counter(d, "\ntensors"), 0);
     forget();
     begin(0), full(0, shape_23), end(d, BOB); /* Bob's connection stays. */
@@ -224,7 +227,7 @@ static void test_cancel(void) {
     Welcome w[2];
     Err err;
     for (int i = 0; i < 2; i++) {
-        Msg *m = heard(i ? BOB : ANN, MSG_WELCOME, 0);
+        Msg *m = sent_to(i ? BOB : ANN, MSG_WELCOME, 0);
         CHECK(m && wire_read_welcome(m, &w[i], &err));
         begin(0);
         full(1, shape_23);
@@ -234,13 +237,13 @@ static void test_cancel(void) {
     forget();
     Msg m;
     wire_cancel(&(Cancel){.client = w[1].id, .seq = 1}, &m); /* Ann names Bob */
-    say(d, ANN, &m);
+    deliver(d, ANN, &m);
     Cancel got = {0};
-    Msg *told = heard(WORKER, MSG_CANCEL, 0);
-    CHECK(told && wire_read_cancel(told, &got, &err));
+    Msg *got_msg = sent_to(WORKER, MSG_CANCEL, 0);
+    CHECK(got_msg && wire_read_cancel(got_msg, &got, &err));
     CHECK_INT(got.client, w[0].id);
     CHECK_INT(got.seq, 1);
-    CHECK(!heard(WORKER, MSG_CANCEL, 1));
+    CHECK(!sent_to(WORKER, MSG_CANCEL, 1));
     stop(d);
 }
 
@@ -274,14 +277,14 @@ static void test_groups(void) {
             begin(3 * (uint64_t)(g + 1));
         }
         end(d, peer);
-        Msg *bad = heard(peer, MSG_ERROR, 0);
+        Msg *bad = sent_to(peer, MSG_ERROR, 0);
         CHECK_MSG(!bad, "%s", bad ? failure(peer, 0).err.text : "");
         CHECK(!was_dropped(peer));
         Msg m;
         wire_text(MSG_BYE, "", 0, &m);
-        say(d, peer, &m);
-        while (heard(WORKER, MSG_GROUP, made)) made++;
-        while (heard(WORKER, MSG_GROUP_GONE, gone)) gone++;
+        deliver(d, peer, &m);
+        while (sent_to(WORKER, MSG_GROUP, made)) made++;
+        while (sent_to(WORKER, MSG_GROUP_GONE, gone)) gone++;
         CHECK_INT(made - gone, k ? 0 : made - gone);
         made = gone = 0;
         forget();
@@ -296,7 +299,7 @@ static void test_garbage(void) {
     forget();
     Msg m = {0};
     msg_push(&m, buf_copy("\xff\xfe garbage", 10)); /* from an unknown client */
-    say(d, EVE, &m);
+    deliver(d, EVE, &m);
     CHECK(was_dropped(EVE) && refusal(EVE) == ERR_PARSE);
     forget();
     begin(5), full(0, shape_23), end(d, BOB); /* out of order */
@@ -317,10 +320,10 @@ static void test_garbage(void) {
     Ack a = {.client = 3, .seq = 1000}; /* a worker acknowledges more than it was sent */
     forget();
     wire_ack(&a, &m);
-    say(d, WORKER, &m);
-    CHECK(!heard(LATE, MSG_ACK, 0));
+    deliver(d, WORKER, &m);
+    CHECK(!sent_to(LATE, MSG_ACK, 0));
     wire_gone(3, &m); /* clients may not send this */
-    say(d, LATE, &m);
+    deliver(d, LATE, &m);
     CHECK(was_dropped(LATE));
     stop(d);
 }
@@ -331,12 +334,12 @@ static void test_hello(void) {
     Hello h = {.version = WIRE_VERSION + 1, .table_hash = op_table_hash(), .role = ROLE_CLIENT};
     Msg m;
     wire_hello(&h, &m);
-    say(d, EVE, &m);
+    deliver(d, EVE, &m);
     CHECK(was_dropped(EVE) && refusal(EVE) == ERR_VERSION);
     forget();
     h.version = WIRE_VERSION, h.table_hash++;
     wire_hello(&h, &m);
-    say(d, EVE + 10, &m);
+    deliver(d, EVE + 10, &m);
     CHECK(was_dropped(EVE + 10) && refusal(EVE + 10) == ERR_VERSION);
     forget();
     hello(d, ANN, ROLE_CLIENT); /* a second time */
@@ -350,14 +353,14 @@ static void test_schedule(void) {
     forget();
     hello(d, ANN, ROLE_CLIENT);
     hello(d, WORKER, ROLE_WORKER);
-    CHECK(!heard(ANN, MSG_WELCOME, 0));
+    CHECK(!sent_to(ANN, MSG_WELCOME, 0));
     hello(d, WORKER + 10, ROLE_WORKER);
-    CHECK(heard(ANN, MSG_WELCOME, 0) != NULL);
+    CHECK(sent_to(ANN, MSG_WELCOME, 0) != NULL);
     hello(d, BOB, ROLE_CLIENT);
     hello(d, EVE, ROLE_CLIENT);
     Welcome w[3] = {0};
     for (int i = 0; i < 3; i++)
-        wire_read_welcome(heard(ANN + (PeerId)i, MSG_WELCOME, 0), &w[i], NULL);
+        wire_read_welcome(sent_to(ANN + (PeerId)i, MSG_WELCOME, 0), &w[i], NULL);
     CHECK_INT(w[0].rank, 0);
     CHECK_INT(w[1].rank, 1);
     CHECK_INT(w[2].rank, 0);
@@ -369,10 +372,10 @@ static void test_schedule(void) {
     CHECK(was_dropped(ANN) && refusal(ANN) == ERR_GONE && was_dropped(EVE) && !was_dropped(BOB));
     forget();
     begin(0), full(0, shape_23), end(d, BOB);
-    CHECK(heard(WORKER + 10, MSG_FRAME, 0) != NULL);
+    CHECK(sent_to(WORKER + 10, MSG_FRAME, 0) != NULL);
     hello(d, WORKER + 20, ROLE_WORKER);
     hello(d, LATE, ROLE_CLIENT);
-    wire_read_welcome(heard(LATE, MSG_WELCOME, 0), &w[0], NULL);
+    wire_read_welcome(sent_to(LATE, MSG_WELCOME, 0), &w[0], NULL);
     CHECK_INT(w[0].rank, 0);
     stop(d);
 }
@@ -401,7 +404,7 @@ static void test_lost(void) {
                    .spawned = 77};
         Msg m;
         wire_hello(&h, &m);
-        say(d, WORKER, &m);
+        deliver(d, WORKER, &m);
         hello(d, ANN, ROLE_CLIENT);
         hello(d, WORKER + 10, ROLE_WORKER);
         forget();
@@ -413,7 +416,7 @@ static void test_lost(void) {
         hello(d, EVE, ROLE_CLIENT);
         begin(0), full(0, shape_23), end(d, BOB);
         begin(0), full(0, shape_23), end(d, EVE);
-        CHECK(!heard(WORKER, MSG_FRAME, 0) && heard(WORKER + 10, MSG_FRAME, 1));
+        CHECK(!sent_to(WORKER, MSG_FRAME, 0) && sent_to(WORKER + 10, MSG_FRAME, 1));
         for (int k = 2; k <= known_at && now < 1200; k++) {
             CHECK(!was_dropped(ANN));
             dispatcher_on_tick(d, now += 50);
@@ -421,7 +424,7 @@ static void test_lost(void) {
         }
         CHECK(was_dropped(ANN) && !was_dropped(BOB) && !was_dropped(EVE));
         Err why = {0};
-        CHECK(wire_read_refuse(heard(ANN, MSG_REFUSE, 0), &why, NULL));
+        CHECK(wire_read_refuse(sent_to(ANN, MSG_REFUSE, 0), &why, NULL));
         CHECK_MSG(strstr(why.text, known_at < 1000 ? ": it ended by signal 9" : "it ended, or its"),
                   "%s", why.text);
         CHECK_INT(counter(d, "\nworkers"), 1);
@@ -435,19 +438,19 @@ static void test_stats(void) {
     forget();
     Msg m;
     wire_text(MSG_STATS, "", 0, &m);
-    say(d, ANN, &m);
-    CHECK(heard(WORKER, MSG_STATS, 0) && heard(WORKER + 10, MSG_STATS, 0) &&
-          !heard(ANN, MSG_STATS_REPLY, 0));
+    deliver(d, ANN, &m);
+    CHECK(sent_to(WORKER, MSG_STATS, 0) && sent_to(WORKER + 10, MSG_STATS, 0) &&
+          !sent_to(ANN, MSG_STATS_REPLY, 0));
     wire_text(MSG_STATS_REPLY, "kernels=7\n", 10, &m);
-    say(d, WORKER + 10, &m);
-    CHECK(!heard(ANN, MSG_STATS_REPLY, 0));
+    deliver(d, WORKER + 10, &m);
+    CHECK(!sent_to(ANN, MSG_STATS_REPLY, 0));
     dispatcher_on_gone(d, WORKER + 10, 0);
     wire_text(MSG_STATS_REPLY, "kernels=5\n", 10, &m);
-    say(d, WORKER, &m);
+    deliver(d, WORKER, &m);
     const char *text = "";
     size_t n = 0;
-    CHECK(heard(ANN, MSG_STATS_REPLY, 0) &&
-          wire_read_text(heard(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
+    CHECK(sent_to(ANN, MSG_STATS_REPLY, 0) &&
+          wire_read_text(sent_to(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
     CHECK(n > 0 && strstr(text, "w0.kernels=5") && strstr(text, "w1.kernels=7") &&
           strstr(text, "clients=1"));
     stop(d);
@@ -464,9 +467,9 @@ static void test_members(void) {
         h.data = (DataPlane){.process = 70 + i, .fd = -1};
         snprintf(h.data.endpoint, sizeof h.data.endpoint, "ring://x-w%u", i);
         wire_hello(&h, &m);
-        say(d, WORKER + 10 * i, &m);
+        deliver(d, WORKER + 10 * i, &m);
         Welcome w = {0};
-        Msg *welcome = heard(WORKER + 10 * i, MSG_WELCOME, 0);
+        Msg *welcome = sent_to(WORKER + 10 * i, MSG_WELCOME, 0);
         CHECK(welcome && wire_read_welcome(welcome, &w, NULL));
         token[i] = w.token;
     }
@@ -476,22 +479,22 @@ static void test_members(void) {
         bool knows[3] = {false};
         for (int k = 0; k < 2; k++) {
             PeerInfo p = {0};
-            Msg *told = heard(WORKER + 10 * i, MSG_PEER, k);
-            CHECK(told && wire_read_peer(told, &p, NULL));
+            Msg *got_msg = sent_to(WORKER + 10 * i, MSG_PEER, k);
+            CHECK(got_msg && wire_read_peer(got_msg, &p, NULL));
             CHECK(p.rank < 3 && p.rank != i && !knows[p.rank % 3]);
             knows[p.rank % 3] = true;
             CHECK(p.token == token[p.rank % 3]);
             CHECK_INT(p.data.process, 70 + p.rank);
         }
-        CHECK(!heard(WORKER + 10 * i, MSG_PEER, 2));
+        CHECK(!sent_to(WORKER + 10 * i, MSG_PEER, 2));
     }
     forget();
     dispatcher_on_gone(d, WORKER + 10, 0);
     collect(d);
     uint32_t gone = 9;
-    CHECK(heard(WORKER, MSG_PEER_GONE, 0) && heard(WORKER + 20, MSG_PEER_GONE, 0));
-    CHECK(wire_read_peer_gone(heard(WORKER, MSG_PEER_GONE, 0), &gone, NULL) && gone == 1);
-    CHECK_INT(n_said, 2);
+    CHECK(sent_to(WORKER, MSG_PEER_GONE, 0) && sent_to(WORKER + 20, MSG_PEER_GONE, 0));
+    CHECK(wire_read_peer_gone(sent_to(WORKER, MSG_PEER_GONE, 0), &gone, NULL) && gone == 1);
+    CHECK_INT(n_sent, 2);
     stop(d);
 }
 
@@ -527,7 +530,7 @@ static void test_bytes(void) {
     Msg m;
     wire_reply(&reply, NULL, &m);
     long bytes = (long)msg_bytes(&m);
-    say(d, WORKER, &m);
+    deliver(d, WORKER, &m);
     CHECK_INT(counter(d, "\nreply_bytes_out"), bytes);
     CHECK_INT(counter(d, "\ncontrol_bytes"), control);
     stop(d);
@@ -539,7 +542,7 @@ static void test_beat(void) {
     dispatcher_on_tick(d, 2000);
     dispatcher_on_tick(d, 2500);
     collect(d);
-    CHECK(heard(ANN, MSG_BEAT, 0) && heard(WORKER, MSG_BEAT, 0) && n_said == 2);
+    CHECK(sent_to(ANN, MSG_BEAT, 0) && sent_to(WORKER, MSG_BEAT, 0) && n_sent == 2);
     stop(d);
 }
 
@@ -573,7 +576,7 @@ static void test_rate(void) {
             if (is_patient) CHECK(!was_dropped(ANN));
         }
         Err why;
-        Msg *m = heard(ANN, MSG_REFUSE, 0);
+        Msg *m = sent_to(ANN, MSG_REFUSE, 0);
         CHECK(m && wire_read_refuse(m, &why, NULL) && strstr(why.text, what[kind]));
         CHECK(was_dropped(ANN));
         stop(d);
@@ -618,16 +621,17 @@ static void test_credit(void) {
     Reply reply = {.client = 1, .seq = 1, .n = 1, .value = &v};
     Msg m;
     wire_reply(&reply, NULL, &m);
-    uint64_t bytes = msg_bytes(&m), told;
+    uint64_t bytes = msg_bytes(&m), credited;
     uint32_t client;
-    say(d, WORKER, &m);
-    CHECK(heard(ANN, MSG_REPLY, 0));
+    deliver(d, WORKER, &m);
+    CHECK(sent_to(ANN, MSG_REPLY, 0));
     wire_credit(1, bytes - 10, &m);
-    say(d, ANN, &m);
-    Msg *at = heard(WORKER, MSG_CREDIT, 0);
-    CHECK(at && wire_read_credit(at, &client, &told, NULL) && client == 1 && told == bytes - 10);
+    deliver(d, ANN, &m);
+    Msg *at = sent_to(WORKER, MSG_CREDIT, 0);
+    CHECK(at && wire_read_credit(at, &client, &credited, NULL) && client == 1 &&
+          credited == bytes - 10);
     wire_credit(1, 11, &m);
-    say(d, ANN, &m);
+    deliver(d, ANN, &m);
     CHECK(was_dropped(ANN));
     stop(d);
 }
@@ -645,27 +649,27 @@ static void test_credit_of_many(void) {
     full(1, shape_23);
     end(d, ANN);
     for (uint64_t round = 0, left = 0; round < ROUNDS; round++) {
-        uint64_t bytes = 0, told, of[2] = {0};
+        uint64_t bytes = 0, credited, of[2] = {0};
         for (int i = 0; i < 2 * ANSWERS; i++) {
             ReplyValue v = {.type = {.dtype = DT_F32}, .data = &(float){1}, .bytes = 4};
             Reply reply = {.client = 1, .seq = 2, .n = 1, .value = &v};
             Msg m;
             wire_reply(&reply, NULL, &m);
             bytes += msg_bytes(&m);
-            say(d, i % 2 ? OTHER : WORKER, &m);
+            deliver(d, i % 2 ? OTHER : WORKER, &m);
         }
         forget();
         Msg m;
         uint64_t taken = bytes + left - bytes / 4; /* the last quarter is not reported yet */
         wire_credit(1, taken, &m);
-        say(d, ANN, &m);
+        deliver(d, ANN, &m);
         for (int k = 0; k < 2; k++) {
             uint32_t client;
             PeerId worker = k ? OTHER : WORKER;
-            Msg *at = heard(worker, MSG_CREDIT, 0);
-            CHECK(at && wire_read_credit(at, &client, &told, NULL) && client == 1);
-            if (at) of[k] = told;
-            CHECK(!heard(worker, MSG_CREDIT, 1));
+            Msg *at = sent_to(worker, MSG_CREDIT, 0);
+            CHECK(at && wire_read_credit(at, &client, &credited, NULL) && client == 1);
+            if (at) of[k] = credited;
+            CHECK(!sent_to(worker, MSG_CREDIT, 1));
         }
         CHECK_INT(of[0] + of[1], taken);
         left = bytes / 4;
@@ -688,14 +692,14 @@ static void test_questions(void) {
              asked++) {
             forget();
             wire_text(MSG_STATS, question, sizeof question - 1, &m);
-            say(d, ANN, &m);
-            Msg *answer = heard(ANN, MSG_STATS_REPLY, 0);
+            deliver(d, ANN, &m);
+            Msg *answer = sent_to(ANN, MSG_STATS_REPLY, 0);
             CHECK(answer || was_dropped(ANN));
             if (!answer) break;
             bytes += msg_bytes(answer);
             if (!reads || asked % 1000) continue;
             wire_credit(1, bytes, &m);
-            say(d, ANN, &m);
+            deliver(d, ANN, &m);
             bytes = 0;
         }
         CHECK_MSG(was_dropped(ANN) == !reads, "%ld answers, %llu bytes unread", asked,
@@ -713,7 +717,7 @@ static void test_crowd(void) {
     CHECK(!was_dropped(BOB));
     hello(d, EVE, ROLE_CLIENT);
     Err why;
-    Msg *m = heard(EVE, MSG_REFUSE, 0);
+    Msg *m = sent_to(EVE, MSG_REFUSE, 0);
     CHECK(m && wire_read_refuse(m, &why, NULL) && strstr(why.text, "has 3 clients and workers"));
     CHECK(was_dropped(EVE));
     dispatcher_on_gone(d, BOB, 0);
@@ -765,7 +769,7 @@ static void test_flat(void) {
     }
     CHECK_INT(counter(d, "\ntensors"), 2);
     CHECK_INT(counter(d, "\nslots"), 64);
-    CHECK(!heard(ANN, MSG_ERROR, 0) && !heard(ANN, MSG_REFUSE, 0));
+    CHECK(!sent_to(ANN, MSG_ERROR, 0) && !sent_to(ANN, MSG_REFUSE, 0));
     stop(d);
 }
 

@@ -17,7 +17,7 @@ typedef struct Side {
     Dispatcher *d;
     Bodies known[WORKERS + 1];  /* the bodies that workers know ... */
     Bodies placed[WORKERS + 1]; /* ... and the dispatcher's own, which are not counted */
-    Bytes sent, told;           /* instructions and errors since the last frame */
+    Bytes sent, errors;         /* instructions and errors since the last frame */
     uint64_t number;            /* of the last frame that was sent */
     uint64_t n_hot, n_bodies;   /* instructions in hot records; definitions */
     size_t largest;             /* head of a frame */
@@ -81,7 +81,7 @@ static void take(Side *s) {
         if (wire_kind(&m) == MSG_FRAME) {
             take_frame(s, to, &m);
         } else if (to == ANN && wire_kind(&m) == MSG_ERROR && wire_read_failure(&m, &e, NULL)) {
-            bytes_printf(&s->told, "%llu %d line %u: %s\n", (unsigned long long)e.seq, e.op,
+            bytes_printf(&s->errors, "%llu %d line %u: %s\n", (unsigned long long)e.seq, e.op,
                          e.pos.line, e.err.text);
         }
         msg_fini(&m);
@@ -124,7 +124,7 @@ static void send_frame(void) {
     }
     msg_fini(&m);
     compare("sent", &side[0].sent, &side[1].sent);
-    compare("told", &side[0].told, &side[1].told);
+    compare("errors", &side[0].errors, &side[1].errors);
     static const char *counters[] = {
         "\ntensors=", "\nbytes=", "\nplaced=", "\nmoves=", "\ncut_off="};
     for (int i = 0; i < 5; i++)
@@ -249,7 +249,7 @@ static void end(void) {
             bodies_fini(&side[i].known[p]);
             bodies_fini(&side[i].placed[p]);
         }
-        bytes_fini(&side[i].sent), bytes_fini(&side[i].told);
+        bytes_fini(&side[i].sent), bytes_fini(&side[i].errors);
     }
 }
 
@@ -374,12 +374,12 @@ static void test_last_id(void) {
     frame_end(&last, &m);
     seq += 2;
     for (int i = 0; i < 2; i++) {
-        side[i].told.n = side[i].sent.n = 0;
+        side[i].errors.n = side[i].sent.n = 0;
         Msg copy = copy_of(&m);
         say(&side[i], ANN, &copy);
     }
     msg_fini(&m);
-    CHECK(side[0].told.n > 0 && same_text(&side[0].told, &side[1].told));
+    CHECK(side[0].errors.n > 0 && same_text(&side[0].errors, &side[1].errors));
     CHECK(side[0].sent.n == side[1].sent.n);
     round_of(&l);
     send_frame();

@@ -34,7 +34,7 @@ typedef struct Side {
     Bytes does[WORKERS + 1];         /* messages to it, as text */
     bool compiles[WORKERS + 1];      /* by its last `scope` */
     long n_hot;
-    Bytes told;
+    Bytes errors;
 } Side;
 
 static long n_moves;
@@ -126,7 +126,7 @@ static void take(Side *s) {
         } else if (to == ANN && wire_kind(&m) == MSG_ERROR) {
             Failure e;
             CHECK(wire_read_failure(&m, &e, NULL));
-            bytes_printf(&s->told, "%llu %d %s\n", (unsigned long long)e.seq, e.op, e.err.text);
+            bytes_printf(&s->errors, "%llu %d %s\n", (unsigned long long)e.seq, e.op, e.err.text);
         }
         msg_fini(&m);
     }
@@ -245,16 +245,16 @@ static void send_frames(void) {
     }
     arena_reset(&scratch);
     compare_sent();
-    if (side[0].told.n)
-        CHECK_MSG(side[1].told.n && !strcmp(side[0].told.data, side[1].told.data),
-                  "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, side[0].told.data,
-                  side[1].told.data);
+    if (side[0].errors.n)
+        CHECK_MSG(side[1].errors.n && !strcmp(side[0].errors.data, side[1].errors.data),
+                  "seed %llu: in full\n%s\nhot\n%s", (unsigned long long)seed, side[0].errors.data,
+                  side[1].errors.data);
     else
-        CHECK(side[1].told.n == 0);
+        CHECK(side[1].errors.n == 0);
     static const char *counters[] = {"\ntensors=", "\nbytes=", "\nplaced=", "\nmoves="};
     for (int i = 0; i < 4; i++)
         CHECK_INT(counter(&side[1], counters[i]), counter(&side[0], counters[i]));
-    for (int i = 0; i < SIDES; i++) side[i].told.n = 0;
+    for (int i = 0; i < SIDES; i++) side[i].errors.n = 0;
 }
 
 static void add(const Inst *plain, const Inst *hot) {
@@ -451,7 +451,7 @@ static void end(void) {
             bytes_fini(&side[i].does[w]);
         }
         memset(side[i].group, 0, sizeof side[i].group);
-        bytes_fini(&side[i].told);
+        bytes_fini(&side[i].errors);
     }
     bodies_fini(&bodies);
 }

@@ -20,7 +20,7 @@ static Dispatcher *start_split_by(const DispatcherConfig *config) {
     enter("s", OP_SIGNAL_EXIT), end(d, ANN);
     while (dispatcher_go_on(d)) continue;
     collect(d);
-    CHECK(!heard(ANN, MSG_ERROR, 0) && !dispatcher_go_on(d));
+    CHECK(!sent_to(ANN, MSG_ERROR, 0) && !dispatcher_go_on(d));
     forget();
     return d;
 }
@@ -44,10 +44,10 @@ static void prints(int n) {
  * client's number after them. */
 static int n_written(int from, uint32_t client, uint64_t *end) {
     int n = 0;
-    for (int i = from; i < n_said; i++) {
+    for (int i = from; i < n_sent; i++) {
         FrameReader r;
-        if (said[i].to != WORKER || wire_kind(&said[i].msg) != MSG_FRAME) continue;
-        if (!frame_open(&r, &said[i].msg, NULL) || r.client != client) continue;
+        if (sent[i].to != WORKER || wire_kind(&sent[i].msg) != MSG_FRAME) continue;
+        if (!frame_open(&r, &sent[i].msg, NULL) || r.client != client) continue;
         Arena arena = {0};
         Inst in;
         n += (int)r.count;
@@ -75,22 +75,23 @@ static void test_slices(void) {
     CHECK_MSG(total > 0 && total <= MOST, "%d instructions in a row", total);
     forget();
     begin(0), full(0, shape_23), fetch(0), end(d, BOB);
-    CHECK_INT(n_written(0, 2, NULL) + (heard(1001, MSG_FRAME, 0) ? 2 : 0), 2);
+    CHECK_INT(n_written(0, 2, NULL) + (sent_to(1001, MSG_FRAME, 0) ? 2 : 0), 2);
     Msg m;
     wire_text(MSG_STATS, "", 0, &m);
     begin(SPLIT_SEQ + PRINTS), full(SPLIT + 1, shape_23), end(d, ANN);
-    say(d, ANN, &m);
-    CHECK(n_written(0, 1, NULL) == 0 && !heard(WORKER, MSG_STATS, 0));
+    deliver(d, ANN, &m);
+    CHECK(n_written(0, 1, NULL) == 0 && !sent_to(WORKER, MSG_STATS, 0));
     for (bool is_more = true; is_more; slices++) {
         forget();
         is_more = dispatcher_go_on(d);
         collect(d);
         int n = n_written(0, 1, &at);
         CHECK_MSG(n > 0 && n <= MOST, "%d instructions in a row", n);
-        CHECK(is_more == !heard(WORKER, MSG_STATS, 0)); /* after everything that it may refer to */
+        CHECK(is_more ==
+              !sent_to(WORKER, MSG_STATS, 0)); /* after everything that it may refer to */
         total += n;
     }
-    CHECK(slices > 2 && !heard(ANN, MSG_REFUSE, 0));
+    CHECK(slices > 2 && !sent_to(ANN, MSG_REFUSE, 0));
     CHECK_INT(total, whole + 1);
     CHECK_INT(at, SPLIT_SEQ + PRINTS + 1);
     stop(d);
@@ -186,10 +187,10 @@ static void test_slices_end(void) {
         Msg m;
         begin(SPLIT_SEQ + PRINTS), prints(1), end(d, ANN);
         if (how == LEAVES) dispatcher_on_gone(d, ANN, 0);
-        if (how == SAYS_BYE) wire_text(MSG_BYE, "", 0, &m), say(d, ANN, &m);
+        if (how == SAYS_BYE) wire_text(MSG_BYE, "", 0, &m), deliver(d, ANN, &m);
         if (how == WORKER_GOES) dispatcher_on_gone(d, 1001, 0);
         for (int i = 0; how == ASKS_TOO_MUCH && i < 17; i++)
-            wire_text(MSG_STATS, "", 0, &m), say(d, ANN, &m);
+            wire_text(MSG_STATS, "", 0, &m), deliver(d, ANN, &m);
         while (dispatcher_go_on(d)) continue;
         collect(d);
         CHECK_MSG(was_dropped(ANN) == (how > SAYS_BYE), "%d", how);
@@ -206,11 +207,12 @@ static void test_slices_end(void) {
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);
     wire_cancel(&(Cancel){.seq = SPLIT_SEQ + PRINTS}, &m);
     forget();
-    say(d, ANN, &m);
-    CHECK(heard(WORKER, MSG_CANCEL, 0)); /* at once, and again after the frames that it refers to */
+    deliver(d, ANN, &m);
+    CHECK(
+        sent_to(WORKER, MSG_CANCEL, 0)); /* at once, and again after the frames that it refers to */
     while (dispatcher_go_on(d)) continue;
     collect(d);
-    CHECK(heard(WORKER, MSG_CANCEL, 1) && !heard(WORKER, MSG_CANCEL, 2));
+    CHECK(sent_to(WORKER, MSG_CANCEL, 1) && !sent_to(WORKER, MSG_CANCEL, 2));
     stop(d);
     d = start_split(0); /* and the dispatcher itself ends within the frame */
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);

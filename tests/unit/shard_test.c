@@ -14,8 +14,8 @@ enum { CLIENT = 100, WORKERS = 4, LINES_MAX = 64 };
 
 static Dispatcher *d;
 static Bodies placed[WORKERS]; /* of the dispatcher's groups, as workers know them */
-static Bytes heard;            /* frames for workers, as text                      */
-static Bytes told;             /* messages to the client: errors and replies */
+static Bytes to_workers;       /* frames for workers, as text                      */
+static Bytes to_client;        /* messages to the client: errors and replies */
 static uint64_t seq;
 static uint64_t done[WORKERS]; /* groups of workers; each worker acknowledges all before */
 
@@ -38,10 +38,10 @@ static void hear_frame(int rank, const Msg *m, char *to, const uint8_t **last) {
     while ((more = frame_next(&r, &a, &in, NULL, NULL, NULL)) > 0) {
         if (in.op == OP_SIGNAL_ENTER || in.op == OP_SIGNAL_EXIT || in.op == OP_SIGNAL_DEFINE)
             continue;
-        bytes_puts(&heard, r.is_inserted ? "+ " : "");
+        bytes_puts(&to_workers, r.is_inserted ? "+ " : "");
         InstPrint how = {0};
-        inst_print(&in, &how, &heard);
-        bytes_putc(&heard, '\n');
+        inst_print(&in, &how, &to_workers);
+        bytes_putc(&to_workers, '\n');
     }
     CHECK_INT(more, 0);
     arena_fini(&a);
@@ -66,32 +66,32 @@ static void listen(bool acks) {
             while (frame_next(&r, &a, &in, NULL, NULL, NULL) > 0) continue;
             end[to - 1] = r.seq_next;
             arena_fini(&a);
-            if (last && last != m.part[0]->data) bytes_printf(&heard, "-> %s\n", who);
+            if (last && last != m.part[0]->data) bytes_printf(&to_workers, "-> %s\n", who);
             hear_frame((int)to - 1, &m, who, &last);
         } else if (to == CLIENT && wire_kind(&m) == MSG_ERROR) {
             Failure f;
             CHECK(wire_read_failure(&m, &f, NULL));
-            bytes_printf(&told, "%llu: %s%s%s\n", (unsigned long long)f.seq, f.err.text,
+            bytes_printf(&to_client, "%llu: %s%s%s\n", (unsigned long long)f.seq, f.err.text,
                          f.err.hint[0] ? " | " : "", f.err.hint);
         } else if (to == CLIENT && wire_kind(&m) == MSG_REPLY) {
-            bytes_puts(&told, "reply\n");
+            bytes_puts(&to_client, "reply\n");
         } else if (to == CLIENT && wire_kind(&m) == MSG_STATS_REPLY) {
             const char *text;
             size_t n;
             CHECK(wire_read_text(&m, &text, &n, NULL));
-            bytes_add(&told, text, n);
+            bytes_add(&to_client, text, n);
         } else if (to == CLIENT && wire_kind(&m) == MSG_REFUSE) {
             Err err, bad;
             CHECK(wire_read_refuse(&m, &err, &bad));
-            bytes_printf(&told, "ended: %s\n", err.text);
+            bytes_printf(&to_client, "ended: %s\n", err.text);
         } else if (to == CLIENT && wire_kind(&m) == MSG_ACK) {
             Ack ack;
             CHECK(wire_read_ack(&m, &ack, NULL));
-            bytes_printf(&told, "ack %llu\n", (unsigned long long)ack.seq);
+            bytes_printf(&to_client, "ack %llu\n", (unsigned long long)ack.seq);
         }
         msg_fini(&m);
     }
-    if (last) bytes_printf(&heard, "-> %s\n", who);
+    if (last) bytes_printf(&to_workers, "-> %s\n", who);
     for (int k = 0; k < WORKERS; k++)
         if (end[k]) done[k] = end[k];
     for (int k = 0; acks && k < WORKERS; k++) {
@@ -122,14 +122,14 @@ static void start(void) {
     hello(CLIENT, ROLE_CLIENT);
     seq = 0;
     listen(true);
-    clear(&heard), clear(&told);
+    clear(&to_workers), clear(&to_client);
 }
 
 static void stop(void) {
     dispatcher_free(&d);
     for (int k = 0; k < WORKERS; k++) bodies_fini(&placed[k]);
-    bytes_fini(&heard);
-    bytes_fini(&told);
+    bytes_fini(&to_workers);
+    bytes_fini(&to_client);
 }
 
 /* Sends lines of instruction text as one frame. */
@@ -160,8 +160,9 @@ static void test_programs(bool verbose) {
         start();
         say(programs[i].text);
         listen(true);
-        const char *got = heard.data ? heard.data : "";
-        if (verbose) printf("=== %s\n%s%s\n", programs[i].name, got, told.data ? told.data : "");
+        const char *got = to_workers.data ? to_workers.data : "";
+        if (verbose)
+            printf("=== %s\n%s%s\n", programs[i].name, got, to_client.data ? to_client.data : "");
         CHECK_MSG(!strcmp(got, programs[i].want), "%s gives\n%snot\n%s", programs[i].name, got,
                   programs[i].want);
         stop();
@@ -211,23 +212,23 @@ static void test_order(void) {
     say(split_all);
     say("t1 = add t0 t0\nfetch t1\n");
     listen(false);
-    clear(&told);
+    clear(&to_client);
     fail(2, 4, "second");
     fail(3, 3, "third rank");
     fail(1, 3, "first rank");
     reply(0, 4, ERR_MEMORY, 1);
     ack(0, 5), ack(1, 5), ack(2, 5);
     listen(false);
-    CHECK_STR(told.data ? told.data : "", "");
+    CHECK_STR(to_client.data ? to_client.data : "", "");
     ack(3, 5);
     listen(false);
-    CHECK_STR(told.data, "3: first rank\n4: second\nreply\nack 5\n");
-    clear(&told);
+    CHECK_STR(to_client.data, "3: first rank\n4: second\nreply\nack 5\n");
+    clear(&to_client);
     say("fetch t0\n"); /* A success is reported at once. */
     listen(false);
     reply(0, 5, ERR_NONE, 1);
     listen(false);
-    CHECK_STR(told.data, "reply\n");
+    CHECK_STR(to_client.data, "reply\n");
     stop();
 }
 
@@ -244,7 +245,7 @@ static void test_many_errors(void) {
         bytes_fini(&text);
     }
     listen(false);
-    clear(&told);
+    clear(&to_client);
     for (int rank = WORKERS; rank-- > 0;)
         for (uint64_t i = 0; i < N; i++) fail(rank, rank % 2 ? 2 + N - i : 3 + i, "x");
     fail(1, 3 + N, "never sent");
@@ -252,9 +253,9 @@ static void test_many_errors(void) {
     for (int rank = 0; rank < WORKERS; rank++) ack(rank, UINT64_MAX), ack(rank, 3 + N);
     fail(1, 5, "done");
     listen(false);
-    CHECK_INT(count(told.data, ": x\n"), N);
-    CHECK_INT(count(told.data, "never sent") + count(told.data, "done"), 0);
-    CHECK_MSG(!strncmp(told.data, "3: x\n4: x\n5: x\n", 15), "%.40s", told.data);
+    CHECK_INT(count(to_client.data, ": x\n"), N);
+    CHECK_INT(count(to_client.data, "never sent") + count(to_client.data, "done"), 0);
+    CHECK_MSG(!strncmp(to_client.data, "3: x\n4: x\n5: x\n", 15), "%.40s", to_client.data);
     stop();
 }
 
@@ -265,28 +266,28 @@ static void test_sync(void) {
     listen(false);
     say("sync\n");
     listen(false);
-    clear(&told);
+    clear(&to_client);
     ack(0, 3), ack(1, 3);
     reply(0, 3, ERR_NONE, 0);
     ack(0, 4);
     ack(2, 3);
     listen(false);
-    CHECK_STR(told.data ? told.data : "", "");
+    CHECK_STR(to_client.data ? to_client.data : "", "");
     ack(3, 3);
     listen(false);
-    CHECK_STR(told.data, "reply\nack 4\n");
+    CHECK_STR(to_client.data, "reply\nack 4\n");
     stop();
     start(); /* in the first frame that others get */
     say("signal define a axis=0\nsignal enter a\nt0 = full 1 [8,2] f32\nsync\n");
     listen(false);
-    clear(&told);
+    clear(&to_client);
     reply(0, 3, ERR_NONE, 0);
     ack(0, 4);
     listen(false);
-    CHECK_STR(told.data ? told.data : "", "");
+    CHECK_STR(to_client.data ? to_client.data : "", "");
     ack(1, 4), ack(2, 4), ack(3, 4);
     listen(false);
-    CHECK_STR(told.data, "reply\nack 4\n");
+    CHECK_STR(to_client.data, "reply\nack 4\n");
     stop();
 }
 
@@ -296,20 +297,21 @@ static void test_death(void) {
     say("signal define a axis=0 workers=[0,2]\nsignal enter a\nt0 = full 1 [8,2] f32\n"
         "signal exit a\nt1 = full 1 [2] f32\n");
     listen(true);
-    clear(&told);
+    clear(&to_client);
     dispatcher_on_gone(d, 4, 0); /* w3: not used */
     listen(true);
-    CHECK_INT(count(told.data, "ended"), 0);
+    CHECK_INT(count(to_client.data, "ended"), 0);
     dispatcher_on_gone(d, 3, 0);
     listen(true);
-    CHECK_INT(count(told.data, "ended: worker w2 is gone, and with it 1 tensor: it ended"), 1);
+    CHECK_INT(count(to_client.data, "ended: worker w2 is gone, and with it 1 tensor: it ended"), 1);
     hello(CLIENT, ROLE_CLIENT);
     seq = 0;
     listen(true);
-    clear(&told);
+    clear(&to_client);
     say("signal define a axis=0 workers=[0,2]\nsignal enter a\nt0 = full 1 [8,2] f32\n");
     listen(true);
-    CHECK_MSG(told.data && strstr(told.data, "signal 'a': there is no worker 2"), "%s", told.data);
+    CHECK_MSG(to_client.data && strstr(to_client.data, "signal 'a': there is no worker 2"), "%s",
+              to_client.data);
     stop();
 }
 
@@ -325,8 +327,8 @@ static void test_claims(void) {
         start();
         say(claims[i]);
         listen(true);
-        CHECK_MSG(told.data && strstr(told.data, "clients may not"), "%s", claims[i]);
-        CHECK_MSG(strstr(heard.data, "poison") != NULL, "%s", heard.data);
+        CHECK_MSG(to_client.data && strstr(to_client.data, "clients may not"), "%s", claims[i]);
+        CHECK_MSG(strstr(to_workers.data, "poison") != NULL, "%s", to_workers.data);
         stop();
     }
 }
@@ -341,9 +343,10 @@ static void test_hostile(void) {
         "compile=true nan=true as=x path=x keys=x append=true\n");
     say("free t0 on=1\n");
     listen(true);
-    CHECK_MSG(strstr(told.data, "t9223372036854775808 is out of range"), "%s", told.data);
-    CHECK_MSG(strstr(told.data, "19 attributes, but at most 17 are allowed"), "%s", told.data);
-    CHECK_MSG(strstr(heard.data, "\nfree t0\n"), "%s", heard.data);
+    CHECK_MSG(strstr(to_client.data, "t9223372036854775808 is out of range"), "%s", to_client.data);
+    CHECK_MSG(strstr(to_client.data, "19 attributes, but at most 17 are allowed"), "%s",
+              to_client.data);
+    CHECK_MSG(strstr(to_workers.data, "\nfree t0\n"), "%s", to_workers.data);
     stop();
 }
 
@@ -354,10 +357,10 @@ static void test_check(void) {
         "signal enter a\nt1 = exp t0\n");
     say("t2 = exp t1\n");
     listen(true);
-    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=1\ncheck nan=true\n"
-                          "+ t9223372036854775808 = full 1 [8,2] f32 on=5 split=[0,2]\n"
-                          "t1 = exp t9223372036854775808 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n"
-                          "+ check nan=true\nt2 = exp t1 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n");
+    CHECK_STR(to_workers.data, "t0 = full 1 [8,2] f32 on=1\ncheck nan=true\n"
+                               "+ t9223372036854775808 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+                               "t1 = exp t9223372036854775808 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n"
+                               "+ check nan=true\nt2 = exp t1 on=5 split=[0,2]\n-> w0 w1 w2 w3 \n");
     stop();
 }
 
@@ -379,25 +382,26 @@ static void test_compile(void) {
     say("signal exit c\nsignal exit a\n");
     say("t13 = exp t6\n");
     listen(true);
-    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=1\n+ scope compile=true\nt1 = exp t0 on=1\n"
-                          "+ scope compile=false\nt2 = exp t0 on=1\n+ scope compile=true\n"
-                          "t3 = exp t0 on=1\n-> w0 \n"
-                          "t4 = exp t0\n-> w0 \n"
-                          "+ scope compile=true\n-> w1 w2 \n"
-                          "t5 = exp t0 on=1\nt6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
-                          "t7 = exp t6 on=6 split=[0,4]\n+ scope compile=false\nt8 = exp t0 on=1\n"
-                          "-> w0 w1 w2 \n"
-                          "t9 = exp t0\n-> w0 \n"
-                          "+ scope compile=true\nt10 = exp t0 on=1\n+ scope compile=false\n"
-                          "t11 = exp t0 on=1\n-> w0 \n"
-                          "+ scope compile=true\nt12 = exp t6 on=6 split=[0,4]\n-> w0 w1 w2 \n"
-                          "+ scope compile=false\n-> w0 \n"
-                          "+ scope compile=false\n-> w1 w2 \n"
-                          "t13 = exp t6 on=6 split=[0,4]\n-> w1 w2 \n");
-    clear(&heard), clear(&told);
+    CHECK_STR(to_workers.data,
+              "t0 = full 1 [8,2] f32 on=1\n+ scope compile=true\nt1 = exp t0 on=1\n"
+              "+ scope compile=false\nt2 = exp t0 on=1\n+ scope compile=true\n"
+              "t3 = exp t0 on=1\n-> w0 \n"
+              "t4 = exp t0\n-> w0 \n"
+              "+ scope compile=true\n-> w1 w2 \n"
+              "t5 = exp t0 on=1\nt6 = full 1 [8,2] f32 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+              "t7 = exp t6 on=6 split=[0,4]\n+ scope compile=false\nt8 = exp t0 on=1\n"
+              "-> w0 w1 w2 \n"
+              "t9 = exp t0\n-> w0 \n"
+              "+ scope compile=true\nt10 = exp t0 on=1\n+ scope compile=false\n"
+              "t11 = exp t0 on=1\n-> w0 \n"
+              "+ scope compile=true\nt12 = exp t6 on=6 split=[0,4]\n-> w0 w1 w2 \n"
+              "+ scope compile=false\n-> w0 \n"
+              "+ scope compile=false\n-> w1 w2 \n"
+              "t13 = exp t6 on=6 split=[0,4]\n-> w1 w2 \n");
+    clear(&to_workers), clear(&to_client);
     say("scope compile=true\n");
     listen(true);
-    CHECK(strstr(told.data, "30: clients may not send 'scope'\n"));
+    CHECK(strstr(to_client.data, "30: clients may not send 'scope'\n"));
     stop();
 }
 
@@ -409,8 +413,8 @@ static void test_frees(void) {
         "signal enter b\nt3 = mul t1 t1\nt4 = matmul t3 t1\n");
     say("free t0 t1\nfree t2 t3 t4\n");
     listen(true);
-    int made = count(heard.data, " = "), freed = 0;
-    for (const char *at = heard.data; (at = strstr(at, "free ")); at++)
+    int made = count(to_workers.data, " = "), freed = 0;
+    for (const char *at = to_workers.data; (at = strstr(at, "free ")); at++)
         for (const char *c = at; *c && *c != '\n'; c++) freed += c[0] == ' ' && c[1] == 't';
     CHECK_INT(freed, made);
     stop();
@@ -423,10 +427,10 @@ static void test_free_of_groups(void) {
         "t0 = full 1 [8,6] f32\nsignal exit a\nsignal enter b\nt1 = full 1 [8,6] f32\n"
         "t2 = full 1 [8,6] f32\nsignal exit b\n");
     listen(true);
-    clear(&heard);
+    clear(&to_workers);
     say("free t1 t0 t2\n");
     listen(true);
-    CHECK_STR(heard.data, "free t1 t0 t2\n-> w1 w2 \n");
+    CHECK_STR(to_workers.data, "free t1 t0 t2\n-> w1 w2 \n");
     stop();
 }
 
@@ -441,7 +445,7 @@ static void test_copies(void) {
         say(line);
     }
     listen(true);
-    int made = count(heard.data, " = all_to_all"), freed = count(heard.data, "+ free ");
+    int made = count(to_workers.data, " = all_to_all"), freed = count(to_workers.data, "+ free ");
     CHECK_INT(made, 40);
     CHECK_INT(made - freed, 16);
     Bytes text = {0};
@@ -451,7 +455,7 @@ static void test_copies(void) {
     say(text.data);
     bytes_fini(&text);
     listen(true);
-    made = count(heard.data, " = all_to_all"), freed = count(heard.data, "+ free ");
+    made = count(to_workers.data, " = all_to_all"), freed = count(to_workers.data, "+ free ");
     CHECK_INT(made, 90);
     CHECK_INT(freed, made);
     stop();
@@ -479,11 +483,11 @@ static void test_copy_bytes(void) {
         say(line);
     }
     listen(true);
-    int made = count(heard.data, "+ t"), freed = count(heard.data, "+ free ");
+    int made = count(to_workers.data, "+ t"), freed = count(to_workers.data, "+ free ");
     CHECK_INT(made, 30);
     CHECK_MSG((made - freed) * EACH <= MAX && made - freed >= 10, "%d of %d are left", made - freed,
               made);
-    CHECK_MSG(!told.data || !strstr(told.data, ": "), "%s", told.data);
+    CHECK_MSG(!to_client.data || !strstr(to_client.data, ": "), "%s", to_client.data);
     stop();
 }
 
@@ -495,11 +499,11 @@ static void test_redefined(void) {
         "signal define x workers=[2]\nt2 = full 1 [8,2] f32\nsignal define b workers=[3]\n"
         "t3 = full 1 [8,2] f32\nsignal exit a\nt4 = full 1 [8,2] f32\n");
     listen(true);
-    CHECK_STR(heard.data, "t0 = full 1 [8,2] f32 on=5 split=[0,2]\n"
-                          "t1 = full 1 [8,2] f32 on=5 split=[1,1]\n"
-                          "t2 = full 1 [8,2] f32 on=3\n"
-                          "t3 = full 1 [8,2] f32 on=3\n"
-                          "t4 = full 1 [8,2] f32 on=4\n-> w0 w1 w2 w3 \n");
+    CHECK_STR(to_workers.data, "t0 = full 1 [8,2] f32 on=5 split=[0,2]\n"
+                               "t1 = full 1 [8,2] f32 on=5 split=[1,1]\n"
+                               "t2 = full 1 [8,2] f32 on=3\n"
+                               "t3 = full 1 [8,2] f32 on=3\n"
+                               "t4 = full 1 [8,2] f32 on=4\n-> w0 w1 w2 w3 \n");
     stop();
 }
 
@@ -513,11 +517,11 @@ static void test_groups(void) {
         dispatcher_on_gone(d, CLIENT, 0);
         hello(CLIENT, ROLE_CLIENT);
         seq = 0;
-        clear(&told);
+        clear(&to_client);
         for (int made = 0; made < GROUPS; made++) {
             if (made == GROUPS / 2) {
                 listen(true);
-                CHECK_MSG(!told.n, "session %d: %.99s", session, told.data);
+                CHECK_MSG(!to_client.n, "session %d: %.99s", session, to_client.data);
             }
             char line[96];
             int a = made % ALL, b = (a + 1 + made / ALL % 15) % ALL;
@@ -528,18 +532,19 @@ static void test_groups(void) {
             say(line);
         }
         listen(true);
-        CHECK_MSG(told.n && strstr(told.data, "more groups of workers than one client may make"),
-                  "session %d: %.99s", session, told.n ? told.data : "");
+        CHECK_MSG(to_client.n &&
+                      strstr(to_client.data, "more groups of workers than one client may make"),
+                  "session %d: %.99s", session, to_client.n ? to_client.data : "");
     }
     for (PeerId k = ALL; k < 2 * ALL; k++) hello(1000 + k, ROLE_WORKER);
     for (PeerId k = 0; k < ALL; k++) dispatcher_on_gone(d, k < WORKERS ? k + 1 : 1000 + k, 0);
     hello(CLIENT, ROLE_CLIENT);
     seq = 0;
     listen(true);
-    clear(&told);
+    clear(&to_client);
     say("t0 = full 1 [8,2] f32\nt1 = exp t0\n");
     listen(true);
-    CHECK_STR(told.data ? told.data : "", "");
+    CHECK_STR(to_client.data ? to_client.data : "", "");
     stop();
 }
 
@@ -551,15 +556,15 @@ static void test_place(void) {
     dispatcher_on_message(d, CLIENT, &m, 0);
     wire_text(MSG_STATS, "tensor 7", 8, &m);
     dispatcher_on_message(d, CLIENT, &m, 0);
-    clear(&told);
+    clear(&to_client);
     for (int k = 0; k < WORKERS; k++) {
         wire_text(MSG_STATS_REPLY, "shape=[2,2]\n", 12, &m);
         dispatcher_on_message(d, (PeerId)k + 1, &m, 0);
     }
     listen(true);
-    CHECK_MSG(told.data && strstr(told.data, "absent=1\n") &&
-                  strstr(told.data, "layout=split 0 / 2\ngroup=0,1,2,3\nw0.shape=[2,2]\n"),
-              "%s", told.data);
+    CHECK_MSG(to_client.data && strstr(to_client.data, "absent=1\n") &&
+                  strstr(to_client.data, "layout=split 0 / 2\ngroup=0,1,2,3\nw0.shape=[2,2]\n"),
+              "%s", to_client.data);
     stop();
 }
 
