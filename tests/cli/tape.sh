@@ -75,10 +75,14 @@ for i in range(12) {
 print(y > -inf)
 GT
 GT_INSTRUCTION_LOG="$t" code pipeline 0 "$GTSH" -w 2 --threads 1 "$TMP/c.gt"
-awk '$3 == "<" && $10 == "op=matmul" { us = substr($8, 4); print $1 - us / 1e6, $1, $5 }' "$t" | sort -n |
-    awk '{ for (w in end) if (w != $3 && end[w] > $1) both += (end[w] < $2 ? end[w] : $2) - $1; end[$3] = $2; sum += $2 - $1 }
-    END { printf "%.6f %.6f\n", both, sum; exit !(both > 0.01 * sum) }' >"$TMP/overlap" ||
-    fail "the stages do not overlap: $(cat "$TMP/overlap") s of both, of all"
+# Each stage has three products in a turn. The first stage begins a turn before the second ends the one before it; this
+# does not depend on which worker the system runs more.
+awk '$3 == "<" && $10 == "op=matmul" { print $1 - substr($8, 4) / 1e6, $1, $5 }' "$t" | sort -n | awk '
+    NR == 1 { one = $3 }
+    $3 == one { if (n1 % 3 == 0) begin[n1 / 3] = $1; n1++ }
+    $3 != one { n2++; if (n2 % 3 == 0) end[n2 / 3 - 1] = $2 }
+    END { for (i = 0; i < 11; i++) ahead += begin[i + 1] < end[i]; print n1, n2, ahead + 0; exit !(ahead > 3) }' >"$TMP/ahead" ||
+    fail "the stages do not overlap (products of each, turns begun early): $(cat "$TMP/ahead")"
 
 # a daemon's: flushed while it runs, complete after SIGTERM; clients by name
 "$B/gt-dispatcher" -w 1 --threads 1 --memory 64M --log "$t" >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
