@@ -295,7 +295,8 @@ static bool check_out(const Expect *x, const char *path, const Text *out, Text *
         if (ok && i > 0) text_printf(&diff, "  %s\n", l.line[i - 1]);
         ok = false;
         bool is_missing = i >= l.n || (e + 1 < x->n_out && take(&l, i, &x->out[e + 1], &scratch));
-        bool is_extra = e >= x->n_out || (i + 1 < l.n && take(&l, i + 1, &x->out[e], &scratch));
+        bool is_extra = !is_missing &&
+                        (e >= x->n_out || (i + 1 < l.n && take(&l, i + 1, &x->out[e], &scratch)));
         if (shown++ < 40) {
             if (!is_extra && x->out[e].line)
                 text_printf(&diff, "- %s        (expected at %s:%d)\n", x->out[e].text, path,

@@ -52,6 +52,12 @@ has "a long output" "$(out)" "
 [900 lines are not shown]
 961
 "
+# A script that prints two expected lines in the other order.
+printf '%s\n' 'print("b")  # expect: a' 'print("a")  # expect: b' >tests/swaps.gt
+ln -s "$B/gtsh" build/gtsh
+run swaps
+has "the line that is missing" "$(out)" "- a        (expected at tests/swaps.gt:1)"
+has "the line that is printed later" "$(out)" "+ a"
 # A signal that the runner ignores, as beneath nohup, ends what a test starts.
 echo 'kill -HUP $$; exit 0' >tests/hup.sh
 (trap '' HUP; run hup)
