@@ -1,5 +1,5 @@
-/* random_loop.h: random loops for dispatchers that should treat them alike: what hot_test and
- * intake_test share. The includer chooses the sizes VARIABLES and STEPS.
+/* random_loop.h: random loops for dispatchers that should treat them alike. It is included by
+ * hot_test and finder_test after the sizes VARIABLES and STEPS.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_LOOP_H
 #define GT_TESTS_UNIT_RANDOM_LOOP_H
