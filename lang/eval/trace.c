@@ -182,22 +182,25 @@ static void add_rule(const Link *l, LangError *e) {
 /* ---- messages in terms of the function that the program called ---- */
 
 /* What an index means in these functions of the prelude. */
-static const struct {
+typedef struct IndexWords {
     const char *inner, *noun, *hint;
-} words[] = {
-    {"_pick_logits", "class", "ignore_index=%lld leaves out targets of %lld"},
-    {"_pick_targets", "class", "ignore_index=%lld leaves out targets of %lld"},
-    {"multi_margin_loss", "class", NULL},
-    {"embedding", "id", NULL},
-    {"bincount", "value", NULL},
-    {"one_hot", "class", NULL},
-    {"_check_targets", "class", NULL},
-    {"distributions.Categorical.log_prob", "class", NULL},
+    bool counts_size; /* without a given size it is that of the largest value */
+} IndexWords;
+
+static const IndexWords words[] = {
+    {"_pick_logits", "class", "ignore_index=%lld leaves out targets of %lld", false},
+    {"_pick_targets", "class", "ignore_index=%lld leaves out targets of %lld", false},
+    {"multi_margin_loss", "class", NULL, false},
+    {"embedding", "id", NULL, false},
+    {"bincount", "value", NULL, true},
+    {"one_hot", "class", NULL, true},
+    {"_check_targets", "class", NULL, false},
+    {"distributions.Categorical.log_prob", "class", NULL, false},
 };
 
 /* Rewrites "index 12 at position 3 is out of range for axis 0 of size 10" as "cross_entropy: class
  * 12 at position 3 is outside 0 ... 9". False if e has another message. */
-static bool rewrite_index(LangError *e, const char *name, const char *noun, const char *hint) {
+static bool rewrite_index(LangError *e, const char *name, const IndexWords *w) {
     static const char middle[] = " is out of range for axis ";
     char text[sizeof e->what], *rest = strstr(e->what, middle), *position;
     long long size;
@@ -206,15 +209,18 @@ static bool rewrite_index(LangError *e, const char *name, const char *noun, cons
         return false;
     long long value = strtoll(e->what + 6, &position, 10);
     int n = (int)(rest - position);
-    if (size > 0)
-        snprintf(text, sizeof text, "%s: %s %lld%.*s is outside 0 ... %lld", name, noun, value, n,
-                 position, size - 1);
+    if (value < 0 && w->counts_size)
+        snprintf(text, sizeof text, "%s: %s %lld%.*s must be at least 0", name, w->noun, value, n,
+                 position);
+    else if (size > 0)
+        snprintf(text, sizeof text, "%s: %s %lld%.*s is outside 0 ... %lld", name, w->noun, value,
+                 n, position, size - 1);
     else
-        snprintf(text, sizeof text, "%s: %s %lld%.*s, of %s", name, noun, value, n, position,
-                 value < 0 ? "0 and more" : "none");
+        snprintf(text, sizeof text, "%s: %s %lld%.*s is out of range: there are none", name, w->noun,
+                 value, n, position);
     snprintf(e->what, sizeof e->what, "%s", text);
     e->hint[0] = 0;
-    if (hint && value < 0) error_hint(e, hint, value, value);
+    if (w->hint && value < 0) error_hint(e, w->hint, value, value);
     return true;
 }
 
@@ -239,7 +245,7 @@ static void rewrite_builtin(LangError *e) {
     const char *s = span_text(e->at, &n);
     for (size_t k = 0; s && k < sizeof words / sizeof *words; k++)
         if (strlen(words[k].inner) == n && !memcmp(words[k].inner, s, n))
-            rewrite_index(e, words[k].inner, words[k].noun, words[k].hint);
+            rewrite_index(e, words[k].inner, &words[k]);
 }
 
 /* Rewrites an error inside the prelude in terms of the function that the program called: "solve:
@@ -256,7 +262,7 @@ static void rewrite_for_caller(LangError *e) {
     for (int i = 0; i <= outer; i++)
         for (size_t k = 0; k < sizeof words / sizeof *words; k++)
             if (!strcmp(e->frame[i].name, words[k].inner) &&
-                rewrite_index(e, e->frame[outer].name, words[k].noun, words[k].hint))
+                rewrite_index(e, e->frame[outer].name, &words[k]))
                 return;
     if (rewrite_argument(e, e->frame[outer].name, outer == 0)) return;
     size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
