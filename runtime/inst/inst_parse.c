@@ -600,7 +600,10 @@ static bool parse_word(Parser *p) {
     float f32;
     if (!parse_bool(s, n, &o.b)) {
         o.kind = IN_IMM_FLOAT;
-        if (!parse_float(s, n, &o.f, &f32)) return bad(p, s, "unexpected word '%.*s'", (int)n, s);
+        if (!parse_float(s, n, &o.f, &f32)) {
+            bad(p, s, "unexpected word '%.*s'", (int)n, s);
+            return err_hint(p->err, "a tensor is an id like t12");
+        }
     }
     p->at += n;
     return add_operand(p, s, o);
@@ -671,9 +674,27 @@ static bool parse_position(Parser *p) {
     return at_end(p) || bad(p, p->at, "text behind the position");
 }
 
+/* Refuses `x = full ...`: a result is an id. True if the line begins in another way. */
+static bool refuse_name(Parser *p) {
+    const char *s = p->at, *q, *equals;
+    if (!at_end(p) && *p->at == '%') p->at++;
+    p->at += word_length(p);
+    size_t n = (size_t)(p->at - s);
+    skip_space(p);
+    q = p->at, p->at = s;
+    if (n == 0 || q == p->end || (*q != '=' && *q != ',')) return true;
+    equals = memchr(q, '=', (size_t)(p->end - q));
+    p->at = equals ? equals + 1 : p->end;
+    skip_space(p);
+    size_t n_op = word_length(p);
+    bad(p, s, "a result is an id like t12, not '%.*s'", (int)n, s);
+    return err_hint(p->err, "%s = %.*s ...", *q == ',' ? "t0,t1" : "t0",
+                    (int)(n_op < 40 ? n_op : 40), p->at);
+}
+
 static bool parse_outputs(Parser *p) {
     size_t n = word_length(p);
-    if (!is_id_text(p->at, n)) return true;
+    if (!is_id_text(p->at, n)) return refuse_name(p);
     Inst *in = p->in;
     do {
         skip_space(p);
