@@ -449,7 +449,9 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
     TRY(operate_binary(in, n, n->tok, cur, v, out, e));
     if (cur.kind != V_TENSOR || out->kind != V_TENSOR) return true;
     in->at = n;
-    if (tensor_keeps_kind(cur.tensor, out->tensor, e)) return true;
+    if (tensor_keeps_kind(cur.tensor, out->tensor, e) &&
+        (n->tok == O_MATMUL || tensor_keeps_shape(cur.tensor, out->tensor, e))) /* @= may reshape */
+        return true;
     error_locate(e, node_span(in, n));
     value_drop(*out);
     return false;

@@ -130,6 +130,8 @@ bool tensor_no_path(Interp *in, Value v, LangError *e); /* false, with that erro
 bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);
 /* Checks the result of x op= v: an error if whole numbers became floats, or bools numbers. */
 bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e);
+/* The same for its shape: an error, with a hint, if v broadcast x to another one. */
+bool tensor_keeps_shape(const Tensor *x, const Tensor *result, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);

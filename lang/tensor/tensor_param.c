@@ -145,6 +145,19 @@ bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e) {
                       dtype_info[to].name, name);
 }
 
+bool tensor_keeps_shape(const Tensor *x, const Tensor *result, LangError *e) {
+    const TensorType *from = tensor_type(x), *to = tensor_type(result);
+    char a[256], b[256];
+    if (from->rank == to->rank &&
+        !memcmp(from->shape, to->shape, sizeof from->shape[0] * from->rank))
+        return true;
+    const char *name = subject_name(x->in);
+    if (!name) name = "x";
+    error_set(e, "%s keeps its shape %s in op=, but the result has %s", name,
+              type_shape_text(from, a), type_shape_text(to, b));
+    return error_hint(e, "%s = ... without op= may change the shape", name);
+}
+
 bool tensor_augment_data(Interp *in, Tensor *p, int oper, Value v, LangError *e) {
     Value result;
     const Handle *place = p->handle;
