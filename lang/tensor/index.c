@@ -136,6 +136,21 @@ bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out, LangError *e) {
     return *out != NULL;
 }
 
+/* True if a mask of type m may stand at `axis` of x. */
+static bool is_mask_shape(const TensorType *m, const TensorType *x, int axis) {
+    return m->rank && axis + m->rank <= x->rank &&
+           !memcmp(m->shape, x->shape + axis, sizeof x->shape[0] * m->rank);
+}
+
+/* Warns, once a line, that a uint8 index of the shape of a mask gathers: PyTorch would mask. */
+static void warn_bytes(Interp *in) {
+    LangError w = {0};
+    error_at(&w, interp_span(in),
+             "a uint8 index gathers, as in NumPy; PyTorch takes this one as a mask");
+    error_hint(&w, "x[i.bool()] masks, x[i.long()] gathers");
+    interp_warn_once(in, &w);
+}
+
 /* Adds a list or tensor subscript as index tensor(s), which use *axes axes of x. */
 static bool tensor_subs(Interp *in, const TensorType *x, int axis, Value v, Plan *p, int *axes,
                         LangError *e) {
@@ -156,10 +171,10 @@ static bool tensor_subs(Interp *in, const TensorType *x, int axis, Value v, Plan
                        dtype_info[type->dtype].name);
         error_hint(e, "idx.to(int64)");
     } else if (type->dtype != DT_BOOL) {
+        if (type->dtype == DT_U8 && is_mask_shape(type, x, axis)) warn_bytes(in);
         p->sub[p->n++] = (Sub){.kind = SUB_TENSOR, .t = tensor_ref(t)};
         *axes = 1;
-    } else if (!type->rank || axis + type->rank > x->rank ||
-               memcmp(type->shape, x->shape + axis, sizeof x->shape[0] * type->rank)) {
+    } else if (!is_mask_shape(type, x, axis)) {
         ok = error_set(e, "a mask of shape %s does not fit shape %s from axis %d",
                        type_shape_text(type, a), type_shape_text(x, b), axis);
     } else {
