@@ -183,6 +183,7 @@ static const char *const members[][2] = {
 
 /* Fields of the named tuples that are lists here. */
 static const char *const results[][2] = {
+    {"sign", "sign, logabsdet = slogdet(x)"},
     {"logabsdet", "sign, logabsdet = slogdet(x)"},
     {"eigenvalues", "values, vectors = eigh(x)"},
     {"eigenvectors", "values, vectors = eigh(x)"},
@@ -193,6 +194,24 @@ static const char *const results[][2] = {
     {"R", "q, r = qr(x)"},
     {"hist", "hist, edges = histogram(x)"},
     {"bin_edges", "hist, edges = histogram(x)"},
+};
+
+/* What the values of a function's list are called. */
+static const char *const unpacked[][2] = {
+    {"lu", "factors, perm = lu(x): L and U share a matrix, x[perm] = L @ U"},
+    {"slogdet", "sign, logabsdet = slogdet(x)"},
+    {"eigh", "values, vectors = eigh(x)"},
+    {"svd", "u, s, vh = svd(x)"},
+    {"qr", "q, r = qr(x)"},
+    {"histogram", "hist, edges = histogram(x)"},
+    {"topk", "values, indices = topk(x, k)"},
+    {"kthvalue", "values, indices = kthvalue(x, k)"},
+    {"mode", "values, indices = mode(x)"},
+    {"cummax", "values, indices = cummax(x, axis)"},
+    {"cummin", "values, indices = cummin(x, axis)"},
+    {"aminmax", "smallest, largest = aminmax(x)"},
+    {"std_mean", "std, mean = std_mean(x)"},
+    {"var_mean", "var, mean = var_mean(x)"},
 };
 
 /* Arguments, of any function. */
@@ -376,6 +395,18 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (!strncmp(path, roots[i], strlen(roots[i])))
             return hint_builtin(path, args, k < n && s[k] == '(', known, ctx, e);
+    return false;
+}
+
+bool habit_is_result(const char *name) {
+    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+        if (!strcmp(results[i][0], name)) return true;
+    return false;
+}
+
+bool habit_unpacked(const char *function, LangError *e) {
+    for (size_t i = 0; i < sizeof unpacked / sizeof *unpacked; i++)
+        if (!strcmp(unpacked[i][0], function)) return error_hint(e, "%s", unpacked[i][1]), true;
     return false;
 }
 

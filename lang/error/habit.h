@@ -14,6 +14,11 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e);
 /* Sets e's hint for a field or method of another system: x.device, model.cuda(). kind: the kind of
  * the value, "tensor", "str" ... Returns false if there is no hint. */
 bool habit_member(const char *kind, const char *name, LangError *e);
+/* True if name is a field of a named tuple of PyTorch that is a list here: slogdet(x).sign. */
+bool habit_is_result(const char *name);
+/* Sets e's hint for the list of this function, unpacked into too many or too few names: what its
+ * values are called. Returns false if there is no hint. */
+bool habit_unpacked(const char *function, LangError *e);
 /* Returns the hint for a keyword argument of another system (device=, inplace=), or NULL. */
 const char *habit_keyword(const char *name);
 /* Returns the hint for a missing file that is a module in Python (import os), or NULL. */

@@ -8,6 +8,7 @@
 #include "lang/tensor/pair.h"
 #include "lang/value/frame.h"
 #include "lang/eval/eval.h"
+#include "lang/error/habit.h"
 #include "lang/eval/operate.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/assign.h"
@@ -408,6 +409,23 @@ bool assign(Interp *in, Node *target, Value v, bool fresh, LangError *e) {
     return assign_place(in, target, v, e);
 }
 
+/* Hints at what the values of a call are called, after an error in `target = value`. */
+static void hint_unpacked(Interp *in, const Node *target, const Node *value, LangError *e) {
+    if (target->kind != N_LIST || value->kind != N_CALL || e->hint[0] ||
+        !strstr(e->what, " names on the left"))
+        return;
+    Node *callee = value->kid[0];
+    LangError other = {0};
+    Value f;
+    if (!is_pure(callee) || !eval(in, callee, &f, &other)) return;
+    bool is_method = f.kind == V_BOUND;
+    const Value *g = is_method ? &f.bound->f : &f;
+    if (g->kind == V_BUILTIN ||
+        (g->kind == V_FN && g->fn->ast->at.src && g->fn->ast->at.src->is_prelude))
+        habit_unpacked(callee->str, e);
+    value_drop(f);
+}
+
 bool exec_assign(Interp *in, Node *n, LangError *e) {
     Value v;
     Node *value = n->kid[n->n_kids - 1];
@@ -417,7 +435,10 @@ bool exec_assign(Interp *in, Node *n, LangError *e) {
             value_drop(v);
             return false;
         }
-    return assign(in, n->kid[n->n_kids - 2], v, false, e);
+    Node *target = n->kid[n->n_kids - 2];
+    if (assign(in, target, v, false, e)) return true;
+    hint_unpacked(in, target, value, e);
+    return false;
 }
 
 static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {

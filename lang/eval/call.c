@@ -872,7 +872,8 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     }
     if (base.kind == V_ERROR) TRY(error_field(in, base, name, out, &found, e));
     if (found || pair_field(base, name, out)) return true;
-    if (base.kind == V_NONE) return no_field(in, n, base, e);
+    bool is_result = base.kind == V_LIST && habit_is_result(name); /* s.sign: no method of a list */
+    if (base.kind == V_NONE || is_result) return no_field(in, n, base, e);
     TRY(builtin_method_value(in, base, name, &f, e));
     if (f.kind == V_UNDEF && base.kind != V_OBJECT && base.kind != V_MAP)
         TRY(visible(in, name, &f, e));
