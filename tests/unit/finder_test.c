@@ -6,11 +6,11 @@
  * equal; most repetitions must be found.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
+#include "tests/unit/random_loop.h"
 
 /* Workers are peers from 1 on. */
 enum { REFUSED = 2000 }; /* errors after which a run ends, before the client is ended */
-enum { WORKERS = 3, ANN = 10, VARIABLES = 5, STEPS = 10, LOOPS = 4, LARGE = 40000 };
-#include "tests/unit/random_loop.h"
+enum { WORKERS = 3, ANN = 10, LOOPS = 4, LARGE = 40000 };
 
 /* One of the two dispatchers. */
 typedef struct Side {
@@ -271,7 +271,7 @@ static void begin_own(void) {
 static void test_large(void) {
     enum { BYTES = 600 << 10 };
     static const int64_t shape[] = {BYTES};
-    Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1}};
+    Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1, -1}};
     n_workers = 1;
     style = (Style){.has_edges = true};
     begin();
@@ -302,7 +302,7 @@ static void test_large(void) {
 
 /* Without edges, repetitions are also found in frames for a group of workers. */
 static void test_placed(void) {
-    Loop l = {.n = 4, .keeps = {2, -1, -1, -1, -1}};
+    Loop l = {.n = 4, .keeps = {2, -1, -1, -1, -1, -1}};
     l.step[0].op = OP_SIGNAL_ENTER, l.step[3].op = OP_SIGNAL_EXIT;
     l.step[1] = (Step){.op = OP_ADD, .in = {0, 1}};
     l.step[2] = (Step){.op = OP_SUB, .in = {VARIABLES + 1, 1}};
@@ -356,7 +356,7 @@ static void run(void) {
 /* The last ids before the limit are refused, as in a frame that is not written anew; later
  * instructions have no smaller ids to refer to. */
 static void test_last_id(void) {
-    Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1}};
+    Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1, -1}};
     n_workers = 1;
     style = (Style){.has_edges = true};
     begin();

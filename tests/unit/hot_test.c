@@ -8,11 +8,11 @@
 #include "runtime/base/map.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/wire_peer.h"
+#include "tests/unit/random_loop.h"
 
 /* Workers are peers from 1 on. */
-enum { WORKERS = 4, ANN = 10, VARIABLES = 6, STEPS = 12, BODIES = 4 };
+enum { WORKERS = 4, ANN = 10, BODIES = 4 };
 enum { SENT_MAX = 4096, GROUPS = 600 };
-#include "tests/unit/random_loop.h"
 
 /* The instructions that a worker got. */
 typedef struct Sent {

@@ -1,13 +1,16 @@
-/* random_loop.h: random loops for dispatchers that should treat them alike. It is included by
- * hot_test and finder_test after the sizes VARIABLES and STEPS.
+/* random_loop.h: random loops for dispatchers that should treat them alike: what hot_test and
+ * finder_test share.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_LOOP_H
 #define GT_TESTS_UNIT_RANDOM_LOOP_H
 #include "dispatcher/dispatcher.h"
 #include "runtime/wire/body.h"
+#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
 #include "tests/unit/make_inst.h"
 #include "tests/unit/random.h"
+
+enum { VARIABLES = 6, STEPS = 12 };
 
 typedef struct Step {
     Op op;
