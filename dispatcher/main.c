@@ -11,7 +11,6 @@
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
-#include "runtime/base/version.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -26,49 +25,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
+enum { TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
 enum {
     LIVED_MS = 10000, /* a worker that lived this long is restarted at once, ... */
     PAUSE_MS = 500,   /* ... another after this pause, which doubles each time, ... */
     PAUSE_MAX_MS = 30000
-};
-
-enum {
-    F_PORT,
-    F_BIND,
-    F_IPC,
-    F_INSECURE,
-    F_FILE,
-    F_WORKERS,
-    F_ENGINE,
-    F_THREADS,
-    F_MEMORY,
-    F_CLIENT,
-    F_CONFIG,
-    F_DRAIN,
-    F_LOG,
-    F_QUIET,
-    F_HELP,
-    F_VERSION,
-    F_COUNT
-};
-static const Flag flags[F_COUNT] = {
-    [F_PORT] = {'p', "port", "PORT", "listen for TCP on this port (0: any free one)"},
-    [F_BIND] = {'b', "bind", "ADDRESS", "... at this address (127.0.0.1; *: all)"},
-    [F_IPC] = {0, "ipc", "PATH", "listen on this Unix socket (by default one of this user)"},
-    [F_INSECURE] = {0, "insecure", "", "allow connections from other machines, with the token"},
-    [F_FILE] = {0, "endpoint-file", "FILE", "write endpoint and token to FILE, for -d @FILE"},
-    [F_WORKERS] = {'w', "workers", "N", "start N worker processes; restart those that end"},
-    [F_ENGINE] = {0, "engine", "NAME", "... with this engine"},
-    [F_THREADS] = {'t', "threads", "N", "... with N threads each"},
-    [F_MEMORY] = {'m', "memory", "SIZE", "... with this much memory each"},
-    [F_CLIENT] = {0, "client-memory", "SIZE", "limit of live bytes per client (none)"},
-    [F_CONFIG] = {0, "config", "FILE", "configuration of signals; a client's own overrides it"},
-    [F_DRAIN] = {0, "drain", "SECONDS", "at SIGTERM, time to finish pending work (10)"},
-    [F_LOG] = {0, "log", "FILE", "log every instruction to FILE (GT_INSTRUCTION_LOG)"},
-    [F_QUIET] = {'q', "quiet", "", "print only the ready line and errors"},
-    [F_HELP] = {'h', "help", "", "print this and exit"},
-    [F_VERSION] = {0, "version", "", "print the version and exit"},
 };
 
 /* A worker process of this dispatcher. If it ends unasked it is restarted: at once if it lived
@@ -86,10 +47,11 @@ typedef struct Child {
 typedef struct App {
     DispatcherConfig config;
     Endpoint endpoint;
-    const char *bind, *ipc, *file, *engine, *threads, *memory, *signals_file, *log;
+    const char *bind, *ipc, *file, *engine, *signals_file, *log;
     Config signals;
-    int64_t port, n_workers, drain_s;
-    bool has_port, is_insecure, is_quiet;
+    int port, n_workers, threads, drain_s; /* port -1: none; threads 0: the worker's choice */
+    uint64_t memory_bytes;                 /* of each worker; 0: its choice */
+    bool is_insecure, is_quiet;
     Child child[SPAWN_MAX];
     int n_children;
     char program[PATH_MAX]; /* path of gt-worker */
@@ -97,6 +59,33 @@ typedef struct App {
     Hub *hub;
     Dispatcher *d;
 } App;
+
+static App app = {.port = -1, .drain_s = 10};
+
+static const Flag flags[] = {
+    {'p', "port", "PORT", "listen for TCP on this port (0: any free one)", FLAG_INT, &app.port, 0,
+     65535},
+    {'b', "bind", "ADDRESS", "... at this address (127.0.0.1; *: all)", FLAG_TEXT, &app.bind},
+    {0, "ipc", "PATH", "listen on this Unix socket (by default one of this user)", FLAG_TEXT,
+     &app.ipc},
+    {0, "insecure", "", "allow connections from other machines, with the token", FLAG_SET,
+     &app.is_insecure},
+    {0, "endpoint-file", "FILE", "write endpoint and token to FILE, for -d @FILE", FLAG_TEXT,
+     &app.file},
+    {'w', "workers", "N", "start N worker processes; restart those that end", FLAG_INT,
+     &app.n_workers, 0, SPAWN_MAX},
+    {0, "engine", "NAME", "... with this engine", FLAG_TEXT, &app.engine},
+    {'t', "threads", "N", "... with N threads each", FLAG_INT, &app.threads, 1, 1024},
+    {'m', "memory", "SIZE", "... with this much memory each", FLAG_SIZE, &app.memory_bytes},
+    {0, "client-memory", "SIZE", "limit of live bytes per client (none)", FLAG_SIZE,
+     &app.config.client_bytes_max},
+    {0, "config", "FILE", "configuration of signals; a client's own overrides it", FLAG_TEXT,
+     &app.signals_file},
+    {0, "drain", "SECONDS", "at SIGTERM, time to finish pending work (10)", FLAG_INT, &app.drain_s,
+     0, 86400},
+    {0, "log", "FILE", "log every instruction to FILE (GT_INSTRUCTION_LOG)", FLAG_TEXT, &app.log},
+    {'q', "quiet", "", "print only the ready line and errors", FLAG_SET, &app.is_quiet},
+    FLAGS_COMMON};
 
 static volatile sig_atomic_t signals, is_repair_due;
 static void on_signal(int number) {
@@ -106,38 +95,13 @@ static void on_signal(int number) {
         signals++;
 }
 
-static void complain(const Err *err) {
-    fprintf(stderr, "gt-dispatcher: %s\n", err->text);
-    if (err->hint[0]) fprintf(stderr, "  hint: %s\n", err->hint);
-}
-
-static bool read_flag(App *a, int flag, const char *v, Err *err) {
-    int64_t n;
-    uint64_t bytes;
-    switch (flag) {
-    case F_PORT: a->has_port = true; return flag_int("--port", v, 0, 65535, &a->port, err);
-    case F_BIND: a->bind = v; return true;
-    case F_IPC: a->ipc = v; return true;
-    case F_INSECURE: return a->is_insecure = true;
-    case F_FILE: a->file = v; return true;
-    case F_WORKERS: return flag_int("--workers", v, 0, SPAWN_MAX, &a->n_workers, err);
-    case F_ENGINE: a->engine = v; return true;
-    case F_THREADS: a->threads = v; return flag_int("--threads", v, 1, 1024, &n, err);
-    case F_MEMORY: a->memory = v; return flag_bytes("--memory", v, &bytes, err);
-    case F_CLIENT: return flag_bytes("--client-memory", v, &a->config.client_bytes_max, err);
-    case F_CONFIG: a->signals_file = v; return true;
-    case F_DRAIN: return flag_int("--drain", v, 0, 86400, &a->drain_s, err);
-    case F_LOG: a->log = v; return true;
-    case F_QUIET: return a->is_quiet = true;
-    }
-    return true;
-}
+static void complain(const Err *err) { err_report("gt-dispatcher", err); }
 
 static bool choose_endpoint(App *a, Err *err) {
     char word[ENDPOINT_MAX];
-    if (a->ipc && (a->has_port || a->bind))
+    if (a->ipc && (a->port >= 0 || a->bind))
         return err_set(err, ERR_ARG, "--ipc or --port, not both");
-    if (a->bind && !a->has_port) {
+    if (a->bind && a->port < 0) {
         err_set(err, ERR_ARG, "--bind needs a port");
         return err_hint(err, "gt-dispatcher --bind %.60s -p 9000", a->bind);
     }
@@ -148,37 +112,13 @@ static bool choose_endpoint(App *a, Err *err) {
         snprintf(word, sizeof word, "%.200s/%.90s", full, a->ipc);
         return endpoint_find(word, &a->endpoint, err);
     }
-    if (!a->has_port) return endpoint_find("local", &a->endpoint, err);
+    if (a->port < 0) return endpoint_find("local", &a->endpoint, err);
     const char *bind = a->bind ? a->bind : "127.0.0.1";
-    bool bare = strchr(bind, ':') && bind[0] != '['; /* IPv6 */
-    snprintf(word, sizeof word, bare ? "[%s]:%d" : "%s:%d", bind, (int)a->port);
-    if (a->port == 0) snprintf(word, sizeof word, bare ? "[%s]:*" : "%s:*", bind);
+    endpoint_word(bind, a->port, word);
     TRY(endpoint_find(word, &a->endpoint, err));
     if (endpoint_is_private(&a->endpoint) || a->is_insecure) return true;
     err_set(err, ERR_ARG, "%s would be open to other machines that have the token", bind);
     return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
-}
-
-/* Returns -1 to continue, else the exit code. */
-static int read_flags(App *a, int argc, char **argv, Err *err) {
-    const char *value;
-    int flag;
-    while ((flag = flags_next(argc, argv, flags, F_COUNT, &value, err)) >= 0) {
-        if (flag == F_HELP) {
-            Bytes b = {0};
-            flags_help("gt-dispatcher [options]", flags, F_COUNT, &b);
-            fputs(b.data, stdout);
-            bytes_fini(&b);
-            return 0;
-        }
-        if (flag == F_VERSION) {
-            printf("gt-dispatcher %s\n", GTSH_VERSION);
-            return 0;
-        }
-        if (!read_flag(a, flag, value, err)) return EXIT_USAGE;
-    }
-    if (flag == FLAGS_ERROR) return EXIT_USAGE;
-    return choose_endpoint(a, err) ? -1 : EXIT_USAGE;
 }
 
 /* ---- Worker processes ---- */
@@ -196,15 +136,17 @@ static void worker_program(char path[PATH_MAX]) {
 }
 
 static bool spawn(App *a, Child *c, Err *err) {
-    char share[32], token[32];
+    char share[32], token[32], threads[32], memory[32];
     const char *argv[16] = {"gt-worker", "--once",         "--quiet", "--wait=20",
                             "-d",        a->endpoint.text, "--share"};
     int n = 7;
-    snprintf(share, sizeof share, "%d", (int)a->n_workers);
+    snprintf(share, sizeof share, "%d", a->n_workers);
+    snprintf(threads, sizeof threads, "%d", a->threads);
+    snprintf(memory, sizeof memory, "%llu", (unsigned long long)a->memory_bytes);
     argv[n++] = share;
     if (a->engine) argv[n++] = "--engine", argv[n++] = a->engine;
-    if (a->threads) argv[n++] = "--threads", argv[n++] = a->threads;
-    if (a->memory) argv[n++] = "--memory", argv[n++] = a->memory;
+    if (a->threads) argv[n++] = "--threads", argv[n++] = threads;
+    if (a->memory_bytes) argv[n++] = "--memory", argv[n++] = memory;
     do
         if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token) c->token = 0;
     while (!c->token);
@@ -382,7 +324,7 @@ static bool start(App *a, Err *err) {
     a->config.lost = on_lost;
     a->config.ctx = a;
     a->config.hot = detector_config();
-    a->config.workers_wanted = a->n_workers > 0 ? (int)a->n_workers : 1;
+    a->config.workers_wanted = a->n_workers > 0 ? a->n_workers : 1;
     net_set_token(a->endpoint.token, a->endpoint.file);
     a->config.peers_max = net_files_raise();
     mode_t mask = umask(077); /* The socket must be accessible to this user alone. */
@@ -398,11 +340,11 @@ static bool start(App *a, Err *err) {
 }
 
 static void drain(App *a) {
-    int64_t end = now_ms() + a->drain_s * 1000;
+    int64_t end = now_ms() + a->drain_s * INT64_C(1000);
     int seen = signals;
     dispatcher_drain(a->d);
     if (!a->is_quiet && !dispatcher_is_idle(a->d))
-        fprintf(stderr, "gt-dispatcher: finishing pending work, %d s at most\n", (int)a->drain_s);
+        fprintf(stderr, "gt-dispatcher: finishing pending work, %d s at most\n", a->drain_s);
     while (!dispatcher_is_idle(a->d) && now_ms() < end && signals == seen) step(a);
     dispatcher_bye(a->d);
     dispatcher_pump(a->d, a->hub, 1);
@@ -418,15 +360,13 @@ static void finish(App *a) {
 }
 
 int main(int argc, char **argv) {
-    static App app;
     App *a = &app;
     Err err = {0};
-    a->drain_s = 10;
     a->log = getenv("GT_INSTRUCTION_LOG");
     if (a->log && !a->log[0]) a->log = NULL;
     log_environment();
-    int code = read_flags(a, argc, argv, &err);
-    if (code < 0 && !env_check(&err)) code = EXIT_USAGE;
+    int code = flags_read("gt-dispatcher", argc, argv, flags, sizeof flags / sizeof *flags, &err);
+    if (code < 0 && (!choose_endpoint(a, &err) || !env_check(&err))) code = FLAGS_USAGE;
     if (code >= 0) {
         if (err.code) complain(&err);
         return code;

@@ -72,6 +72,11 @@ void err_join(Err *e, const Err *other) {
     e->count = count;
 }
 
+void err_report(const char *program, const Err *e) {
+    fprintf(stderr, "%s: %s\n", program, e->text);
+    if (e->hint[0]) fprintf(stderr, "  hint: %s\n", e->hint);
+}
+
 const char *err_name(ErrCode code) {
     return (unsigned)code < ERR_COUNT ? err_names[code] : "unknown";
 }

@@ -2,12 +2,15 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/flags.h"
 #include "runtime/base/near.h"
+#include "runtime/base/version.h"
 #include <assert.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { FLAGS_END = -1, FLAGS_ERROR = -2 };
 
 static int unknown(const char *word, const Flag *flag, int n, Err *err) {
     const char *name[FLAGS_MAX], *bare = word + strspn(word, "-");
@@ -21,7 +24,8 @@ static int unknown(const char *word, const Flag *flag, int n, Err *err) {
     return FLAGS_ERROR;
 }
 
-int flags_next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err) {
+/* The next flag's index and its value (NULL if it takes none), or FLAGS_END or FLAGS_ERROR. */
+static int next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err) {
     struct option row[FLAGS_MAX + 1] = {0};
     char letters[3 * FLAGS_MAX + 2] = ":";
     size_t at = 1;
@@ -55,15 +59,41 @@ int flags_next(int argc, char **argv, const Flag *flag, int n, const char **valu
     return FLAGS_END;
 }
 
-void flags_help(const char *usage, const Flag *flag, int n, Bytes *out) {
-    bytes_printf(out, "usage: %s\n\n", usage);
+static void help(const char *program, const Flag *flag, int n) {
+    printf("usage: %s [options]\n\n", program);
     for (int i = 0; i < n; i++) {
         char left[64], letter[8] = "   ";
         if (flag[i].letter) snprintf(letter, sizeof letter, "-%c,", flag[i].letter);
         snprintf(left, sizeof left, "%s --%s%s%s", letter, flag[i].name,
                  flag[i].value[0] ? "=" : "", flag[i].value);
-        bytes_printf(out, "  %-30s %s\n", left, flag[i].help);
+        printf("  %-30s %s\n", left, flag[i].help);
     }
+}
+
+static bool take(const Flag *f, const char *value, Err *err) {
+    char what[64];
+    int64_t v;
+    snprintf(what, sizeof what, "--%s", f->name);
+    switch (f->kind) {
+    case FLAG_SET: return *(bool *)f->to = true;
+    case FLAG_TEXT: *(const char **)f->to = value; return true;
+    case FLAG_INT:
+        TRY(flag_int(what, value, f->least, f->most, &v, err));
+        *(int *)f->to = (int)v;
+        return true;
+    default: return flag_bytes(what, value, f->to, err);
+    }
+}
+
+int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err) {
+    const char *value;
+    int k;
+    while ((k = next(argc, argv, flag, n, &value, err)) >= 0) {
+        if (flag[k].kind == FLAG_HELP) return help(program, flag, n), 0;
+        if (flag[k].kind == FLAG_VERSION) return printf("%s %s\n", program, GTSH_VERSION), 0;
+        if (!take(&flag[k], value, err)) return FLAGS_USAGE;
+    }
+    return k == FLAGS_ERROR ? FLAGS_USAGE : -1;
 }
 
 bool flag_int(const char *what, const char *s, int64_t least, int64_t most, int64_t *out,

@@ -8,18 +8,34 @@
 #include "runtime/base/err.h"
 #include <stdint.h>
 
-/* value "": the flag takes none. letter 0: long form only. */
+typedef enum FlagKind {
+    FLAG_SET,  /* bool: becomes true */
+    FLAG_TEXT, /* const char *: borrowed from argv */
+    FLAG_INT,  /* int, within [least, most] */
+    FLAG_SIZE, /* uint64_t: bytes */
+    FLAG_HELP, /* prints the table ... */
+    FLAG_VERSION
+} FlagKind;
+
+/* value "": the flag takes none. letter 0: long form only. to: where the value goes; see kind. */
 typedef struct Flag {
     char letter;
     const char *name, *value, *help;
+    FlagKind kind;
+    void *to;
+    int64_t least, most;
 } Flag;
+/* The last rows of a table. */
+#define FLAGS_COMMON                                                                               \
+    {'h', "help", "", "print this and exit", FLAG_HELP}, {                                         \
+        0, "version", "", "print the version and exit", FLAG_VERSION                               \
+    }
 
-enum { FLAGS_END = -1, FLAGS_ERROR = -2, FLAGS_MAX = 32 };
-/* Returns the next flag's index in the table and its value (NULL if it takes none), FLAGS_END,
- * or FLAGS_ERROR with err set. Arguments that are not flags are an error. One table per process
- * and run, because getopt's state is global. */
-int flags_next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err);
-void flags_help(const char *usage, const Flag *flag, int n, Bytes *out);
+enum { FLAGS_MAX = 32, FLAGS_USAGE = 2 /* exit code */ };
+/* Reads the command line of `program`. Returns -1 to continue, or the exit code: 0 after --help
+ * and --version, else FLAGS_USAGE, with err set. Arguments that are not flags are an error. One
+ * table per process and run, because getopt's state is global. */
+int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err);
 
 /* Whole numbers within [least, most]; sizes such as 4096, 512M, 1.5GiB, at least 1 MiB. `what` is
  * the flag as the user wrote it. */

@@ -182,6 +182,13 @@ bool endpoint_local(Endpoint *out, Err *err) {
     return true;
 }
 
+void endpoint_word(const char *host, int port, char word[ENDPOINT_MAX]) {
+    bool bare = strchr(host, ':') && host[0] != '['; /* IPv6 */
+    char number[16] = "*";
+    if (port) snprintf(number, sizeof number, "%d", port);
+    snprintf(word, ENDPOINT_MAX, bare ? "[%.200s]:%s" : "%.200s:%s", host, number);
+}
+
 bool endpoint_is_private(const Endpoint *e) {
     static const char *const near[] = {"tcp://127.", "tcp://localhost:", "tcp://[::1]:"};
     if (!is_prefix("tcp://", e->text)) return true;

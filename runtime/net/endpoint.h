@@ -29,6 +29,8 @@ typedef struct Endpoint {
  * the file cannot be read, others may read or write its token, or the token is not TOKEN_MIN to
  * TOKEN_MAX letters and digits. */
 bool endpoint_find(const char *word, Endpoint *out, Err *err);
+/* Writes HOST:PORT to word, with brackets around a host with colons; port 0: `*`. */
+void endpoint_word(const char *host, int port, char word[ENDPOINT_MAX]);
 /* The socket of `local`: $XDG_RUNTIME_DIR/gt/dispatcher, else /tmp/gt-UID/dispatcher. Creates
  * the directory with mode 0700, before anyone else can. An existing one must be this user's and
  * closed to others. Sets no token. */
