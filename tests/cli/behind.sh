@@ -34,7 +34,7 @@ printf 'z = %s\nfor i in range(40) { a = ones(3) }\nprint(nosuch)\n' "$bad" >"$T
 each "a mistake behind it" 1 "" "$TMP/two.gt"
 printf 'z = %s\nexit(7)\n' "$bad" >"$TMP/exit.gt"
 each "exit" 1 "" "$TMP/exit.gt"
-# The value is on one worker, the failure on another, and late.
+# The value is on one worker, the failure on another, and it arrives late.
 cat >"$TMP/across.gt" <<EOF
 signal.define("a", workers=[0]); signal.define("b", workers=[1])
 signal a {
@@ -53,7 +53,7 @@ await "$TMP/local.out" "2 workers"
 each "behind a dispatcher" 3 "tensor(0.)" -d local "$TMP/a.gt"
 each "across, behind a dispatcher" 5 "tensor(0.)" -d local "$TMP/across.gt"
 kill -TERM $d; wait $d
-# What the dispatcher refuses at once is not told before what stands before it.
+# The dispatcher refuses an instruction at once; the client reports that only after the effects before it.
 cat >"$TMP/refused.gt" <<'EOF'
 x = randn(600, 600); y = x @ x @ x
 print((y * 0).sum())
@@ -64,12 +64,12 @@ print(y.mean())
 EOF
 each "refused" 5 "tensor(0.)" "$TMP/refused.gt"
 each "refused, behind a failure" 3 "tensor(0.)" -w 2 "$TMP/refused.gt" --fails
-# Nor does a mistake of the program itself, a syntax error in what it imports, keep what stands before it.
+# Earlier effects also run if the program itself fails: here an imported file has a syntax error.
 echo 'x = = 3' >"$TMP/wrong.gt"
 printf 'y = randn(600, 600); y = y @ y\nprint((y * 0).sum())\nimport "wrong.gt" as w\n' >"$TMP/imports.gt"
 code "an import" 65 "$GTSH" "$TMP/imports.gt"
 same "an import" "$(out)" "tensor(0.)"
-# All that fails within attempt() is the attempt's.
+# attempt() catches all failures of the function that it calls.
 cat >"$TMP/attempt.gt" <<EOF
 fn f(k) { a = embedding(tensor([9]), ones(3, 2)); print(a)
     b = embedding(tensor([8]), ones(3, 2))
@@ -84,7 +84,7 @@ code "attempt" 0 "$GTSH" "$TMP/attempt.gt"
 same "attempt" "$(out)" "false
 tensor(3.)
 end"
-# What a failure has lost that was told, and survived, is missed where it is wanted next: never without a word.
+# A value lost to an error that was caught: its next use is an error, too.
 cat >"$TMP/lost.gt" <<EOF
 kept = [none]
 fn f() { kept[0] = embedding(tensor([9]), ones(3, 2)) + 1; return kept[0].sum().item() }

@@ -57,7 +57,7 @@ says "data" 'x = tensor([1.0, nan])' "the data given here is not finite" "nan fo
 printf '1,2\n3,nan\n' >"$TMP/a.csv"
 says "a file" "x = load(\"$TMP/a.csv\")
 y = x + 1" "-c:1:5" "the data given here is not finite" "nan for 1 of 4"
-# what is meant: masks and bounds of infinity, nan that is asked for
+# intended values: masks and bounds of infinity, nan that the program writes
 code "masks" 0 "$GTSH" --check-nan -c 'a = randn(4, 4)
 m = a.masked_fill(triu(ones(4, 4), 1) > 0, -inf).softmax(axis=-1)
 b = clamp(a, -inf, inf); c = full((3,), -inf); d = maximum(c, 0.0); e = tensor(-inf)
@@ -68,7 +68,7 @@ code "sharded" 0 "$GTSH" -w 3 --check-nan -c 'signal.define("a", axis=0)
 signal a { x = ones(4, 2); y = x.max(); z = x.min(axis=0) }; print(x[2:4], y, z)' # a rank without rows
 same "sharded" "$(out)" "tensor([[1., 1.],
         [1., 1.]]) tensor(1.) tensor([1., 1.])"
-# all parts of a sharded tensor are counted, as if it were whole; a nan beats infinities that stand before it
+# the count covers all parts of a sharded tensor, as if it were whole; a nan is reported rather than earlier infinities
 cat >"$TMP/parts.gt" <<'GT'
 signal a { x = rand(64, 64) + 0.5; x[3, 4] = 0; x[5, 6] = 0; x[40, 6] = 0; x[63, 6] = 0; y = log(x) }
 GT

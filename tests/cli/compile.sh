@@ -17,8 +17,8 @@ if arg("stats", false) {
 EOF
 printf 'hot:\n  compile: true\n' >"$TMP/hot.yaml"
 run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
-# How many kernels were asked for by a run in which nothing is seen twice. A cluster that a slow machine has cut in two asks
-# for none, so what should ask may try again.
+# The number of kernels requested by a run in which no cluster occurs twice. On a slow machine a cluster may end early, and
+# then requests none; so a run that should request kernels is tried several times.
 asked() {
     want=$1; shift
     for try in 1 2 3 4 5 6 7 8; do
@@ -36,8 +36,8 @@ asked 1 -w 2
 define="--define no"; asked 0
 define= ; asked 1 --config "$TMP/hot.yaml"
 
-# What the clock ends in such a scope, because nothing more comes, has been seen too.
-cat >"$TMP/cut.gt" <<'EOF'
+# In such a scope a cluster that ends because no instruction follows also requests its kernel.
+cat >"$TMP/clock.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(4096.0) / 64.0
 signal hot { y = x * 2.0 + 1.0; sleep(1); z = (tanh(y - 0.5) * y).mean() }
@@ -45,9 +45,9 @@ print(z.item())
 s = stats()
 print(s["w0.jit.pending"] + s["w0.jit.compiled"] + s["w0.jit.cached"] + s["w0.jit.failed"])
 EOF
-run "$TMP/cut.gt"; same "cut by the clock" "$(tail -n 1 "$TMP/out")" 2
+run "$TMP/clock.gt"; same "ended by the clock" "$(tail -n 1 "$TMP/out")" 2
 
-# With GT_FUSE=wait kernels are waited for: what is gathered is launched.
+# With GT_FUSE=wait the worker waits for kernels: every cluster is launched.
 cat >"$TMP/knobs.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(4096.0).reshape(64, 64) / 64.0
@@ -68,7 +68,7 @@ same "GT_AUTO_COMPILE=0, no scope" "$(GT_AUTO_COMPILE=0 launches)" 0
 [ "$(GT_WORKER_BATCH_SIZE=3 launches --hot)" -ge 6 ] || fail "GT_WORKER_BATCH_SIZE=3: $(out)"
 for try in 1 2 3 4 5 6 7 8; do [ "$(launches --hot)" -lt 6 ] && break; done
 [ "$(tail -n 1 "$TMP/out")" -lt 6 ] || fail "batches are never larger than 3: $(out)"
-# A loop goes on as a hot body, in which the scope still begins and ends where it does: 7 instructions, 300 rounds.
+# A loop becomes a hot body. The scope still begins and ends at the same instructions: 7 of them, 300 iterations.
 cat >"$TMP/loop.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(1024.0).reshape(32, 32) / 1024; t = x * 0; u = x
@@ -86,7 +86,7 @@ s = stats(); print(s["hot_instructions"] > 1000, s["fused.ops"] + s["fused.eager
 EOF
 GT_AUTO_COMPILE=0 run "$TMP/loop.gt"; same "in a loop" "$(tail -n 1 "$TMP/out")" "true 2100"
 GT_AUTO_COMPILE=0 run "$TMP/loop.gt" --other; same "in a loop that changes" "$(tail -n 1 "$TMP/out")" "true 2100"
-# What prints in the scope ends a plan there: the next instructions are in the scope still.
+# A print in the scope ends a plan there; the next instructions are still in the scope.
 GT_AUTO_COMPILE=0 run "$TMP/loop.gt" --shows; same "printed in a loop" "$(tail -n 1 "$TMP/out")" "true 2100"
 for knob in GT_COMPILE=0 GT_AUTO_COMPILE=0 GT_WORKER_BATCH_SIZE=1 GT_WORKER_BATCH_SIZE=2 GT_WORKER_BATCH_SIZE=1000; do
     env "$knob" "$GTSH" "$TMP/once.gt" --define yes >"$TMP/out" 2>"$TMP/err" || fail "$knob: $(err)"

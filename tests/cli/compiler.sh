@@ -15,14 +15,14 @@ run() {
     "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" || fail "$*: exit code $?"
     same "$*: values" "$(head -1 "$TMP/out")" "$values"
 }
-once() { same "$1: told once" "$(grep -c COMPILE "$TMP/err")" 1; }
-# broken NAME WORDS LINE...: a compiler of these lines; what is told, by itself and by :kernel
+once() { same "$1: reported once" "$(grep -c COMPILE "$TMP/err")" 1; }
+# broken NAME WORDS LINE...: a compiler of these lines; the report, once on stderr and once by :kernel
 broken() {
     name=$1 words=$2
     shift 2
     printf '%s\n' "$@" >"$TMP/$name"; chmod +x "$TMP/$name"
     GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name"
-    has "$name, told" "$(err)" "a kernel cannot be compiled and is not fused: $words"
+    has "$name, reported" "$(err)" "a kernel cannot be compiled and is not fused: $words"
     has "$name, :kernel" "$(out)" "it could not be made: $words"
     once "$name"
     same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
@@ -48,13 +48,13 @@ for c in noexec:" (Permission denied)" absent: .:" (Is a directory)"; do
     has "$c, :kernel" "$(out)" "no C compiler${c#*:}: $TMP/${c%%:*}"
 done
 
-# A path with blanks, and arguments; what cannot be split.
+# GT_CC with blanks in its path, with arguments, and with text that cannot be split.
 mkdir -p "$TMP/a b"; printf '%s\n' '#!/bin/sh' '[ "$1$2$3" = "-DX=1 2-DY=3-DZ" ] || exit 4; shift 3' 'exec cc "$@"' >"$TMP/a b/c c"; chmod +x "$TMP/a b/c c"
 GT_CC="  '$TMP/a b/c c'  -DX='1 2' -D\"Y=3\" -DZ " XDG_CACHE_HOME=$TMP/cache-blanks run "blanks"
 same "blanks" "$(err)" ""; has "blanks" "$(out)" "compiled in"
 GT_CC="'$TMP/a b/c c" run "open quote"; has "open quote" "$(err)" "kernels are not fused: no C compiler (Invalid argument): '$TMP/a b/c c"
 GT_CC="cc $(printf '%0300d' 1)" run "too long"; has "too long" "$(err)" "kernels are not fused: no C compiler (Argument list too long): cc 000"
-# GCC and Clang, the latter behind a link of another name too.
+# Clang, also through a link of another name.
 if command -v clang >/dev/null; then
     ln -s "$(command -v clang)" "$TMP/cc1"
     for c in clang "$TMP/cc1"; do
@@ -63,7 +63,7 @@ if command -v clang >/dev/null; then
     done
 fi
 
-# The cache is removed: before a kernel, and while its compiler runs; each time.
+# The cache is removed before a kernel and while its compiler runs, each time.
 printf '%s\n' '#!/bin/sh' "rm -rf '$TMP/gone'" 'exec cc "$@"' >"$TMP/removes"
 printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] || rm -rf '$TMP/gone'" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/removes1"
 chmod +x "$TMP/removes" "$TMP/removes1"
@@ -75,7 +75,7 @@ z = exp(x * 3 + 2).sum(0); sync()
 debug.print_kernel(z)
 EOF
 code "removed" 0 "$GTSH" "$TMP/removed.gt"; has "removed" "$(out)" "one kernel of several operations"
-same "removed: nothing is told" "$(err)" ""
+same "removed: nothing is reported" "$(err)" ""
 same "removed: made again" "$(ls "$TMP/gone/gt" | grep -c '\.so$')" 1
 GT_CC=$TMP/removes1 run "removed meanwhile"; same "removed meanwhile" "$(err)" ""
 has "removed meanwhile" "$(out)" "one kernel of several operations"
@@ -94,10 +94,11 @@ EOF
         once "a full disk, $size"
         GT_SAVE_COMPILED_CODE=$TMP/disk/s GT_CC=$TMP/silent unshare -rm sh "$TMP/full.sh" 8k "$TMP/disk" "$TMP/k.gt" >/dev/null 2>"$TMP/err"
         has "sources on it" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are saved: $TMP/disk/s/fused.h: No space left on device"
-        same "sources on it, told once" "$(grep -c GT_SAVE "$TMP/err")" 1
+        same "sources on it, reported once" "$(grep -c GT_SAVE "$TMP/err")" 1
     done
 fi
-# An entry that cannot be written is named, its kernel is used all the same; a cache that cannot be made: all have failed.
+# If an entry cannot be written, the message names it, and its kernel is used all the same. If the directory cannot be made,
+# all kernels fail.
 XDG_CACHE_HOME=$TMP/taken run "before it is taken"
 for f in "$TMP"/taken/gt/*.so; do rm "$f"; mkdir "$f"; done
 XDG_CACHE_HOME=$TMP/taken run "taken"; once "taken"
@@ -109,14 +110,14 @@ s = stats(); print(s["jit.compiled"] + s["jit.cached"] + s["jit.pending"], s["ji
 EOF
 same "no cache: figures" "$(XDG_CACHE_HOME=$TMP/k.gt "$GTSH" "$TMP/figures.gt" 2>/dev/null)" "0 true"
 same "no compiler: figures" "$(GT_CC=$TMP/absent "$GTSH" "$TMP/figures.gt" 2>/dev/null)" "0 true"
-# The sources' directory is made, with those above it; or it is told why not.
+# GT_SAVE_COMPILED_CODE makes its directory and those above it, or the message says why not.
 GT_SAVE_COMPILED_CODE=$TMP/a/b/c XDG_CACHE_HOME=$TMP/cache run "sources"
 same "sources" "$(ls "$TMP/a/b/c" | sed 's/^[0-9a-f]*\.c/kernel/' | sort -u | tr '\n' ' ')" "fused.h kernel "
 GT_SAVE_COMPILED_CODE=$TMP/k.gt/x XDG_CACHE_HOME=$TMP/cache run "sources into a file"
 has "sources into a file" "$(err)" "GT_SAVE_COMPILED_CODE: no more sources are saved: $TMP/k.gt/x/fused.h: Not a directory"
 once "sources into a file"
 
-# Ended by a signal while a compiler runs: it ends too, and leaves no file.
+# A signal that ends gtsh while a compiler runs ends the compiler, too, and no file is left.
 printf '%s\n' '#!/bin/sh' "$output" "echo begun >\"\$out\"; echo \$\$ >'$TMP/pid'; exec sleep 3600" >"$TMP/sleeps"
 chmod +x "$TMP/sleeps"
 cat >"$TMP/busy.gt" <<'EOF'
@@ -141,7 +142,7 @@ for signal in TERM HUP INT PIPE; do
     same "SIG$signal: files" "$(ls "$TMP/cache-signal/gt" | grep -v 'want$')" ""
     runs "$(cat "$TMP/pid")" && fail "SIG$signal: the compiler runs on"
 done
-# The same when the signal comes before gtsh knows the number of the compiler, which sends it first of all.
+# The same if the compiler sends the signal at its start, before gtsh knows its process id.
 printf '%s\n' '#!/bin/sh' "echo \$\$ >'$TMP/pid'; kill -TERM \$PPID; exec sleep 3600" >"$TMP/sleeps"
 for _ in 1 2 3 4 5 6; do
     rm -f "$TMP/pid"
@@ -149,7 +150,7 @@ for _ in 1 2 3 4 5 6; do
     poll has_ended || fail "SIGTERM of its compiler: the compiler runs on"
 done
 unset GT_CC; GT_FUSE=wait
-# What a killed process has left goes: its files at once, but for young ones; those of others when they are old.
+# The files of a killed process are removed, but not its newest; files of running processes are removed when they are old.
 g=$TMP/cache-signal/gt; (exit 0) & none=$!; wait $none
 touch -d '-2 minutes' "$g/tmp.$$.old.so"; touch "$g/tmp.$none.young.so"; touch -d '-20 minutes' "$g/tmp.$none.gone.so" "$g/tmp.$$.older.so"
 run "stale"

@@ -20,8 +20,8 @@ over_limit() {
     GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name "$GTSH" "$TMP/k.gt" >"$TMP/out" 2>"$TMP/err" ||
         fail "$name: exit code $?"
     same "$name: values" "$(head -1 "$TMP/out")" "$values"
-    has "$name, told" "$(err)" "no more kernels are compiled: '$TMP/$name' $words"
-    same "$name: told once" "$(grep -c COMPILE "$TMP/err")" 1
+    has "$name, reported" "$(err)" "no more kernels are compiled: '$TMP/$name' $words"
+    same "$name: reported once" "$(grep -c COMPILE "$TMP/err")" 1
     has "$name, :kernel" "$(out)" "it could not be made: '$TMP/$name' $words"
     same "$name: figures" "$(tail -1 "$TMP/out")" "jit 0 0 0 true"
     same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
@@ -33,16 +33,16 @@ over_limit deaf "$late" "trap '' TERM" 'while :; do sleep 1; done'
 over_limit spins "$late" 'while :; do :; done'
 over_limit floods "printed more than 1024 KiB" 'exec yes'
 over_limit complains "printed more than 1024 KiB" 'exec yes >&2'
-# A flood while nothing is waited for: the program ends as always.
+# A compiler that floods while nothing waits for it: the program ends as always.
 GT_FUSE=1 GT_CC=$TMP/floods XDG_CACHE_HOME=$TMP/cache-flood code "floods, not waited for" 0 "$GTSH" -c '
 signal.define("c", compile=true); x = rand(64, 64)
 signal c { for i in range(200) { y = tanh(x * 2.0 + 1.0); sync() } }; print(y.shape)'
-# One that is not asked for its time, and does not end when it is asked to, ends with the program.
+# A compiler below its time limit that ignores SIGTERM ends with the program.
 rm "$TMP/pid"
 GT_FUSE=1 GT_CC=$TMP/deaf GT_CC_SECONDS=3600 XDG_CACHE_HOME=$TMP/cache-deaf code "deaf, at the end" 0 "$GTSH" -c '
 signal.define("c", compile=true); signal c { y = tanh(rand(64, 64) * 2.0 + 1.0); sync() }; sleep(0.5)'
 kill -0 "$(cat "$TMP/pid")" 2>/dev/null && fail "deaf, at the end: it runs on"
-# What is on disk is found all the same.
+# Kernels on disk are found all the same.
 printf '%s\n' '#!/bin/sh' "[ -e '$TMP/was' ] && exec sleep 3600" "touch '$TMP/was'" 'exec cc "$@"' >"$TMP/once"; chmod +x "$TMP/once"
 cat >"$TMP/two.gt" <<'EOF'
 x = rand(64, 64); y = tanh(x * 2.0 + 1.0); sync(); z = exp(x * 3 + 2) - 1; sync()

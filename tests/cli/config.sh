@@ -41,7 +41,7 @@ same "type" "$(err)" "$TMP/bad.yaml:4:14: error: signal 'stage_1': workers must 
 same "type: nothing ran" "$(out)" ""
 code "missing" 78 "$GTSH" --config "$TMP/none.yaml" -c 'print(1)'; has missing "$(err)" "none.yaml"
 code "directory" 78 "$GTSH" --config "$TMP" -c 'print(1)'
-# a worker that is not there: said where the scope is entered, with the line of the file that asks for it
+# a worker that does not exist: the error is where the scope is entered, and shows the line of the file
 printf 'a:\n  shard:\n    workers: [0, 7]\n' >"$TMP/seven.yaml"
 printf 'signal a { x = ones(4) }\nprint(1)\n' >"$TMP/seven.gt"
 code "no such worker" 1 "$GTSH" -w 4 --config "$TMP/seven.yaml" "$TMP/seven.gt"
@@ -62,7 +62,7 @@ has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer
 same "emit: its place" "$(grep -c 'shard.yaml:4$' "$TMP/out")" 1
 has "emit: all" "$(out)" "signal define backward_layer1 axis=0 workers=[]"
 code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" -w 2 --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
-# GT_AUTO_SHARD says something of what no signal speaks of; its name is no signal
+# GT_AUTO_SHARD is a rule for tensors outside of all signals; its name is no signal
 code "auto" 0 env GT_AUTO_SHARD=1 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(ones(2))'
 same "auto: first" "$(sed -n 2p "$TMP/out")" 'signal define "*" axis=0 workers=[]'
 code "auto: 0" 0 env GT_AUTO_SHARD=0 "$GTSH" --emit -c 'print(ones(2))'; same "auto: 0" "$(grep -c define "$TMP/out")" 0

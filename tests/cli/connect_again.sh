@@ -48,7 +48,7 @@ wait $c
 has "it ended in order" "$(tail -n 1 "$TMP/prompt.out")" fourth
 kill -TERM $d; wait $d
 
-# A script's loss is told once, also where a prompt follows.
+# The loss of a script's dispatcher is reported once, also if a prompt follows.
 start d3 "$D" -w 1 --threads 1 --memory 64M; d=$pid
 await "$TMP/d3.out" "ready at"
 printf '1 + 1\n2 + 2\n:q\n' >"$TMP/lines"
@@ -58,6 +58,6 @@ c=$!; all="$all $c"
 await "$TMP/i.err" busy
 kill -KILL $d; wait $d 2>/dev/null
 wait $c
-same "told" "$(grep -c "lost the dispatcher at" "$TMP/i.err")" 1
+same "reported" "$(grep -c "lost the dispatcher at" "$TMP/i.err")" 1
 has "the prompt goes on" "$(cat "$TMP/i.out")" 4
 finish

@@ -12,7 +12,7 @@ code "a client's too" 78 "$GTSH" -d nowhere -c 1
 code help 0 "$D" --help; has help "$(out)" "--endpoint-file"
 code help 0 "$W" --help; has help "$(out)" "GT_DISPATCHER"
 
-# nobody there: bounded for a worker that was told so, and for a client
+# no dispatcher: a worker with --wait and a client give up in time
 code "worker alone" 69 "$W" -d "$TMP/none" --wait 1; has alone "$(err)" "no answer from the dispatcher"
 
 # a dispatcher with two workers of its own, at this user's socket and at a port
@@ -40,7 +40,7 @@ start again "$D" -p "${at##*:}"; d=$pid
 await "$TMP/again.out" "ready at"
 same "afterwards" "$("$GTSH" -d "$at" -c 'print(arange(4).sum())')" "tensor(6)"
 
-# five clients at once, each its own numbers
+# five clients at once, each with its own numbers
 for i in 1 2 3 4 5; do
     "$GTSH" -d "$at" -c "x = full([64, 64], $i.0); for k in range(50) { x = (x @ eye(64)) + 0 }; print(x.mean().item())" \
         >"$TMP/c$i" 2>&1 &
@@ -48,12 +48,12 @@ for i in 1 2 3 4 5; do
 done
 for i in 1 2 3 4 5; do eval "wait \$p$i"; same "client $i" "$(cat "$TMP/c$i")" "$i.0"; done
 
-# garbage at the port ends nobody else's work
+# garbage at the port disturbs no client
 printf 'GET / HTTP/1.0\r\n\r\n' >"$TMP/get"
 timeout 100 bash -c "cat '$TMP/get' >/dev/tcp/127.0.0.1/${at##*:}" 2>/dev/null
 same "after garbage" "$("$GTSH" -d "$at" -c 'print(ones(2).sum())')" "tensor(2.)"
 
-# a worker dies in the middle: the client hears of it at once, at its line; the dispatcher lives, and so does the next client
+# a worker dies in the middle: the client reports it at once, at its line; the dispatcher and the next client work on
 start loop "$GTSH" -d "$at" -c 'print("go", err=true); while true { x = randn(64, 64) @ randn(64, 64); x.sum().item() }'; c=$pid
 await "$TMP/loop.err" go
 sleep 0.3
@@ -67,7 +67,7 @@ start late "$GTSH" -d "$at" -c 'print(ones(3).sum())'; c=$pid
 await "$TMP/again.err" "waiting for workers"
 start worker2 "$W" --host 127.0.0.1 -p "${at##*:}" --threads 1 --once; w2=$pid
 wait $c; same "late" "$(cat "$TMP/late.out")" "tensor(3.)"
-# all is asked for and the program at its end: the error has the line of the first output that is missing
+# a worker dies when the program has issued everything: the error has the line of the first missing output
 start end "$GTSH" -d "$at" -c 'x = randn(600, 600) / 25; y = x; print("go", err=true)
 for i in range(3000) { y = y @ x }
 print(y.sum())'; c=$pid
@@ -85,10 +85,10 @@ same "held" "$("$GTSH" -d "$at" -c 'y = ones(1); print(stats().bytes > 4000000)'
 kill -KILL $c; wait $c 2>/dev/null
 is_back() { left=$("$GTSH" -d "$at" -c 'y = ones(1); sync(); print(stats()["w0.storages"])') && [ "$left" = 1 ]; }
 poll is_back; same "given back" "$left" 1
-# SIGTERM while a client works: what is under way is finished, then the client is told
+# SIGTERM while a client works: instructions in flight finish, then the client gets an error
 start busy "$GTSH" -d "$at" -c 'print("go", err=true); while true { x = randn(8, 8); sleep(0.01) }'; c=$pid
 await "$TMP/busy.err" go
 kill -TERM $d; wait $d; same "drained" $? 0
-wait $c; same "told" $? 69
+wait $c; same "SIGTERM: exit code" $? 69
 wait $w2; same "the worker left too" $? 0
 finish

@@ -15,7 +15,7 @@ for script in scripts/hello.gt scripts/autograd.gt scripts/charlm.gt scripts/mlp
     grep -v '^signal\|^note\|^edge' "$TMP/a.gti" | sed 's/ @[^ ]*$//' >"$TMP/bare.gti"
     code "without annotations $script" 0 "$GTSH" --replay "$TMP/bare.gti"; same "without annotations $script" "$(out)" "$(cat "$TMP/run")"
 done
-# what takes the place of a parameter's value says so, and nothing else does
+# instructions whose result replaces a parameter's value have keep=true, and no others
 code keep 0 "$GTSH" --emit -c 'p = param(ones(3)); p -= 1; p.data *= 2; p[0] = 3; p[tensor([1])] = 4; p += ones(3, dtype=float64)
 y = p * 2; y -= 1; p.data = y; b = buffer(ones(2)); b.lerp_(zeros(2), 0.5); print(p, b)'; cp "$TMP/out" "$TMP/keep.gti"
 same keep "$(grep keep=true "$TMP/out" | cut -d' ' -f3 | tr '\n' ' ')" "sub mul slice_put index_put cast add cast add "

@@ -44,7 +44,7 @@ for w in $workers; do
     kill -0 "$w" 2>/dev/null && { fail "worker $w goes on"; kill -KILL "$w"; }
 done
 
-# and so does a program with workers of its own
+# a program with workers of its own ends, too
 start c "$GTSH" -w 2 "$TMP/endless.gt"; c=$pid
 await "$TMP/c.err" begins
 sleep 0.1

@@ -24,12 +24,13 @@ for right in GT_FUSE= GT_FUSE=wait GT_PLAN= GT_PLAN=off GT_COMPILE=yes GT_AUTO_C
     GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on; do
     code "$right" 0 env "$right" "$GTSH" -c 'print(ones(3).sum())'; same "$right" "$(out)$(err)" "tensor(3.)"
 done
-# Two that contradict each other.
+# Two variables that contradict each other.
 code "least above most" 2 env GT_HOTPATH_MIN_SEQ=50 GT_HOTPATH_WINDOW=20 "$GTSH" -c 'print(1)'
 has "least above most" "$(out)$(err)" "GT_HOTPATH_MIN_SEQ=50 is more than GT_HOTPATH_WINDOW=20"
 code "least above all" 2 env GT_HOTPATH_MIN_SEQ=20000 "$B/gt-dispatcher"; has "least above all" "$(err)" "is more than GT_HOTPATH_WINDOW=16384"
 code "least is most" 0 env GT_HOTPATH_MIN_SEQ=20 GT_HOTPATH_WINDOW=20 "$GTSH" -c 'print(1)'
-# Nearly the name of one: told once, with that one, by all three programs. Others, and those of tests, are left alone.
+# A name close to a variable's: all three programs warn once and suggest the variable. Other names, and those of tests, give
+# no warning.
 code "GT_FUSES" 0 env GT_FUSES=0 "$GTSH" -c 'print(1)'
 same "GT_FUSES" "$(out) $(err)" "1 warning: GT_FUSES is set, and nothing reads it; did you mean GT_FUSE?"
 code "two" 0 env GT_NO_FUSE=1 GT_DEBUG_COMPILER=1 GT_HISTFIL=x GT_FUZE= "$GTSH" -c 'print(1)'
@@ -40,7 +41,7 @@ code "of others" 0 env GT_LEARNING_RATE=1 GT_DATA=x GT_PYTHON=x GT_TEST_JOBS=1 G
 same "of others" "$(err)" ""
 code "gt-dispatcher, GT_PLANE" 1 env GT_PLANE=0 "$B/gt-dispatcher" --ipc /dev/null/x; has "gt-dispatcher" "$(err)" "gt-dispatcher: warning: GT_PLANE is set"
 code "gt-worker, GT_PLANE" 69 env GT_PLANE=0 "$B/gt-worker" --wait 1; has "gt-worker" "$(err)" "gt-worker: warning: GT_PLANE is set"
-# What is in the table is in the pages.
+# Every variable of the table is in the manual.
 for name in $(sed -n 's/^    {"\(GT_[A-Z_]*\)".*/\1/p; /others\[\] = {/,/NULL/p' runtime/base/env.c | grep -o 'GT_[A-Z_]*'); do
     grep -q "$name" man/gtsh.1 || fail "gtsh.1 lacks $name"
 done

@@ -28,12 +28,12 @@ done
 touch "$TMP/end"; wait $flood; same "exit code" $? 0
 has "the flood's own sum" "$(cat "$TMP/flood")" "true"
 
-# Who asks for the counters does not wait for what others have under way.
+# stats() does not wait for the work of other clients.
 "$GTSH" -d local -c 'x = randn(700, 700) / 26; print(x.sum().item() != 0, err=true); y = x
 while true { y = y @ x }' >"$TMP/busy" 2>&1 &
 busy=$! all="$all $!"
 await "$TMP/busy" true
-same "clients, once the counters are told" "$("$GTSH" -d local -c 'stats(); sleep(0.3); print(stats().clients)')" 2
+same "clients, after stats()" "$("$GTSH" -d local -c 'stats(); sleep(0.3); print(stats().clients)')" 2
 kill -KILL $busy; wait $busy 2>/dev/null
 kill -TERM $daemon; wait $daemon; same "ends in order" $? 0
 finish

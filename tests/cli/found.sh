@@ -24,7 +24,7 @@ x = ones(3, 3)
 for i in range(900) { x = (x * 0.5 + i).tanh() }
 print(x.sum())
 GT
-# It fails in the middle of what is hot by then, for its values.
+# An instruction fails because of its values, in the middle of a hot body.
 cat >"$TMP/fails.gt" <<'GT'
 x = ones(4)
 for i in range(700) {
@@ -58,7 +58,7 @@ before=$1
 set -- $("$GTSH" -d "ipc://$TMP/looks.socket" -c "$counts")
 [ $(($1 - before)) -gt 3000 ] || fail "without edges: $1, $before before"
 code "a failure" 1 full -d "ipc://$TMP/looks.socket" "$TMP/fails.gt"; same "a failure" "$(err)" "$fails"
-# Our own client finds its bodies itself, and the two do not disturb one another.
+# gtsh finds its bodies itself; the two clients do not disturb one another.
 before=$1
 start both full -d "ipc://$TMP/looks.socket" --replay "$TMP/chain.gti"; both=$pid
 code "folds itself" 0 "$GTSH" -d "ipc://$TMP/looks.socket" "$TMP/loops.gt"; same "folds itself" "$(out)" "$loops"
@@ -68,7 +68,7 @@ code "sharded, in full" 0 full -w 3 "$TMP/rows.gt"; rows=$(out)
 code "sharded" 0 full -d "ipc://$TMP/placed.socket" "$TMP/rows.gt"; same "sharded" "$(out)" "$rows"
 has "sharded, found" "$("$GTSH" -d "ipc://$TMP/placed.socket" -c 's = stats()
 print(s.found_instructions * 4 > s.instructions * 3, s["moves"] > 100)')" "true true"
-# Without edges it is found for what is sent to groups too, which is where its loops go round.
+# Without edges, bodies are found also in instructions for groups of workers.
 "$GTSH" --emit "$TMP/rows.gt" 2>"$TMP/err" | grep -v '^edge' >"$TMP/rows.gti"
 sent='print(stats().sent_hot_instructions)'
 before=$("$GTSH" -d "ipc://$TMP/placed.socket" -c "$sent")

@@ -18,14 +18,14 @@ p = softmax(x @ w, dim=-1)
 print(loss.item(), p.sum().item(), p.std().item(), w.abs().max().item())
 if arg("stats", false) { s = stats(); print(s["w0.fused.launches"] > 50, s["w0.jit.failed"]) }
 EOF
-# Elements of a row far apart: a pass that has no row reads nothing of the kind.
+# The elements of a row are far apart: a pass without a row must not read with that step.
 cat >"$TMP/far.gt" <<'EOF'
 x = (zeros(16, 1000000) + arange(16).reshape(16, 1)).T[0:50]
 sync()
 y = softmax(x * 0.5, dim=1)
 print(y.sum(axis=0))
 EOF
-# Rows of which several passes are under way at once: five of them; inputs that end, and that results are written over.
+# Rows with five passes, interleaved; inputs that are freed, and results that overwrite them.
 cat >"$TMP/rows.gt" <<'EOF'
 seed(7)
 fn five(x) {
@@ -57,7 +57,7 @@ for n in [2, 15, 16, 17, 128, 4096, 4097] if all else [2, 17, 4097] {
     }
 }
 EOF
-# What has no rows, and rows of several blocks.
+# Tensors without rows, and rows of several blocks.
 cat >"$TMP/light.gt" <<'EOF'
 seed(9)
 for d in [float32, float64, float16, int32, int8] if arg("all", false) else [float32, int8] {

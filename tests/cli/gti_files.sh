@@ -62,7 +62,7 @@ code "branch: cut" 1 "$GTSH" --replay moved/run.tape; has "branch: cut" "$(err)"
 rm moved/run.tape.data
 code "branch: missing" 1 sh -c 'cd / && "$GTSH" --replay "$TMP/moved/run.tape"'
 has "branch: missing" "$(err)" "cannot read '$TMP/moved/run.tape.data': No such file"
-# what lies beside a text is a plain name; it needs its hash; a link planted where the tape writes is not followed
+# a path in a text must be a plain file name with a hash; the tape does not follow a link in place of its data file
 for path in ../run.tape.data /etc/passwd . .. ''; do
     printf 'gti 1\nt0 = data u8 [4] path="%s" sha256=0011\n' "$path" >bad.gti
     code "beside: '$path'" 1 "$GTSH" --replay bad.gti; has "beside: '$path'" "$(err)" "is no plain file name"
@@ -73,12 +73,12 @@ printf 'gti 1\nt0 = data u8 [4] path="run" at=-1 sha256=0011\n' >bad.gti
 code "beside: before it" 1 "$GTSH" --replay bad.gti
 printf precious >victim; rm run.tape.data; ln -s victim run.tape.data
 GT_INSTRUCTION_LOG=run.tape code "beside: a link" 0 "$GTSH" branch.gt; same "beside: a link" "$(cat victim)" precious
-# a pipe has nothing beside it: the line says so
+# a pipe has no data file: the line says that elements were left out
 mkfifo pipe; cat pipe >piped & reader=$!
 GT_INSTRUCTION_LOG=pipe code "pipe" 0 "$GTSH" branch.gt; wait $reader
 code "pipe: replay" 65 "$GTSH" --replay piped; has "pipe: replay" "$(err)" "the elements were left out of this text"
 
-# a checkpoint: named, with the name of each tensor, never written out; here mostly a hole in a file
+# a checkpoint: the text has its path and the name of each tensor, never its elements; here mostly a hole in a file
 mb=${CHECKPOINT_MB:-64} rows=$((${CHECKPOINT_MB:-64} * 64))
 octet() { printf "\\$(printf %o "$1")"; }
 header=$(printf '{"layer/0/w":{"dtype":"F32","shape":[%d,2048],"data_offsets":[0,%d]},"layer/1/w":{"dtype":"F32","shape":[%d,2048],"data_offsets":[%d,%d]},"bias":{"dtype":"F32","shape":[4],"data_offsets":[%d,%d]}}' \
@@ -117,7 +117,7 @@ code "checkpoint: changed" 1 "$GTSH" --replay ck.gti; has "checkpoint: changed" 
 rm ck/big.safetensors
 code "checkpoint: missing" 1 "$GTSH" --replay ck.gti; has "checkpoint: missing" "$(err)" "it is the file with sha256 $sha"
 
-# a name that is empty, and a file that the program itself writes anew
+# an empty name, and a file that the program itself overwrites
 code "no name at all" 0 "$GTSH" -c 'save({"": arange(200000), "a b": ones(3)}, "n.npz")'
 code "no name at all: emit" 0 "$GTSH" --emit -c 'm = load("n.npz"); print(m[""].sum(), m["a b"])'; cp out n.gti
 code "no name at all: replay" 0 "$GTSH" --replay n.gti; same "no name at all" "$(out)" "tensor(19999900000) tensor([1., 1., 1.])"
@@ -141,7 +141,7 @@ code "bin: run" 0 "$GTSH" -c 'x = load("t.bin", dtype="uint16"); print(x.sum(), 
 code "bin: emit" 0 "$GTSH" --emit -c 'x = load("t.bin", dtype="uint16"); print(x.sum(), x.shape)'; cp out bin.gti
 has "bin: emit" "$(sed -n 2p bin.gti)" 't0 = load "t.bin" as="uint16" sha256='
 code "bin: replay" 0 "$GTSH" --replay bin.gti; same "bin: replay" "$(out)" "$(cat run)"
-# a small file stands in the text
+# the elements of a small file are in the text
 code "small" 0 "$GTSH" -c 'save({a: arange(5)}, "s.safetensors")'
 code "small: emit" 0 "$GTSH" --emit -c 'print(load("s.safetensors").a)'; has "small: emit" "$(out)" "data i64 [5] 0 1 2 3 4"
 finish

@@ -11,7 +11,7 @@ wrong() { # WHAT CODE TEXT...: each a part of the message; lines after `gti 1` o
 esc=$(printf '\033')
 quiet() { case "$(cat "$TMP/out" "$TMP/err")" in *"$esc"*) fail "$1: an escape reaches the terminal: $(cat -v "$TMP/out" "$TMP/err")" ;; esac; }
 
-# A key that the operation does not have, be it another operation's
+# An attribute that the operation does not have, even if another one has it
 wrong "axes for axis" 65 "a.gti:3:13: error: sum has no attribute 'axes'" "did you mean 'axis'?" <<'X'
 t0 = full 1 [2,3] f32
 t1 = sum t0 axes=[0]
@@ -43,7 +43,7 @@ wrong "behind an annotation" 65 "a.gti:3:24: error: sum has no attribute 'axxis'
 t0 = full 1 [2,3] f32
 t1 = sum t0 my.note=3  axxis=1 lab.run="a b"
 X
-# ... and annotations, which have a point in their key, stay
+# Annotations, whose key has a point, are accepted.
 {
     echo 'gti 1'
     echo 't0 = full 1 [2,3] f32 x.made="by hand" lab.run=7'
@@ -52,7 +52,7 @@ X
 } >"$f"
 code annotations 0 "$GTSH" --replay "$f"; same annotations "$(out)" 'tensor([2., 2., 2.])'
 
-# Names that are nearly operations, or are so elsewhere
+# Names close to operations, and names from other languages
 wrong ones 65 "a.gti:2:6: error: unknown op 'ones'" "hint: t0 = full 1 [2,3] f32" <<'X'
 t0 = ones [2,3] f32
 X
@@ -84,7 +84,7 @@ wrong "nothing near" 65 "gt-ops(7) lists the operations" <<'X'
 t0 = zzzzzzz
 X
 
-# Both lines of a tensor that is gone
+# A tensor that was freed: the error shows both lines
 wrong freed 1 "a.gti:4:10: error: t0 was freed in line 3" "  4 | t1 = mul t0 2.0
     |          ^^ used here
   3 | free t0
@@ -94,7 +94,7 @@ free t0
 t1 = mul t0 2.0
 X
 
-# Hints that this format can write
+# Hints are in this format's syntax
 wrong matmul 1 "cannot multiply (2, 3) @ (2, 3)" "hint: permute t0 axes=[1,0], and take its result" <<'X'
 t0 = full 1 [2,3] f32
 t1 = matmul t0 t0
@@ -131,7 +131,7 @@ t0 = full 1 [2,3] f32
 t1 = full 1 [2] f32
 t2 = add t0 t1
 X
-# ... and what a hint says helps
+# The program that the hint suggests runs.
 {
     echo 'gti 1'
     echo 't0 = full 1 [2,3] f32'
@@ -144,7 +144,7 @@ code "the way out" 0 "$GTSH" --replay "$f"
 code empty 65 "$GTSH" --replay - </dev/null
 has empty "$(err)" "this is not instruction text: it does not begin with 'gti 1'"
 
-# A program is no instruction text
+# A gt program is not instruction text
 printf 'seed(3)\nprint(1)\n' >"$TMP/e.gt"
 code program 65 "$GTSH" --replay "$TMP/e.gt"
 has program "$(err)" "e.gt:1:1: error: this is not instruction text: it does not begin with 'gti 1'"

@@ -31,7 +31,7 @@ awk -F'[(,] *' '/^MAP\(/ && $2 !~ /^(WHERE|GT)$/ {       # gt is a name space
 [ "$(grep -c '^compare(' "$TMP/try.gt")" -gt 80 ] || fail "the rows are not found"
 code "rows" 0 "$GTSH" "$TMP/try.gt"
 same "rows" "$(out)" ""
-# where the tensors' answer is another: Python's
+# where tensors give another result: the number is Python's
 code "numbers" 0 "$GTSH" -c 'print(square(4000000000), pow(2, -1), pow(2, 80), floordiv(-7, 2), mod(-7, 2), fmod(-7, 2), add(true, true))
 print(eq(9007199254740993, 9007199254740992), floor(-2.5), bitor(true, false), bitand(6, 3), maximum(3, 2.5), fmod(7, 0))'
 same "numbers" "$(out)" "1.6e+19 0.5 1.2089258196146292e+24 -4 1 -1 2

@@ -4,7 +4,7 @@
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 cat >"$TMP/loops.gt" <<'GT'
-# outer loop, inner loops, a branch now and then, shapes that change, values that change
+# an outer loop, inner loops, a rare branch, shapes and values that change
 w = param(ones(6, 4)); m = []
 for i in range(4) { m.append(param(ones(i + 1, 3) * 0.5)) }
 data = arange(48.0).reshape(12, 4) / 48.0
@@ -32,7 +32,7 @@ done
 code "two workers" 0 "$GTSH" -w 2 "$TMP/loops.gt"
 same "two workers" "$(out)" "$(cat "$TMP/plain")"
 
-# Sharded: the same bits in full and hot, and the dispatcher knows most of it.
+# Sharded: the same bits in full and hot, and the dispatcher passes most instructions as known.
 { echo 'signal.define("rows", axis=0)'; echo 'signal rows {'; cat "$TMP/loops.gt"; echo '}'; } >"$TMP/rows.gt"
 code "sharded, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/rows.gt"; expected=$(out)
 code "sharded" 0 "$GTSH" -w 3 "$TMP/rows.gt"; same "sharded" "$(out)" "$expected"
@@ -51,7 +51,7 @@ GT
 code "a sharded step, in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" -w 3 "$TMP/step.gt"; expected=$(out)
 code "a sharded step" 0 "$GTSH" -w 3 "$TMP/step.gt"; same "a sharded step" "$(out)" "${expected%false}true"
 
-# How much of it: most of a plain loop, and of a stream without edges.
+# The hot part: most instructions of a plain loop, and of a stream without edges.
 cat >"$TMP/chain.gt" <<'GT'
 x = ones(3, 3)
 for i in range(400) { x = (x * 0.5 + i).tanh() }
@@ -73,8 +73,8 @@ code replay 0 "$GTSH" --replay "$TMP/chain.gti"; same "replay" "$(out)" "$expect
 [ "$(grep -c ' = c1 w0 hot begin 0 from=' "$TMP/tape")" -gt 0 ] || fail "nothing is hot on the tape"
 same "as many ends as begins" "$(grep -c ' hot begin ' "$TMP/tape")" "$(grep -c ' hot end ' "$TMP/tape")"
 code "a tape with marks" 0 "$GTSH" --replay "$TMP/tape"; same "a tape with marks" "$(out)" "$expected"
-# More loops than a stream's table has room for, the first of them again behind the rest, and a frame that is written anew: what
-# it uses may have had to go for what it defines, or have another number by then.
+# More loops than a stream's table holds, the first of them once more at the end, in a frame that the dispatcher rewrites: a
+# definition in the frame may have evicted a body that it uses, or given it another number.
 printf 'rows:\n  shard:\n    axis: 0\n' >"$TMP/rows.yaml"
 for loops in 118 121 122 123 130; do
     awk -v n="$loops" 'BEGIN {
@@ -89,8 +89,8 @@ for loops in 118 121 122 123 130; do
     code "$loops loops" 0 env GT_HOTPATH_THRESHOLD=1 "$GTSH" -w 4 --config "$TMP/rows.yaml" "$TMP/many.gt"; expected=$(out)
     code "$loops loops in full" 0 env GT_HOTPATH_THRESHOLD=0 "$GTSH" "$TMP/many.gt"; same "$loops loops" "$expected" "$(out)"
 done
-# A loop in use keeps its place, however many others come by: each is defined once. Then more than there is room for, in turns:
-# those that are there stay.
+# A loop in use stays in the table, however many others are defined: each is defined once. Then more loops than the table holds,
+# in turns: those in the table stay.
 awk 'BEGIN { print "x = ones(3)\nfn f(x) {\n    for i in range(12) { x = x * 0.5 + 1.0 }\n    return x\n}"
     for (i = 0; i < 300; i++) print "for i in range(90) { x = x * 0.5 + 1.0 }\nx = f(x)"
     print "print(x.sum(), stats()[\"client_hot_bodies\"] <= 302)" }' >"$TMP/use.gt"
@@ -102,7 +102,7 @@ t = stats()
 print(s, t["client_hot_bodies"] < 400, t["client_hot_instructions"] * 3 > t["client_instructions"])
 GT
 code "in turns" 0 "$GTSH" "$TMP/turns.gt"; same "in turns" "$(out)" "tensor(600.) true true"
-# What comes next in no order that could be foreseen is found by how it begins.
+# Bodies that follow each other in random order are found by their first instructions.
 cat >"$TMP/order.gt" <<'GT'
 x = ones(3); k = 1
 for i in range(800) {
@@ -114,11 +114,11 @@ s = stats()
 print(s["client_hot_instructions"] * 20 > s["client_instructions"] * 19)
 GT
 code "in no order" 0 "$GTSH" "$TMP/order.gt"; same "in no order" "$(out)" "true"
-# A frame ends where a time round does, if the next one would be cut; here while the worker has a lot to do before it.
+# A frame ends at the end of an iteration if its limit would split the next one; here the worker is busy with earlier work.
 awk 'BEGIN { print "x = ones(3)\na = ones(3000, 3000)\nb = a @ a @ a\nfor i in range(7) {"
     for (i = 0; i < 900; i++) print "    x = x * 0.5 + 1.0"
     print "}\nprint(x.sum())" }' >"$TMP/long.gt"
 code "long" 0 env GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" "$TMP/long.gt"; same "long" "$(out)" "tensor(6.)"
 [ "$(grep -c ' hot begin 0 from=0 ' "$TMP/tape")" -gt 2 ] || fail "the long loop is not hot"
-same "cut in the middle" "$(grep ' hot begin 0 from=[1-9]' "$TMP/tape")" ""
+same "split in the middle" "$(grep ' hot begin 0 from=[1-9]' "$TMP/tape")" ""
 finish

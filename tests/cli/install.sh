@@ -12,15 +12,15 @@ for f in man/*.[157] gt-ops.7; do
     [ -s "$prefix/share/man/man${f##*.}/${f##*/}" ] || fail "$f is not installed"
 done
 [ -x "$share/scripts/cluster" ] || fail "scripts/cluster cannot be run"
-# What the script says to do, done where it is installed.
+# The command in the script's comment, run where it is installed.
 cd "$share" || exit 1
 PATH=$prefix/bin:$PATH; export PATH
 unset B
 line=$(sed -n 's/^# *\(gtsh .*--config.*\)/\1/p' scripts/data_parallel.gt)
 has "its hint" "$line" "scripts/data_parallel.yaml"
 code "as it says" 0 sh -c "$line --steps 3"; has "as it says" "$(out)" "loss"
-has "the tensors are cut" "$(out)" 'layout: "split"'
-# The cluster of the installed programs.
+has "the tensors are split" "$(out)" 'layout: "split"'
+# A cluster of the installed programs.
 XDG_RUNTIME_DIR=$TMP; export XDG_RUNTIME_DIR
 trap 'scripts/cluster down >/dev/null 2>&1' EXIT
 code up 0 scripts/cluster up -w 1 --threads 1 --memory 64M

@@ -32,7 +32,7 @@ same "track's rows" "$(cat run/metrics.csv)" "step,name,value
 same "to a device" "$("$GTSH" -c 'write("/dev/stdout", "hi\n")')" hi
 ls -A | grep -q tmp && fail "a file is left beside: $(ls -A)"
 
-# The disk is full: what was there stays whole, nothing is left beside.
+# On a full disk the old file stays whole, and no temporary file is left.
 for f in t.npy m.safetensors v.json s.txt log.txt; do printf 'old\n' >$f; done
 for what in 'save(zeros(100000), "t.npy")' 'save({w: zeros(100000)}, "m.safetensors")' 'write("s.txt", f"{list(range(20000))}")' \
     'save(list(range(20000)), "v.json")' 'write("log.txt", f"{list(range(20000))}", append=true)'; do
@@ -42,7 +42,7 @@ done
 for f in t.npy m.safetensors v.json s.txt log.txt; do same "$f is as before" "$(cat $f)" old; done
 ls -A | grep -q tmp && fail "a file is left beside: $(ls -A)"
 
-# The instruction log follows no link, and leaves what it leads to.
+# The instruction log follows no link; the link's target is unchanged.
 printf 'old\n' >far/tape; ln -s "$TMP/far/tape" tape.link; ln -s /dev/full full.link
 timeout 10 "$B/gt-dispatcher" --ipc "$TMP/tape.socket" --log tape.link >out 2>err && fail "a log through a link"
 has "it says so" "$(cat err)" "'tape.link': it is a link: name the file itself"
@@ -66,7 +66,7 @@ printf 'longer than a tape can be: %9000d\n' 1 >log.tape; GT_INSTRUCTION_LOG=log
 same "an old log goes" "$(head -n 1 log.tape; grep -c 0001 log.tape)" "gti 1 kind=tape
 0"
 
-# A directory that is another's, or open to others, or a link.
+# A directory that another user owns or can write, or that is a link.
 cd - >/dev/null || exit 1
 printf 'precious\n' >"$TMP/precious"
 mkdir -m 700 "$TMP/rt" && mkdir "$TMP/rt/gt" && chmod 777 "$TMP/rt/gt" && ln -s "$TMP/precious" "$TMP/rt/gt/cluster.log"

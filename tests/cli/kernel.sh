@@ -10,7 +10,7 @@ if arg("both", false) { signal both { [x, y, w] = f() } } else { [x, y, w] = f()
 EOF
 gt() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
 ask() { cp "$TMP/k.gt" "$TMP/ask.gt"; printf '%s\n' "$1" >>"$TMP/ask.gt"; shift; gt "$@"; }
-# The same until the answer has a part: a slow machine may have cut a cluster in two.
+# Repeats until the answer has this part: on a slow machine a cluster may end early.
 until_has() {
     what=$1 part=$2; shift 2
     for try in 1 2 3 4 5 6 7 8; do ask "$@"; case "$(out)" in *"$part"*) return ;; esac; done
@@ -25,7 +25,7 @@ has "the ops, with their dtypes" "$(out)" "tanh v"
 has "by name" "$(out)" "-> f32, stored"
 has "each line too" "$(out)" "/* tanh */"
 sed -n '/^\/\* [0-9]* ops/,$p' "$TMP/out" >"$TMP/source.c"
-# what is shown is what was compiled
+# the source shown is the source compiled
 GT_SAVE_COMPILED_CODE=$TMP/code; export GT_SAVE_COMPILED_CODE
 ask "$show" "$TMP/ask.gt"; unset GT_SAVE_COMPILED_CODE
 grep -lF "$(sed -n 3p "$TMP/source.c")" "$TMP"/code/*.c >/dev/null || fail "the source is not what was compiled"
@@ -50,7 +50,7 @@ kill -TERM $d; wait $d
 code "--emit" 1 "$GTSH" --emit "$TMP/ask.gt"; has "--emit" "$(err)" "with --emit a tensor is nowhere"
 has "--emit: the way out" "$(err)" "hint: --emit computes nothing: ask in a run without it"
 
-# not there: not yet, never
+# no kernel: not yet, or never
 GT_FUSE=1
 XDG_CACHE_HOME=$TMP/cold
 until_has "not yet" "that would make a kernel and were carried out one by one" "$show" "$TMP/ask.gt"
@@ -59,7 +59,7 @@ GT_FUSE=wait; XDG_CACHE_HOME=$TMP/none; GT_CC=/no/such/compiler; export GT_CC
 until_has "no compiler" "carried out one by one" "$show" "$TMP/ask.gt"
 unset GT_CC; XDG_CACHE_HOME=$TMP/cache
 
-# launches are counted where they happen, in a loop too, where plans do the work
+# launches are counted also in a loop, where plans run the kernels
 cat >"$TMP/loop.gt" <<'EOF'
 x = rand(64, 64)
 for i in range(400) {

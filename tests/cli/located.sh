@@ -8,7 +8,8 @@ trap 'kill -KILL $d $c $w1 $w2 $w3 2>/dev/null' EXIT
 figures='s = stats()
 n = [s[f"w{i}.plan.instructions"] if f"w{i}.plan.instructions" in s else 0 for i in range(s.workers)]
 print(s.sent_hot_instructions * 10 > s.instructions * 7, n.min() * 10 > s.instructions * 2, err=true)'
-# ways NAME WORKERS PROGRAM...: the same in all of them; if it prints figures, it is hot, and all workers have plans.
+# ways NAME WORKERS PROGRAM...: the output is the same in full, without plans and hot; if the program prints figures on
+# stderr, they must say that it is hot and that all workers have plans.
 ways() {
     name=$1 workers=$2
     shift 2
@@ -17,7 +18,7 @@ ways() {
     code "$name" 0 "$GTSH" -w "$workers" "$@"; same "$name" "$(out)" "$expected"
     [ -z "$(err)" ] || has "$name: how much" "$(err)" "true true"
 }
-# Rates, slices, host data and random masks change with each step; what is printed comes in between.
+# Rates, slices, host data and random masks change with each step; some steps print.
 cat >"$TMP/train.gt" <<GT
 signal.define("batch", axis=0)
 signal.define("model", replicated=true)
@@ -45,7 +46,7 @@ $figures
 GT
 for n in 2 3; do ways "training on $n" $n "$TMP/train.gt"; done
 
-# Whole numbers: also as without a scope, and on one worker. Ranks without rows; terms of nothing.
+# Whole numbers: the same without a scope and on one worker. Some ranks have no rows, and add nothing to a sum.
 cat >"$TMP/whole.gt" <<'GT'
 signal rows { x = arange(3.0).reshape(3, 1) * ones(1, 5) }
 t = zeros(5)
@@ -78,7 +79,7 @@ $figures
 GT
 ways "shapes" 2 "$TMP/shapes.gt"
 
-# Columns of rows that are elsewhere, others in each step.
+# Columns of split rows, other columns in each step.
 cat >"$TMP/columns.gt" <<GT
 signal.define("rows", axis=0)
 signal rows { x = rand(8, 30) }
@@ -93,7 +94,7 @@ $figures
 GT
 ways "columns" 2 "$TMP/columns.gt"
 
-# What is freed and made on one worker in some steps, and on another in others.
+# Tensors freed and made on one worker in some steps, and on another in others.
 cat >"$TMP/free.gt" <<GT
 signal.define("rows", axis=0)
 signal.define("first", workers=[0])
@@ -116,7 +117,7 @@ $figures
 GT
 ways "freed" 2 "$TMP/free.gt"
 
-# What fails because of a value does so at its instruction, after steps that went well.
+# After steps without errors an instruction fails because of a value; the error is at its line.
 cat >"$TMP/wrong.gt" <<'GT'
 signal.define("rows", axis=0)
 signal.define("all", replicated=true)
@@ -157,7 +158,7 @@ c=$!
 await "$TMP/loop.out" "^70"
 kill -KILL $w2; begin=$(date +%s)
 wait $c; same "killed: exit code" $? 69
-soon "killed: the client hears of it" "$begin" 5
+soon "killed: the client reports it" "$begin" 5
 has "killed: the cause" "$(cat "$TMP/loop.err")" "is gone"
 "$GTSH" -d "@$TMP/at" "$TMP/train.gt" >"$TMP/out" 2>"$TMP/err"; same "afterwards" $? 0
 code "unlike, two" 0 "$GTSH" -w 2 "$TMP/train.gt"; expected=$(out)

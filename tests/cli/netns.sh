@@ -67,7 +67,7 @@ for way in zmq ucx ""; do
     for p in $w; do wait $p; same "$way: a worker ends" $? 0; done
 done
 
-# a cable is cut: nobody says goodbye, and yet the client hears of it
+# an unplugged cable: no goodbye arrives, and yet the client reports the loss
 start zmq
 ip netns exec desk "$GTSH" -d 10.77.0.1:9000 $yaml -c 'signal model { x = ones(300, 300) }
 signal batch { y = ones(300, 300) }
@@ -76,9 +76,9 @@ while true { (y @ x).sum().item() }' >"$TMP/loop.out" 2>"$TMP/loop.err" & c=$!
 await "$TMP/loop.err" go
 sleep 0.3
 ip link set right down; begin=$(date +%s)
-wait $c; same "cut: exit code" $? 69
-soon "cut: the client hears of it" "$begin" 20
-has "cut: the cause" "$(cat "$TMP/loop.err")" "is gone"
-has "cut: afterwards" "$(on desk "$GTSH" -d 10.77.0.1:9000 $yaml -c 'signal batch { x = ones(40, 30) }
+wait $c; same "unplugged: exit code" $? 69
+soon "unplugged: the client reports it" "$begin" 20
+has "unplugged: the cause" "$(cat "$TMP/loop.err")" "is gone"
+has "unplugged: afterwards" "$(on desk "$GTSH" -d 10.77.0.1:9000 $yaml -c 'signal batch { x = ones(40, 30) }
 print((x.permute(1, 0) @ x).sum().item())')" 36000.0
 finish

@@ -45,8 +45,8 @@ sync(); print('made', xs[$n - 1].shape, err=true); while true { sleep(1) }"
         "$(timeout 60 "$GTSH" -d "ipc://$TMP/$limit" -c 'print(ones(1000, 100).sum().item())')" 100000.0
 done
 
-# 4,096 refused instructions end a client. Its error is the first of them all the same, also where it looks for no error
-# before the end: sync() waits for all that is under way.
+# 4,096 refused instructions end a client. Its error is still the first refusal, even if the program looks for errors only at
+# its end: sync() waits for all instructions in flight.
 { echo 'xs = ['; for i in 1 2 3 4 5 6 7 8 9; do seq -s ' ' 1000 | sed 's/[0-9]*/zeros(0),/g'; done; echo ']; sync()'; } >"$TMP/many.gt"
 timeout 60 "$GTSH" -d "ipc://$TMP/1M" "$TMP/many.gt" >"$TMP/out" 2>"$TMP/err"
 same "exit code" $? 1

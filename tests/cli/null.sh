@@ -7,7 +7,7 @@ same values "$(null -c 'x = ones(3, 2); y = x @ x.T + 1; print(y); print(y.shape
 [3, 3] 0.0'
 code shapes 1 null -c 'ones(3, 2) @ ones(3, 2)'; has shapes "$(err)" "inner sizes"
 code "out of memory" 1 null --memory 1M -c 'x = ones(1000, 1000); print(x[0])'; has "out of memory" "$(err)" "out of memory"
-# freed memory is there again, and a program of 4 GB tensors on 72 workers stays small
+# freed memory can be used again, and a program of 4 GB tensors on 72 workers stays small
 same again "$(null --memory 9M -c 'x = ones(1000, 1000); for i in range(50) { x = x + 1 }; print(x[0, 0].item())')" 0.0
 cat >"$TMP/big.gt" <<'GT'
 x = ones(30000, 30000)

@@ -51,7 +51,7 @@ printf '\377\376x = 1\n' >"$TMP/utf.gt"
 code "bad utf-8" 65 "$GTSH" "$TMP/utf.gt"
 code "quiet on a closed pipe" 0 sh -c '"$GTSH" -c "for i in range(100000) { print(i) }" 2>"$TMP/pipe" | head -1 >/dev/null'
 same "closed pipe: no words" "$(cat "$TMP/pipe")" ""
-# what stands behind a failed instruction is not carried out: no print, no file
+# effects after a failed instruction do not happen: no print, no file
 printf 'a = zeros(1)\nx = tensor([5]); y = arange(3)[x]\nprint("after:", a)\nsave(a, "%s/never.npy")\nfor i in range(100000) { b = a + 1 }\nprint("never")\n' "$TMP" >"$TMP/late.gt"
 code "behind an error" 1 "$GTSH" "$TMP/late.gt"; same "behind an error: nothing" "$(out)" ""; has "behind an error" "$(err)" "late.gt:2:31: error: index 5 at position 0 is out of range"
 [ -e "$TMP/never.npy" ] && fail "behind an error: a file was written"

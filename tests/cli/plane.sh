@@ -41,7 +41,7 @@ run() {
 }
 want=$("$GTSH" -w 3 --config "$TMP/move.yaml" "$TMP/move.gt" 2>/dev/null)
 
-# one machine: each maps both others, and only words are sent
+# one machine: each worker maps the memory of both others, and messages are small
 cluster ""; [ -e "$TMP/at" ] || fail "no cluster: $(cat "$TMP/d.err")"
 run place; same "in place" "$answer" "$want"
 [ "$mapped" = 6 ] && [ "$sent" -lt 10000 ] && [ "$onesided" = 0 ] || fail "in place: $(err)"
@@ -55,7 +55,7 @@ for where in "" "-p 0" "-p 0 -b 0.0.0.0 --insecure"; do
     stop
 done
 
-# through UCX, if it was there when this was built
+# through UCX, if it is built in
 cluster ucx
 if [ -e "$TMP/at" ]; then
     run ucx; same ucx "$answer" "$want"
@@ -67,7 +67,7 @@ else
 fi
 cluster pigeon; wait $d; has "no such way" "$(cat "$TMP/d.err")" "memfd, zmq or ucx"
 
-# a worker is killed while others read from it: the client hears of it at its line, the next one finds the cluster at work
+# a worker is killed while others read from it: the client reports it at its line, and the cluster serves the next client
 for way in "" zmq ucx; do
     cluster "$way"
     [ -e "$TMP/at" ] || continue
@@ -79,7 +79,7 @@ while true { (ones(2, 3000) @ w).sum().item(); (w @ w[:300]).sum().item() }' >"$
     sleep 0.3
     kill -KILL "$(cut -d" " -f2 /proc/$d/task/$d/children)"; begin=$(date +%s)
     wait $c; same "$way: exit code" $? 69
-    soon "$way: the client hears of it" "$begin" 3
+    soon "$way: the client reports it" "$begin" 3
     has "$way: the cause" "$(cat "$TMP/loop.err")" "is gone"
     same "$way: afterwards" "$("$GTSH" -d "@$TMP/at" --config "$TMP/move.yaml" -c 'signal all { x = ones(40, 30) }
 print((x.permute(1, 0) @ x).sum().item())')" 36000.0

@@ -42,27 +42,28 @@ code "always" 1 "$GTSH" --color=always -c zzz; case "$(err)" in *"$(printf '\033
 code "never" 1 env CLICOLOR_FORCE=1 "$GTSH" --color=never -c zzz
 case "$(err)" in *"$(printf '\033')"*) fail "colour in spite of never" ;; esac
 
-# a reader that goes away ends the program without a word
+# a reader that closes its pipe ends the program without a message
 "$GTSH" -c 'for i in range(1000000) { print("line", i) }' 2>"$TMP/err" | head -n 1 >"$TMP/out"
 same "closed pipe" "$(cat "$TMP/out")$(err)" "line 0"
-# a full disk does not go unnoticed
+# a full disk is an error
 [ ! -w /dev/full ] || { "$GTSH" -c 'print(1)' >/dev/full 2>"$TMP/err"; [ $? != 0 ] || fail "a full disk is not noticed"; }
 
-# SIGINT: what was printed is there, the process dies by the signal
+# SIGINT: earlier output is written, and the signal ends the process
 "$GTSH" -c 'print("begun"); print("go", err=true); while true { x = randn(4, 4) }' >"$TMP/out" 2>"$TMP/err" &
 pid=$!
 await "$TMP/err" go
 kill -INT $pid
 wait $pid
 got=$?
-# a shell without job control starts background jobs with SIGINT ignored: gtsh listens all the same
+# a shell without job control starts background jobs with SIGINT ignored: gtsh handles it all the same
 same "SIGINT" "$got" 130
 has "output before SIGINT" "$(out)" "begun"
 
 # -i goes on with standard input after the script, also after an error
 same "-i" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41' 2>"$TMP/err")" "42"
 same "-i after an error" "$(printf 'x + 1\n' | "$GTSH" -i -q -c 'x = 41; zzz' 2>"$TMP/err")" "42"
-# With all values, those of what had not begun too when a worker's error came; only what needs the failed one is lost.
+# -i keeps all values, also of instructions that had not begun when the worker's error arrived; only values that depend on the
+# failed one are lost.
 cat >"$TMP/late.gt" <<'EOF'
 x = ones(2, 2); bad = embedding(tensor([9]), ones(3, 2)); big = zeros(900, 900)
 for i in range(200) { big = big @ big + 1 - 899.0 * 0 - big @ big }
@@ -70,6 +71,6 @@ while true { x = x + 1; x = x - 1; big = big @ zeros(900, 900) + 2 }
 EOF
 printf 'print(x.sum().item(), big.mean().item() == 2 or big.mean().item() == 1)\nbad\n' >"$TMP/typed"
 same "-i after a worker's error" "$("$GTSH" -i -q "$TMP/late.gt" <"$TMP/typed" 2>"$TMP/err")" "4.0 true"
-same "-i: it is told once, and what it lost" "$(grep -c 'error: .*id 9 at position 0 is outside' "$TMP/err")" 2
+same "-i: the error and the lost value, each once" "$(grep -c 'error: .*id 9 at position 0 is outside' "$TMP/err")" 2
 has "-i: what it lost" "$(err)" "repl:2:1: error: this value was lost to an earlier error: embedding: id 9"
 finish

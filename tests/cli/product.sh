@@ -8,7 +8,7 @@ seed(7)
 fn keep(name, parts) { save(cat([p.float().reshape(-1) for p in parts], 0), f"{dir}/{name}.npy") }
 n = 0
 for round in range(2) {
-    # one tile, tiles of whole rows, of parts of rows, none of the library's
+    # one tile, tiles of whole rows, tiles of parts of rows, sizes that oneDNN does not split
     for s in [(64, 48, 32), (300, 128, 200), (520, 700, 150), (7, 33, 65)] {
         M = s[0]; N = s[1]; K = s[2]
         for k in range(4) {

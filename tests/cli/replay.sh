@@ -124,7 +124,7 @@ code torn 0 "$GTSH" --replay "$f"; same torn "$(out)" 'tensor([1., 1.])'; has to
 printf 't0 = full 1 [2] f32\n' >"$f"
 code headless 65 "$GTSH" --replay "$f"; has headless "$(err)" 'gti 1'
 
-# tapes: what one client asked for; errors at their columns; a torn last line is skipped even where it can be read
+# tapes: the instructions of one client; errors at their columns; an incomplete last line is skipped even if it parses
 printf 'gti 1 kind=tape\n0.003 1 + c1 - client "x"\n0.003 2 > c1 - t0 = full 1 [2] f32 -> f32[2] @a.gt:1\n' >"$f"
 printf '0.004 3 > c7 - t0 = full 7 [2] f32\n0.004 4 = c1 g2 t0 = full 1 [2] f32 on=2\n0.004 5 < c1 w1 done t0 us=3\n' >>"$f"
 printf '0.005 6 > c1 - print "{}\\n" t0\n0.005 7 > c7 - fetch t0 as="seven"\n0.005 8 ! c1 w0 error add "x"\n' >>"$f"

@@ -15,7 +15,7 @@ none "no socket" "there is no such socket"
 code "in the prelude" 69 "$GTSH" -d local -c 'nn.Linear(2, 2)'; has "in the prelude" "$(err)" "hint: scripts/cluster up starts one"
 code "another address" 69 "$GTSH" -d "$TMP/else" -c 'ones(2)'; has "another address" "$(err)" "is it running, and is $TMP/else its address?"
 
-# a dispatcher without workers is waited for, as ever
+# a client waits for a dispatcher that has no workers yet
 start empty "$D"; d=$pid
 await "$TMP/empty.out" "ready at"
 start waits "$GTSH" -d local -c 'print(ones(2).sum())'; c=$pid
@@ -43,9 +43,9 @@ for k in KILL SEGV; do
     has "$k: in the log" "$(cat "$TMP/once.err")" "worker process $w ended by $says; restarting it"
     same "$k: the next client" "$("$GTSH" -d local -c 'print(ones(2).sum())')" "tensor(2.)"
 done
-# one that ends soon after its start waits longer and longer
+# the pause before a restart grows if a worker ends soon after its start
 grep -q "restarting it in [0-9.]* s" "$TMP/once.err" || fail "no pause: $(cat "$TMP/once.err")"
-# a worker that ends in order says so; the next one comes, too
+# a worker that ends in order reports its exit code, and is also restarted
 child; kill -TERM "$w"
 await "$TMP/once.err" "worker process $w ended with exit code 0"
 kill -USR1 $d
@@ -66,7 +66,7 @@ ends_again() { child && kill -KILL "$w"; [ "$(grep -c "ended by signal 9" "$TMP/
 poll ends_again # now the next is not started for a while
 code "up repairs" 0 sh scripts/cluster up
 same "repaired" "$("$GTSH" -d local -p 'workers()')" 1
-# the dispatcher itself does not answer: it is ended and started anew
+# scripts/cluster ends a dispatcher that does not answer, and starts another
 rm "$socket"
 code "no socket" 0 sh scripts/cluster up -w 1 --threads 1 --memory 64M
 has "all anew" "$(err)" "no answer: starting all anew"

@@ -21,7 +21,7 @@ row 'topk of halves' 't2 = expand t1 shape=[70368744177664]' 't3,t4 = topk t2 ax
 row solve 't2 = expand t0 shape=[4194304,4194304]' 't3 = full 1.0 [4194304,1] f32' 't4 = full 0 [] i64' \
     't5 = expand t4 shape=[4194304]' 't6 = solve t2 t3 t2 t5'
 
-# Windows far larger than their plane: what they show of it is all that is looked at.
+# Windows far larger than their plane: only elements inside the plane are read.
 big=1073741824 half=536870912
 cat >"$TMP/a.gti" <<END
 gti 1

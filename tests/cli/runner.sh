@@ -17,7 +17,7 @@ has "what to do" "$(out)" "GT_TEST_FACTOR="
 has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
 has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
 has "the sum" "$(out)" "0 passed, 3 failed"
-# What a failed test shows: where two texts differ first, how long they are, a signal by its name, and of a long output both ends.
+# A failed test shows where two texts first differ, their lengths, a signal's name, and both ends of a long output.
 cat >tests/shows.sh <<GT
 . "$OLDPWD/tests/fixtures/check.sh"
 same "first" "\$(seq 100)" "\$(seq 50; echo x; seq 52 100)"
@@ -58,11 +58,11 @@ ln -s "$B/gtsh" build/gtsh
 run swaps
 has "the line that is missing" "$(out)" "- a        (expected at tests/swaps.gt:1)"
 has "the line that is printed later" "$(out)" "+ a"
-# A signal that the runner ignores, as beneath nohup, ends what a test starts.
+# A signal that the runner ignores, as under nohup, still ends the processes of a test.
 echo 'kill -HUP $$; exit 0' >tests/hup.sh
 (trap '' HUP; run hup)
-has "beneath nohup" "$(out)" "FAILED tests/hup.sh: killed by signal 1"
-# Interrupted, the runner ends what runs and removes its directories. The process is found by an argument of its own.
+has "under nohup" "$(out)" "FAILED tests/hup.sh: killed by signal 1"
+# An interrupted runner ends its processes and removes its directories. The test finds the process by its argument.
 mark=$((100000 + $$))
 printf '%s\n' 'echo "$TMP" >where' "sleep $mark & exec sleep $mark" >tests/hangs.sh
 "$B/test/runner" -b build hangs >"$TMP/out" 2>&1 &

@@ -26,7 +26,7 @@ code moons 0 "$GTSH" scripts/moons.gt --rows 7; has moons "$(out)" "accuracy 100
 code lstm 0 "$GTSH" scripts/lstm.gt --data README.md --steps 6 --batch 4 --ctx 12 --width 8 --hidden 8 --layers 2 --sample 5 --out "$TMP/l.safetensors"
 has lstm "$(out)" "step    5  loss"
 code "lstm goes on" 0 "$GTSH" scripts/lstm.gt --steps 0 --resume "$TMP/l.safetensors" --sample 5 --prompt "gradient"; has "lstm goes on" "$(out)" "gradient"
-# what `make run` shows: a text of words, and what to try next
+# `make run` shows a text of words, and commands to try next
 mkdir "$TMP/b"; ln -s "$GTSH" "$TMP/b/gtsh"
 code demo 0 env DEMO_STEPS=2 sh scripts/demo "$TMP/b"
 has demo "$(out)" "loss on unseen text"; has "what to try next" "$(out)" "scripts/moons.gt"; has demo "$(ls "$TMP/b/demo")" charlm.safetensors
@@ -34,7 +34,7 @@ XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 code compile 0 "$GTSH" scripts/compile.gt --steps 20 --rows 16 --cols 40 --times --source
 has compile "$(out)" "the same bits: true"; has "compile's statistics" "$(out)" "launches of kernels for"
 has "compile's times" "$(err)" "ms a step among the first 20"; has "compile's kernel" "$(out)" "/* w0: "
-# eager beside compiled, or that it is not, whatever the cache holds
+# compile.gt compares eager and compiled steps, or says why it cannot, whatever the cache holds
 c="scripts/compile.gt --steps 20 --rows 16 --cols 40"
 has "compile, eager beside" "$(GT_FUSE=wait GT_AUTO_COMPILE=0 "$GTSH" $c)" "as it is: one by one; in the scope: kernels"
 has "compile, both" "$(GT_FUSE=wait "$GTSH" $c)" "as it is, there were kernels too: GT_AUTO_COMPILE=0 leaves them to the scope"

@@ -1,7 +1,7 @@
 # The signal of each operation: gradients run under the backward signal of the operation that they belong to, wherever
 # `backward` is called; and scopes are closed however they are left.
 . tests/fixtures/check.sh
-# every operation of a stream with the innermost signal that is open
+# prints every operation of a stream with its innermost open signal
 cat >"$TMP/under.awk" <<'AWK'
 $1 == "signal" && $2 == "enter" { open[++n] = $3; next }
 $1 == "signal" && $2 == "exit" { if (open[n] != $3) print "crossed: " $3; n--; next }
@@ -9,7 +9,7 @@ $1 == "signal" && $2 == "exit" { if (open[n] != $3) print "crossed: " $3; n--; n
 /^print/ { sep = "\n" }
 END { if (n) print " left open: " n }
 AWK
-# under WHAT PROGRAM: what follows the last print
+# under WHAT PROGRAM: prints the operations after the last print
 under() {
     code "$1" 0 "$GTSH" --emit -c "$2"
     awk -f "$TMP/under.awk" "$TMP/out" | tail -n 1 >"$TMP/got"
@@ -51,7 +51,7 @@ same "by the configuration" "$(cat "$TMP/got")" "full:- reshape:b expand:b"
 code "a copy" 0 "$GTSH" --emit -c 'w = param(ones(2)); x = signal.tensor(w, name="l", backward_name="m"); backward (x * 2).sum()'
 same "a copy and its gradient" "$(grep ' shard ' "$TMP/out" | sed 's/ ->.*//' | cut -d' ' -f3- | tr '\n' ' ')" "shard t0 l backward=m shard t7 m "
 
-# errors close what they leave
+# an error closes the scopes that it leaves
 cat >"$TMP/open.gt" <<'GT'
 fn inner() { signal deep { return ones(2) @ ones(3) } }
 signal a { signal b { attempt(fn() => inner()) ; y = ones(1) } }
@@ -77,7 +77,7 @@ await "$TMP/err" go
 kill -INT $pid; wait $pid
 has "Ctrl-C" "$(out)" "no signal is open"
 
-# an axis that no tensor of a scope has is told once; a bias alone, or a scope that has had the axis, says nothing
+# an axis that no tensor of a scope has: one warning; none for a bias alone, or if a tensor of the scope had the axis before
 cat >"$TMP/axis.gt" <<'GT'
 signal.define("a", axis=5); signal.define("b", axis=1); signal.define("c", axis=-3)
 for k in range(3) { signal a { x = ones(4, 3) } }
@@ -87,6 +87,6 @@ signal c { z = ones(2, 2) }
 print(x.placement().layout)
 GT
 code "axis" 0 "$GTSH" -w 2 "$TMP/axis.gt"; same axis "$(out)" replicate
-same "axis: told" "$(grep -o "warning: .*" "$TMP/err")" "warning: signal 'a': no tensor in it has axis 5; all are whole
+same "axis: one warning" "$(grep -o "warning: .*" "$TMP/err")" "warning: signal 'a': no tensor in it has axis 5; all are whole
 warning: signal 'c': no tensor in it has axis -3; all are whole"
 finish

@@ -23,7 +23,7 @@ printf 'x = (1\n' >"$TMP/broken.gt"
 code "a file that does not parse" 65 "$GTSH" "$TMP/imports.gt"
 has "a file that does not parse" "$(err)" "imported at $TMP/imports.gt:1"
 
-# A worker's failure: with several workers, in loops that have become hot bodies, and with the table of chains overflowing.
+# A worker's failure: with several workers, in hot bodies, and when the table of call stacks overflows.
 cat >"$TMP/late.gt" <<'GT'
 import lib
 fn step(k) {
@@ -46,10 +46,10 @@ tree(16)
 fn late() => embedding(tensor([9]), ones(3, 2))
 x = late()
 GT
-code "many chains" 1 "$GTSH" "$TMP/many.gt"
-same "many chains" "$(sed "s|$TMP/||g" "$TMP/err" | tail -n 1)" "  in late, called at many.gt:5: x = late()"
+code "many stacks" 1 "$GTSH" "$TMP/many.gt"
+same "many stacks" "$(sed "s|$TMP/||g" "$TMP/err" | tail -n 1)" "  in late, called at many.gt:5: x = late()"
 
-# The prompt tells the last error again.
+# :where at the prompt prints the last error again.
 printf ':where\nfn f(n) => n + "a"\nf(3)\nx = 1\n:where\n' >"$TMP/typed"
 "$GTSH" -i --norc <"$TMP/typed" >"$TMP/out" 2>"$TMP/err"
 same "where" "$(out)" "there was no error
@@ -61,7 +61,7 @@ has "help" "$("$GTSH" -i --norc 2>/dev/null <<'GT'
 :help
 GT
 )" ":where"
-# Ctrl-C runs what finally= asks for.
+# Ctrl-C runs the function of finally=.
 cat >"$TMP/wait.gt" <<'GT'
 fn wait() { print("waiting", err=true); while true { } }
 attempt(wait, finally=fn() { print("cleaned up") })

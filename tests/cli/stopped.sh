@@ -32,7 +32,7 @@ start c "$GTSH" -d "@$TMP/where" "$TMP/gather.gt"; c=$pid
 await "$TMP/c.err" ready
 kill -STOP $w2
 sleep 0.2
-# another client, on the workers that go on
+# another client, on the workers that still run
 same "others go on" "$("$GTSH" -d "@$TMP/where" -c 'print(ones(3).sum())')" "tensor(3.)"
 sleep 1
 kill -CONT $w2

@@ -7,7 +7,7 @@ unset GT_TOKEN
 stranger() { (unset GT_TOKEN; XDG_RUNTIME_DIR="$TMP/else" "$@"); }
 mkdir -m 700 "$TMP/else"
 
-# Another user's directory, or one that others can write, is no place for a dispatcher.
+# A dispatcher refuses a directory that another user owns or can write.
 mkdir -m 700 "$TMP/open"; mkdir -m 777 "$TMP/open/gt"; chmod 777 "$TMP/open/gt"
 XDG_RUNTIME_DIR=$TMP/open code "a directory open to others" 78 "$GTSH" -d local -c 'print(ones(2))'
 has "it says so" "$(err)" "must be a directory that you own, with mode 0700"
@@ -32,22 +32,22 @@ s.settimeout(60); s.accept(); print("heard", flush=True)' "$TMP/his/d" >"$TMP/hi
     chmod 700 "$TMP"
 fi
 
-# A port of the loopback interface: with the token, and not without it or with another one.
+# A loopback port accepts the token, and refuses none or another.
 start d "$D" -p 0 -w 1 --threads 1 --memory 64M --endpoint-file "$TMP/where"; d=$pid
 await "$TMP/d.out" "ready at"
 at=$(sed -n 1p "$TMP/where") token=$(sed -n 2p "$TMP/where")
 same "the file is closed to others" "$(stat -c %a "$TMP/where")" 600
 same "this user" "$("$GTSH" -d "$at" -c 'print(ones(3).sum())')" "tensor(3.)"
 code "a client without the token" 69 stranger "$GTSH" -d "$at" -c 'print(ones(3).sum())'
-has "refused in words" "$(err)" "it has another token"
+has "refused with an error" "$(err)" "it has another token"
 code "a worker without the token" 1 stranger "$W" -d "$at" --memory 16M --once --wait 20
-has "refused in words" "$(err)" "it has another token"
+has "refused with an error" "$(err)" "it has another token"
 same "by the file" "$(stranger "$GTSH" -d "@$TMP/where" -c 'print(stats().workers)')" 1
 same "by the variable" "$(GT_TOKEN=$token XDG_RUNTIME_DIR=$TMP/else "$GTSH" -d "$at" -c 'print(stats().workers)')" 1
 cp "$TMP/where" "$TMP/leaked"; chmod 644 "$TMP/leaked"
 code "a file that others read" 78 "$GTSH" -d "@$TMP/leaked" -c 1; has "it says so" "$(err)" "others can read or write it"
 
-# A stranger's bytes: one command of 600 MB, and parts without end.
+# Bytes from a peer without the token: one command of 600 MB, and parts without end.
 peak() { awk '/^VmHWM/ { print int($2 / 1024) }' /proc/$1/status; }
 before=$(peak $d)
 cat >"$TMP/bytes.py" <<'PY'
@@ -77,7 +77,7 @@ after=$(peak $d)
 same "and it serves" "$("$GTSH" -d "$at" -c 'print(ones(4).sum())')" "tensor(4.)"
 kill -TERM $d; wait $d; same "ends in order" $? 0
 
-# More connections than descriptors: none ends it, and those that are there go on.
+# More connections than descriptors do not end the dispatcher; existing clients go on.
 (ulimit -n 64; exec "$D" -w 1 --threads 1 --memory 64M >"$TMP/few.out" 2>"$TMP/few.err") & d=$!
 all="$all $d"; await "$TMP/few.out" "ready at"
 python3 -c 'import socket, sys, time
@@ -93,7 +93,7 @@ wait $many
 kill -0 $d 2>/dev/null || { fail "101 connections end the dispatcher: $(cat "$TMP/few.err")"; finish; }
 same "afterwards" "$("$GTSH" -d local -c 'print(ones(5).sum())')" "tensor(5.)"
 
-# More clients than descriptors: the one too many is refused in words, and has room when the others have left.
+# More clients than descriptors: the last one gets an error, and can connect when the others have left.
 (ulimit -n 48; exec "$D" --ipc "$TMP/small" -w 1 --threads 1 --memory 64M >"$TMP/small.out" 2>"$TMP/small.err") & small=$!
 all="$all $small"; await "$TMP/small.out" "ready at"
 clients=
@@ -103,21 +103,21 @@ for i in $(seq 15); do # with the worker 48 - 32
 done
 for i in $(seq 15); do await "$TMP/client.$i.err" "tensor(1.)"; done
 code "one client too many" 69 "$GTSH" -d "$TMP/small" -c 'print(ones(1))'
-has "refused in words" "$(err)" "has 16 clients and workers and no room for more"
+has "refused with an error" "$(err)" "has 16 clients and workers and no room for more"
 touch "$TMP/end"; wait $clients
 has "with room again" "$("$GTSH" -d "$TMP/small" -c 'print(ones(6).sum())')" "tensor(6.)"
 kill -TERM $small; wait $small; same "ends in order" $? 0
 
-# A socket of the file system asks for the token, too.
+# A socket in the file system requires the token, too.
 GT_TOKEN=0123456789abcdef0123456789abcdef code "another token" 69 "$GTSH" -d local -c 'print(ones(5).sum())'
-has "refused in words" "$(err)" "it has another token"
+has "refused with an error" "$(err)" "it has another token"
 has "and why" "$(err)" "hint: GT_TOKEN is set: unset it if it is not the dispatcher's token"
 printf 'ipc://%s\n%s\n' "$TMP/gt/dispatcher" fedcba9876543210fedcba9876543210 >"$TMP/old"; chmod 600 "$TMP/old"
 GT_TOKEN=0123456789abcdef0123456789abcdef code "the token of a file" 69 "$GTSH" -d @"$TMP/old" -c 'print(ones(5).sum())'
 has "and which" "$(err)" "hint: the token is from '$TMP/old': is that file of this dispatcher?"
 case $(err) in *GT_TOKEN*) fail "the environment is not meant: $(err)" ;; esac
 
-# A flood of small messages from one that has the token, but said no hello: SIGTERM ends it all the same.
+# A peer with the token but without a hello floods small messages: SIGTERM still ends the dispatcher.
 cat >"$TMP/flood.py" <<'PY'
 import socket, struct, sys
 s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1])

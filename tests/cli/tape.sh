@@ -4,7 +4,7 @@
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 t="$TMP/tape"
 
-# sync() is told to the worker, who need not wait for more then; one that has nothing to wait for is not
+# sync() is an instruction, which lets the worker run pending clusters; a sync() with nothing in flight sends none
 GT_INSTRUCTION_LOG="$t" "$GTSH" -c 'x = ones(2) + 1; sync(); sync(); y = x + 1; sync()'
 same "sync is sent" "$(awk '$3 == "=" { print $6, $8 }' "$t" | tr '\n' ',')" "file \"-c\",t0 full,t1 add,free ,sync ,t2 add,sync ,"
 
@@ -100,7 +100,7 @@ code "each alone" 0 "$GTSH" --replay "$t" --client c1; a=$(out)
 code "each alone" 0 "$GTSH" --replay "$t" --client c2
 same "both" "$(printf '%s\n%s\n' "$a" "$(out)" | sort)" "$(sort "$TMP/1" "$TMP/2")"
 
-# what cannot be written: at the start an error, later one line
+# a log that cannot be written: an error at the start, later one message
 code "no such place" 1 "$B/gt-dispatcher" --log /nowhere/tape; has "no such place" "$(err)" "No such file"
 GT_INSTRUCTION_LOG=/nowhere/tape code "no such place" 69 "$GTSH" -c 'x = ones(1)'; has "no such place" "$(err)" "instruction log"
 GT_INSTRUCTION_LOG=/dev/full code "full disk" 0 "$GTSH" -c 'x = ones(1); for i in range(9000) { x = x + 1 }; print(x)'
