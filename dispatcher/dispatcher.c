@@ -183,7 +183,7 @@ static void client_remove(Dispatcher *d, Client *c) {
         Msg m;
         wire_gone(c->id, &m);
         dispatcher_post(d, w->peer, &m, false);
-        w->insts -= client_under_way(c, r);
+        w->insts -= client_in_flight(c, r);
     }
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_tell(d, "client c%u disconnected after %llu instructions", c->id,

@@ -65,7 +65,7 @@ bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     }
     /* Only now is it certain that no message of theirs waits to be read. */
     for (PeerId silent; is_empty && (silent = dispatcher_silent(d, now));) {
-        if (hub_hears(hub, silent, ARRIVING_MS)) continue;
+        if (hub_has_bytes(hub, silent, ARRIVING_MS)) continue;
         hub_drop(hub, silent);
         dispatcher_on_silent(d, silent, now);
     }

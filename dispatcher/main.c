@@ -309,7 +309,7 @@ static bool write_file(const App *a, Err *err) {
 /* Definitions for every client: a file, and GT_AUTO_SHARD. */
 static bool read_signals(App *a, Err *err) {
     if (a->signals_file) TRY(config_read(&a->signals, a->signals_file, err));
-    SignalConfig all = {.name = "*", .said = SAID_AXIS};
+    SignalConfig all = {.name = "*", .has = HAS_AXIS};
     if (env_is_on("GT_AUTO_SHARD") && !config_find(&a->signals, "*", 1))
         TRY(config_put(&a->signals, &all, err));
     a->config.signals = &a->signals;

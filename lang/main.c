@@ -288,7 +288,7 @@ static void report_hushed(App *a) {
 
 /* Waits for all work before a prompt. Cancels nothing, so that all variables get their values, and
  * reports all failures. *late: the first one, or of kind E_NONE. */
-static void settle(App *a, LangError *late) {
+static void finish_all(App *a, LangError *late) {
     LangError e = {0};
     *late = e;
     while (!stream_sync(a->in->stream, &e)) {
@@ -326,7 +326,7 @@ static int run_text(App *a) {
     if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {
         if (a->o.prompt)
-            settle(a, &late);
+            finish_all(a, &late);
         else
             finish(a, !ok && e.is_late, &late);
         /* The late failure came first: the program ended there. */

@@ -20,9 +20,9 @@
 
 enum { OPERANDS = 16 }; /* this many operands count as much work as one instruction */
 
-/* To be called before a frame that begins at seq is sent to `to`. before: Client.compiles at its
+/* Call this before a frame that begins at seq is sent to `to`. before: Client.compiles at its
  * beginning. Sends a `scope` with that state to the workers in `to` that have another one. Then
- * notes the state after the frame, which is Client.compiles now. */
+ * records the state after the frame, which is Client.compiles now. */
 static void send_scope(Dispatcher *d, Client *c, const RankSet *to, bool before, uint64_t seq) {
     RankSet wrong;
     bool is_any = false;
@@ -139,7 +139,7 @@ static void write(Flow *f) {
         outgoing_added(d, c, f->inst.op);
 }
 
-/* To be called when the frame cannot be forwarded unchanged. Writes its instructions so far. */
+/* The frame cannot be forwarded unchanged: writes its instructions so far. */
 static void unfold(Dispatcher *d, Client *c) {
     const Msg *m = d->whole;
     d->whole = NULL;

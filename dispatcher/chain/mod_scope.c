@@ -46,13 +46,13 @@ bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *
     if (!s || !signal_is_sharded(s)) return true;
     out->group = group_of(d, c, s, err);
     out->axis = s->axis;
-    out->is_whole = (s->said & SAID_REPLICATED) && s->replicated;
+    out->is_whole = (s->has & HAS_REPLICATED) && s->replicated;
     return out->group != NULL;
 }
 
 static Compile compile_of(const Client *c, const char *name, size_t n) {
     const SignalConfig *s = config_find(&c->signals, name, n);
-    if (!s || !(s->said & SAID_COMPILE)) return COMPILE_UNSAID;
+    if (!s || !(s->has & HAS_COMPILE)) return COMPILE_UNSET;
     return s->compile ? COMPILE_YES : COMPILE_NO;
 }
 
@@ -65,7 +65,7 @@ void scope_refresh(Dispatcher *d, Client *c) {
     Err err = {0};
     for (int i = 0; i < c->depth; i++)
         scope_target(d, c, c->scope[i].name, c->scope[i].n, &c->scope[i].target, &err);
-    scope_target(d, c, CONFIG_EVERYWHERE, 1, &c->births, &err);
+    scope_target(d, c, CONFIG_EVERYWHERE, 1, &c->auto_target, &err);
     choose(c);
 }
 
@@ -81,7 +81,7 @@ static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     Compile compile = compile_of(c, name->str, name->n);
     for (int i = 0; i < c->depth; i++)
         if (is_named(&c->scope[i], name)) c->scope[i].target = t, c->scope[i].compile = compile;
-    if (name->n == 1 && name->str[0] == CONFIG_EVERYWHERE[0]) c->births = t;
+    if (name->n == 1 && name->str[0] == CONFIG_EVERYWHERE[0]) c->auto_target = t;
     choose(c);
 }
 
@@ -116,7 +116,7 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
 
 /* The signal f has passed: inserts a `scope` if it begins or ends compilation at first sight. */
 static void insert_scope(const Flow *f, int stage) {
-    Compile compile = COMPILE_UNSAID;
+    Compile compile = COMPILE_UNSET;
     for (int i = f->client->depth; i-- > 0 && !compile;) compile = f->client->scope[i].compile;
     bool on = compile == COMPILE_YES;
     if (on == f->client->compiles) return;

@@ -23,7 +23,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FEW = 8, BIRTH_BYTES = 1 << 20 };
+enum { FEW = 8, AUTO_BYTES = 1 << 20 };
 
 /* ---- Operands and groups ---- */
 
@@ -62,7 +62,7 @@ static const Members *single(Flow *f, int rank) {
 }
 
 /* Records the place of the results. */
-static void settle(Flow *f, const Members *g, const Layout *l) {
+static void place_results(Flow *f, const Members *g, const Layout *l) {
     Client *c = f->client;
     for (int i = 0; i < f->n_out; i++) {
         TensorHandle *h = handles_find(&c->tensors, f->inst.out[i]);
@@ -76,7 +76,7 @@ static void settle(Flow *f, const Members *g, const Layout *l) {
 
 /* ---- Effects ---- */
 
-/* A rank that has as much of it whole as possible: home, or the first rank of the first operand. */
+/* A rank that has as many operands whole as possible: home, or the first rank of the first one. */
 static int rank_for(const Flow *f, TensorHandle **h) {
     const Client *c = f->client;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -91,7 +91,7 @@ static void place_effect(Flow *f, int stage) {
     int n = f->inst.n_in, n_temporary = 0;
     const Members *g = single(f, rank_for(f, h));
     uint64_t *temporary = arena_alloc(&f->d->scratch, (size_t)n * sizeof *temporary);
-    /* Even if only the home worker knows the client so far: this frame may change that. */
+    /* Also if only the home worker knows the client so far: this frame may change that. */
     if (f->inst.op == OP_SYNC && f->d->n_workers > 1) client_expect_sync(f->client, f->seq);
     for (int i = 0; i < n; i++) {
         if (!h[i]) continue;
@@ -122,7 +122,7 @@ static Layout birth_layout(const Target *t, const TensorType *type) {
     return layout_split(type, axis, t->group->n);
 }
 
-/* The group of the operand that decides where no scope does. */
+/* The group of the operand that decides if no scope does. */
 static const Members *most_spread(const Flow *f, TensorHandle **h) {
     const TensorHandle *best = NULL;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -144,7 +144,7 @@ static void place_data(Flow *f, int stage, const Target *t) {
     Client *c = f->client;
     const Members *g = t->group;
     Layout l = birth_layout(t, &f->out_type[0]), whole = layout_replicate();
-    settle(f, g, &l);
+    place_results(f, g, &l);
     if (g->n == 1 || f->inst.payload_bytes <= INLINE_BYTES) {
         chain_next(f, stage + 1);
         return;
@@ -183,7 +183,7 @@ static void place_copy(Flow *f, int stage) {
         set_operand(f, 0, convert_to(f, id, h, g, l));
         is_there = true;
     }
-    settle(f, g, &l);
+    place_results(f, g, &l);
     MoveInst m;
     if (!is_there) convert_become(f, id, &from.type, from.group, &from.layout, g, &l, &m);
     chain_next(f, stage + 1);
@@ -246,10 +246,10 @@ static void place_tensor(Flow *f, int stage) {
     TensorHandle *few[FEW], **h = operands(f, few);
     bool has_operand = inst->n_in > 0 && h[0];
     bool keeps = has_operand && inst_bool(inst, ATTR_KEEP, false);
-    bool is_birth = class_ == CLASS_SOURCE && !has_operand;
+    bool is_source = class_ == CLASS_SOURCE && !has_operand;
     bool stays = keeps || (has_operand && (class_ == CLASS_SOURCE || class_ == CLASS_VIEW));
     Target t = c->target;
-    if (is_birth && !t.group && type_bytes(&f->out_type[0]) >= BIRTH_BYTES) t = c->births;
+    if (is_source && !t.group && type_bytes(&f->out_type[0]) >= AUTO_BYTES) t = c->auto_target;
     if (inst->op == OP_DATA && t.group && t.group != c->home) {
         place_data(f, stage, &t);
         return;
@@ -275,14 +275,14 @@ static void place_tensor(Flow *f, int stage) {
         if (inst->n_in > FEW) wide = arena_alloc(&f->d->scratch, inst->n_in * sizeof *wide);
         n_wide = widen_operands(f, h, g, need, wide);
     }
-    settle(f, g, &give);
+    place_results(f, g, &give);
     if (log_is(LOG_DISPATCHER) && f->group) log_place(f, g, &give);
     chain_next(f, stage + 1);
     for (int i = 0; i < n_wide; i++) convert_forget(f, wide[i], g);
     trim(f, h);
 }
 
-/* Sends it to all workers that know the client; others learn it with their first frame
+/* Sends a `check` to all workers that know the client; others get it with their first frame
  * (mod_route). It takes effect only after the earlier part of this frame has been written. */
 static void place_check(Flow *f, int stage) {
     Client *c = f->client;
@@ -292,7 +292,7 @@ static void place_check(Flow *f, int stage) {
     c->checks_nan = inst_bool(&f->inst, ATTR_NAN, false);
 }
 
-/* All workers that hold what it frees must get it; conversions are freed too. */
+/* Sends a `free` to all workers that hold its operands; frees converted copies, too. */
 static void place_free(Flow *f) {
     Client *c = f->client;
     const Members *last = NULL;

@@ -417,7 +417,7 @@ static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *arg
 
 /* To be called when the run ends, before instruction `to`. Makes handles of the results that were
  * not freed. */
-static void settle(Run *r, uint32_t to) {
+static void make_handles(Run *r, uint32_t to) {
     uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;
     for (uint32_t i = r->made; i < end; i++) {
         const Result *made = &r->t->result[i];
@@ -491,7 +491,7 @@ bool hot_pass(Dispatcher *d, Client *c, FrameReader *reader) {
     const uint8_t *args = reader->hot_args;
     uint32_t i = pass_all(&r, reader, at, n, &args);
     if (i > 0) {
-        if (is_quiet) settle(&r, at + i);
+        if (is_quiet) make_handles(&r, at + i);
         frame_pass_hot(reader, i, args);
         if (is_quiet) d->n_whole += i;
         d->n_hot += i;

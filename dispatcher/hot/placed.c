@@ -9,7 +9,7 @@
 
 struct Placed {
     const Members *home, *group; /* group: as in Flow */
-    Target target, births;       /* that were in force */
+    Target target, auto_target;  /* that were in force */
     Layout layout;               /* of the results */
     bool is_view, is_fill;       /* is_fill: the results are constant, like those of `fill` or a
                                   * view of one */
@@ -98,7 +98,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     *p = (Placed){.home = f->client->home,
                   .group = f->group,
                   .target = f->client->target,
-                  .births = f->client->births,
+                  .auto_target = f->client->auto_target,
                   .layout = f->layout,
                   .is_view = op_info[was->op].class_ == CLASS_VIEW,
                   .is_fill = is_fill,
@@ -229,7 +229,7 @@ bool placed_again(Placed *p, Flow *f, HotInst *hot) {
     TensorHandle *h[PLACED_IN];
     bool stays = d->whole && !p->group; /* so far its frame is forwarded unchanged */
     if (p->home != c->home || !same_target(&p->target, &c->target) ||
-        !same_target(&p->births, &c->births) || p->n_args != hot->n_args)
+        !same_target(&p->auto_target, &c->auto_target) || p->n_args != hot->n_args)
         return false;
     if (limit && c->live_bytes + p->out_bytes > limit) return false;
     if (!operands_are(p, c, hot, id, h)) return false;

@@ -136,8 +136,8 @@ static void matmul_outer(Rule *r, int i) {
         r->need[1 - i] = rule_split(axis_y, l.block);
 }
 
-/* Cuts the operand that has the wanted axis of the product along it, so that no more is
- * converted than exists. */
+/* Splits the operand that has the wanted axis of the product along that axis, so that a conversion
+ * moves no more than the operand. */
 static void matmul_wanted(Rule *r) {
     const TensorType *a = &r->in[0], *b = &r->in[1], *o = &r->out[0];
     int from_end = o->rank - r->want_axis; /* counts as if neither were a vector */
@@ -178,7 +178,7 @@ void rule_matmul(Rule *r) {
 
 /* ---- Indexing ---- */
 
-/* Indices from operand `first` on stand for axes axis .. axis + k - 1 of x. Returns their common
+/* The indices from operand `first` on replace axes axis .. axis + k - 1 of x. Returns their common
  * shape. */
 static TensorType index_shape(const Rule *r, int first) {
     TensorType b = r->in[first];
@@ -209,7 +209,7 @@ static void follow(Rule *r, int i, const TensorType *whole, int axis, int64_t bl
     r->need[i] = has ? rule_split(a, block) : layout_replicate();
 }
 
-/* Splits x along its axis a, for which no index stands. */
+/* Splits x along its axis a, which no index replaces. */
 static void index_outside(Rule *r, int axis, int k, int rank_b, int a, int64_t block) {
     r->need[0] = rule_split(a, block);
     r->give[0] = rule_split(a < axis ? a : a - k + rank_b, block);
@@ -244,8 +244,8 @@ void rule_index(Rule *r) {
     r->give[0] = rule_split(axis + b_axis, block);
 }
 
-/* The axis of x along which the values of an index_put are split, if no index stands for it;
- * else -1. */
+/* The axis of x along which the values of an index_put are split, if no index replaces it; else
+ * -1. */
 static int axis_of_x(const Rule *r, const TensorType *part, int axis, int k, int rank_b) {
     int a = r->have[1].axis + part->rank - r->in[1].rank;
     if (r->in[1].shape[r->have[1].axis] != part->shape[a]) return -1;

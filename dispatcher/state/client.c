@@ -135,7 +135,7 @@ bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts) {
     return true;
 }
 
-uint64_t client_under_way(const Client *c, int rank) {
+uint64_t client_in_flight(const Client *c, int rank) {
     uint64_t n = 0;
     uint64_t from =
         rank < c->n_cursors && c->cursor[rank] > c->first_sent ? c->cursor[rank] : c->first_sent;

@@ -37,13 +37,13 @@ typedef struct Sent {
 
 /* The effect of a scope: where its tensors are placed and how they are split. */
 typedef struct Target {
-    const Members *group; /* NULL: the scope does not say                  */
+    const Members *group; /* NULL: the scope names none                    */
     bool is_whole;        /* replicated                                    */
     int axis;             /* may count from the end                        */
 } Target;
 
-/* What a scope says about compilation. */
-typedef enum Compile { COMPILE_UNSAID, COMPILE_NO, COMPILE_YES } Compile;
+/* Whether a scope sets `compile`, and how. */
+typedef enum Compile { COMPILE_UNSET, COMPILE_NO, COMPILE_YES } Compile;
 
 typedef struct Scope {
     char *name; /* n bytes and a NUL */
@@ -93,26 +93,27 @@ typedef struct Client {
     Bodies bodies;         /* of its stream                                          */
     Lru notes;             /* what mod_hot.c knows of them                           */
     Finder *finder;        /* NULL: it is not examined for bodies                    */
-    uint64_t body_base;    /* bodies that were found there before it defined any itself */
+    uint64_t body_base;    /* bodies found by finder.c before it defined any itself */
     struct Ingest *ingest; /* frames that wait (ingest.h); NULL: none have waited yet  */
     struct Client *next_waiting;
     struct Outgoing *outgoing; /* hot bodies of what is written for it; NULL: none so far */
     Config signals;            /* the client's own definitions */
     Scope *scope;
     int depth, cap_scope;
-    Target target, births;           /* in force; of large sources where no scope speaks        */
+    Target target,
+        auto_target; /* of the innermost scope; GT_AUTO_SHARD's: of large sources in no scope */
     uint64_t next_inserted;          /* ids of our own, without their top bit                   */
     uint64_t next_id;                /* ids below were used                                   */
     uint64_t live_bytes, copy_bytes; /* tensor_bytes of its own; of what they were converted to */
     uint64_t next_seq, acked_seq;    /* instructions before these have come, are done          */
-    uint64_t bytes;                  /* frame heads under way                                 */
-    Fifo sent;                       /* of Sent: under way                                      */
+    uint64_t bytes;                  /* frame heads in flight                                 */
+    Fifo sent;                       /* of Sent: in flight                                      */
     uint64_t first_sent;             /* number of the oldest over all time                      */
     uint64_t *cursor;
     int n_cursors;                  /* by rank: the first of `sent` that it has not acked      */
     Map held;                       /* -> Held, by 2 seq (errors), 2 seq + 1 (answers)       */
-    uint64_t next_due;              /* what has a smaller key was reported                   */
-    Fifo unread_replies;            /* of UnreadReply: answers that it has not taken           */
+    uint64_t next_due;              /* messages with smaller keys were sent                  */
+    Fifo unread_replies;            /* of UnreadReply: answers that it has not read            */
     uint64_t unread;                /* bytes of them that answer its questions               */
     uint64_t n_errors, n_questions; /* instructions refused; stats() not yet answered         */
     Rate rate[FREE_KINDS];
@@ -120,8 +121,9 @@ typedef struct Client {
 
 /* True if all its tensors are on its home worker, and no scope places new ones elsewhere. */
 static inline bool client_stays_home(const Client *c) {
-    const Members *target = c->target.group, *births = c->births.group;
-    return c->n_away == 0 && (!target || target == c->home) && (!births || births == c->home);
+    const Members *target = c->target.group, *auto_target = c->auto_target.group;
+    return c->n_away == 0 && (!target || target == c->home) &&
+           (!auto_target || auto_target == c->home);
 }
 
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
@@ -136,9 +138,9 @@ bool client_credit(Client *c, uint32_t count, uint64_t head_bytes, Err *err);
  * many. */
 bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
 /* client_answered: `bytes` of answers of worker `rank` went to the client. client_read: the
- * client has taken *bytes of answers. Takes the oldest run of them that came from one worker,
- * sets *of_rank to the bytes it took, subtracts them from *bytes, and returns the rank; -1 if
- * *bytes is 0 or no answer is left. */
+ * client has read *bytes of answers. Removes the oldest run of answers from one worker, sets
+ * *of_rank to the bytes removed, subtracts them from *bytes, and returns the rank; -1 if *bytes
+ * is 0 or no answer is left. */
 void client_answered(Client *c, int rank, uint64_t bytes);
 int client_read(Client *c, uint64_t *bytes, uint64_t *of_rank);
 /* A frame went out to `to`. It covers everything before seq_end that was not sent before. */
@@ -147,7 +149,7 @@ void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count,
  * instructions were in flight there. False if the ack is impossible. */
 bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts);
 /* Returns the number of the client's instructions in flight at a worker. */
-uint64_t client_under_way(const Client *c, int rank);
+uint64_t client_in_flight(const Client *c, int rank);
 
 /* ---- messages in stream order ---- */
 

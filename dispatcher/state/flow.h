@@ -1,4 +1,4 @@
-/* flow.h: an instruction in the chain of modifiers, with their findings about it.
+/* flow.h: an instruction in the chain of modifiers, and what each of them decided about it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_FLOW_H
 #define GT_DISPATCHER_STATE_FLOW_H
@@ -19,19 +19,20 @@ typedef struct Flow {
     size_t args_bytes;
     TensorType in_type[8], out_type[MAX_OUT]; /* set by validate (first 8 operands) */
     int n_out;
-    /* Of `free`, set by handle: what was not at home alone, owned; is anything at home? */
+    /* Of a `free`, set by handle: the freed tensors that were elsewhere than on the home worker
+     * alone (owned); whether any freed tensor was on the home worker. */
     TensorHandle *freed;
     int n_freed;
     bool frees_home;
     /* Set by shard, executed by route. */
-    const Members *group; /* the ranks that run it; NULL: its client's home, as it stands */
+    const Members *group; /* the ranks that run it; NULL: the client's home, unchanged */
     Layout layout;        /* of its results on these ranks */
     Layout need[8];       /* of the first 8 operands there, if they are tensors */
     bool is_located;      /* `record` holds group and layout */
     bool is_for_all;      /* goes to all workers unchanged; it names its ranks itself */
     bool is_inserted;     /* inserted by the dispatcher: no sequence number ... */
-    Op because;           /* ... and for the sake of this operation */
+    Op because;           /* ... because of this operation */
     bool has_to;
-    RankSet to; /* has_to: these workers must get it, whoever else does */
+    RankSet to; /* has_to: these workers must get it, too */
 } Flow;
 #endif

@@ -32,8 +32,8 @@ typedef struct WorkerPeer {
     uint64_t insts;   /* in flight */
     uint64_t spawned; /* Hello's token of a worker that the shell started */
     int64_t seen_ms;
-    bool is_lost, is_silent; /* lost, and why: the shell is asked how it ended, ... */
-    int64_t lost_ms;         /* ... from then on */
+    bool is_lost, is_silent; /* lost (silent: no heartbeat); the shell may know how it ended */
+    int64_t lost_ms;         /* when it was lost */
 } WorkerPeer;
 
 typedef struct OutMsg {
@@ -101,7 +101,7 @@ void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
  * Consumes m. */
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
                            uint32_t count, uint64_t bytes);
-/* Puts a question, which was counted before, to the workers that it concerns. */
+/* Sends a question, which was counted before, to the workers that it concerns. */
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
 void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
 void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -109,7 +109,7 @@ void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((form
 /* ---- member.c: introduces workers to one another ---- */
 uint64_t member_token(void); /* random, not 0 */
 void member_add(Dispatcher *d, const WorkerPeer *w);
-void member_remove(Dispatcher *d, const WorkerPeer *w); /* w has its place still, or no longer */
+void member_remove(Dispatcher *d, const WorkerPeer *w); /* w may have left d->worker already */
 
 /* ---- tape.c: the instruction log; all but the first two are called only if d->tape is set ---- */
 void tape_fini(Dispatcher *d);

@@ -65,7 +65,7 @@ static bool take_axis(SignalConfig *s, Value v, LangError *e) {
         return error_hint(e, "axis=0   (-1 is the last axis)");
     }
     s->axis = (int)v.i;
-    s->said |= SAID_AXIS;
+    s->has |= HAS_AXIS;
     return true;
 }
 
@@ -90,7 +90,7 @@ static bool take_worker(SignalConfig *s, Value list, Value v, LangError *e) {
 }
 
 static bool take_workers(SignalConfig *s, Value v, LangError *e) {
-    s->said |= SAID_WORKERS;
+    s->has |= HAS_WORKERS;
     if (v.kind == V_NONE) return true;
     if (v.kind != V_LIST && v.kind != V_RANGE) return bad_workers(s, v, e);
     int64_t n = sequence_count(v);
@@ -117,7 +117,7 @@ static bool take_bool(SignalConfig *s, Value v, const char *key, unsigned bit, b
         return error_set(e, "signal '%.100s': %s is true or false, not %s", s->name, key,
                          value_type_name(v));
     *to = v.b;
-    s->said |= bit;
+    s->has |= bit;
     return true;
 }
 
@@ -130,7 +130,7 @@ static bool check_name(Value v, LangError *e) {
 }
 
 static bool take_backward(SignalConfig *s, Value v, LangError *e) {
-    s->said |= SAID_BACKWARD;
+    s->has |= HAS_BACKWARD;
     if (v.kind == V_NONE) return true;
     TRY(check_name(v, e));
     s->backward = xstrdup(v.str->s);
@@ -145,16 +145,16 @@ static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangErr
     if (in_shard && !strcmp(k, "axis")) return take_axis(s, v, e);
     if (in_shard && !strcmp(k, "workers")) return take_workers(s, v, e);
     if (in_shard && !strcmp(k, "replicated"))
-        return take_bool(s, v, k, SAID_REPLICATED, &s->replicated, e);
+        return take_bool(s, v, k, HAS_REPLICATED, &s->replicated, e);
     if (!in_shard && !strcmp(k, "backward")) return take_backward(s, v, e);
-    if (!in_shard && !strcmp(k, "compile")) return take_bool(s, v, k, SAID_COMPILE, &s->compile, e);
+    if (!in_shard && !strcmp(k, "compile")) return take_bool(s, v, k, HAS_COMPILE, &s->compile, e);
     if (!in_shard && !strcmp(k, "shard")) {
         if (v.kind == V_NONE) return true;
         if (v.kind != V_MAP) {
             error_set(e, "signal '%.100s': shard is a map, not %s", s->name, value_type_name(v));
             return error_hint(e, "shard: {axis: 0, workers: [0, 1]}");
         }
-        s->said |= SAID_AXIS;
+        s->has |= HAS_AXIS;
         Value inner_key, inner;
         for (size_t i = 0; mapv_at(v.map, i, &inner_key, &inner); i++)
             TRY(take_key(s, true, inner_key, inner, e));
@@ -190,9 +190,9 @@ static bool take_arguments(Config *news, const Value *arg, LangError *e) {
     SignalConfig s = {.name = xstrdup(arg[0].str->s)};
     Err err = {0};
     bool ok = take_axis(&s, arg[1], e) && take_workers(&s, arg[2], e) &&
-              take_bool(&s, arg[3], "replicated", SAID_REPLICATED, &s.replicated, e) &&
+              take_bool(&s, arg[3], "replicated", HAS_REPLICATED, &s.replicated, e) &&
               take_backward(&s, arg[4], e) &&
-              take_bool(&s, arg[5], "compile", SAID_COMPILE, &s.compile, e);
+              take_bool(&s, arg[5], "compile", HAS_COMPILE, &s.compile, e);
     if (ok && !config_put(news, &s, &err)) ok = error_from(e, &err);
     signal_config_fini(&s);
     return ok;

@@ -59,8 +59,8 @@ static bool is_local(const AstFn *f, const char *name) {
     return false;
 }
 
-/* Sets *first to the node below n, on the lowest line, that is this name or defines a function of
- * this name. Does not enter the bodies of inner functions. */
+/* Sets *first to the first node below n, by line, that is this name or defines a function of this
+ * name. Does not enter the bodies of inner functions. */
 static void first_mention(const Node *n, const char *name, const Node **first) {
     if (!n) return;
     bool is_it =
@@ -483,9 +483,8 @@ static const char *with_article(Value v, char *buf, size_t n) {
     return buf;
 }
 
-/* If a function of the prelude uses a list, number or string as a tensor, the program has passed
- * it as an argument. Then sets e to an error that names the argument (trace.c adds the function),
- * and returns true. */
+/* True if a function of the prelude uses a list, number or string as a tensor, because the program
+ * passed it as an argument. e then names the argument; trace.c adds the function. */
 static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
     static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
     bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;

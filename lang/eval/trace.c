@@ -19,7 +19,7 @@ typedef struct Link {
     const Node *call;
     const AstFn *fn;
     uint32_t up; /* number of the stack below; 0: file level */
-    uint16_t op; /* no call, but the gradient rule of an operation that was recorded at `made` */
+    uint16_t op; /* set: not a call, but the gradient rule of an operation recorded at `made` */
     Span made;
 } Link;
 
@@ -173,7 +173,7 @@ static void add_frame(const AstFn *fn, const Node *call, LangError *e) {
 static void add_rule(const Link *l, LangError *e) {
     char name[80];
     int n = snprintf(name, sizeof name, "the gradient of %s", op_info[l->op].name);
-    bool is_inner = !e->n_frames; /* the operation that failed is none of the program's */
+    bool is_inner = !e->n_frames; /* the failed operation is not one of the program's own */
     if (is_inner && strstr(e->what, "--check-nan"))
         error_hint(e, "%s", l->op == OP_SQRT ? "sqrt(x + 1e-8)" : "");
     error_frame(e, &(ErrorFrame){.name = intern(name, (size_t)n), .call = l->made});
@@ -224,8 +224,8 @@ static bool rewrite_index(LangError *e, const char *name, const IndexWords *w) {
     return true;
 }
 
-/* Rewrites "'x' must be a tensor, not list" as "linear: 'x' must be ..."; of an inner function's
- * argument only the kind is worth naming. False if e has another message. */
+/* Rewrites "'x' must be a tensor, not list" as "linear: 'x' must be ...". If the argument is an
+ * inner function's, the message names only its kind. False if e has another message. */
 static bool rewrite_argument(LangError *e, const char *name, bool is_own) {
     static const char must[] = "' must be a tensor, not ";
     char text[sizeof e->what], *at = strstr(e->what, must);

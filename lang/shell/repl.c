@@ -31,7 +31,7 @@ typedef struct Repl {
     bool is_open;         /* the statement is incomplete; selects the prompt */
     uint32_t line;        /* number of the first line of `statement` */
     Lost *lost;           /* what a cancel lost, until all answers have arrived */
-    bool was_interrupted; /* the last statement was; its instructions may be pending */
+    bool was_interrupted; /* the last statement was interrupted; its instructions may be pending */
     char *history;        /* path, or NULL */
     int exit_code;
     bool is_done;

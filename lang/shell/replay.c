@@ -29,12 +29,12 @@ typedef struct Replay {
     ReplayFiles *files; /* files named by load and data */
     Arena arena;        /* reset for each line */
     const char *text;
-    size_t n;       /* length of the line, without its newline and a tape's columns */
-    size_t shift;   /* width of these columns */
-    uint32_t line;  /* line number, from 1 */
-    size_t at, end; /* offsets in src->text: of the next line, of the end */
-    bool is_torn;   /* the last line, without a newline */
-    bool is_tape;   /* true: only instructions of `client` count */
+    size_t n;           /* length of the line, without its newline and a tape's columns */
+    size_t shift;       /* width of these columns */
+    uint32_t line;      /* line number, from 1 */
+    size_t at, end;     /* offsets in src->text: of the next line, of the end */
+    bool is_incomplete; /* the last line, without a newline */
+    bool is_tape;       /* true: only instructions of `client` count */
     uint32_t client;
     uint64_t n_run; /* instructions executed */
     InstLine now;   /* the line, parsed */
@@ -47,7 +47,7 @@ bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "
 static bool next_raw_line(Replay *r) {
     if (r->at >= r->end) return false;
     const char *s = r->src->text + r->at, *end = memchr(s, '\n', r->end - r->at);
-    r->is_torn = !end;
+    r->is_incomplete = !end;
     r->text = s, r->n = end ? (size_t)(end - s) : r->end - r->at;
     r->shift = 0;
     r->at += r->n + 1;
@@ -89,7 +89,7 @@ static bool fail_parse(const Replay *r, const Err *err, LangError *e) {
 }
 
 /* Warns of an incomplete last line, which is not run. */
-static void warn_torn(const Replay *r) {
+static void warn_incomplete(const Replay *r) {
     LangError w = {.kind = E_RUN};
     error_at(&w, here(r, 0), "the last line is incomplete and was skipped");
     interp_warn(r->in, &w);
@@ -149,8 +149,8 @@ static bool check_tape(Replay *r, LangError *e) {
     }
     while (ok && next_raw_line(r)) {
         TapeLine tape;
-        if (r->is_torn) {
-            warn_torn(r);
+        if (r->is_incomplete) {
+            warn_incomplete(r);
             r->end = (size_t)(r->text - r->src->text);
         } else if (!tape_read(r->text, r->n, &tape, &err)) {
             e->kind = E_SYNTAX;
@@ -202,8 +202,8 @@ static bool check_lines(Replay *r, LangError *e) {
         if (!has_header && !is_header && !(is_read && r->now.is_empty))
             return not_instructions(r, is_read, e);
         if (!is_read || !inst_check_keys(&r->now, &err)) {
-            if (r->is_torn && has_header) {
-                warn_torn(r);
+            if (r->is_incomplete && has_header) {
+                warn_incomplete(r);
                 r->end = (size_t)(r->text - r->src->text);
                 break;
             }
@@ -412,7 +412,7 @@ static bool run_op(Replay *r, LangError *e) {
 }
 
 /* The type given by the attributes dtype and shape, of elements not loaded yet. */
-static bool said_type(const Inst *inst, TensorType *type) {
+static bool declared_type(const Inst *inst, TensorType *type) {
     const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
     if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
     *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
@@ -431,7 +431,7 @@ static bool run_data(Replay *r, LangError *e) {
     TensorType type[MAX_OUT];
     Buf *buf = NULL;
     Err err = {0};
-    if (inst_attr(inst, ATTR_PATH) && !inst->payload && said_type(inst, &type[0])) {
+    if (inst_attr(inst, ATTR_PATH) && !inst->payload && declared_type(inst, &type[0])) {
         if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err))
             return fail_here(r, &err, e);
         inst->payload = buf->data, inst->payload_bytes = buf->n;

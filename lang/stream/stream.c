@@ -461,7 +461,7 @@ bool stream_edge(Stream *s, LangError *e) {
         stream_poll(s);
     else if (s->frame.count > 0)
         stream_send_if_dry(s);
-    if (s->n_untold > 0) { /* earlier prints come first */
+    if (s->n_unreported > 0) { /* earlier prints come first */
         stream_carry(s);
         if (stream_take_error(s, e)) return false;
     }

@@ -34,12 +34,12 @@ static void gone_because(Stream *s, const char *reason) {
 /* Declares a remote dispatcher lost if for answer_ms nothing arrived from it; a dispatcher sends a
  * heartbeat every 2 s. Time before the wait began (since_ms) does not count, because the client did
  * not read then. A large reply over a slow connection delays heartbeats, so the bytes of an
- * incomplete message count as well (link_hears). */
+ * incomplete message count as well (link_has_bytes). */
 static void check_alive(Stream *s, int64_t since_ms) {
     if (!s->endpoint || s->is_gone) return;
     int64_t seen = s->seen_ms > since_ms ? s->seen_ms : since_ms;
     if (now_ms() - seen <= s->config.answer_ms) return;
-    if (link_hears(s->link, s->config.answer_ms)) return;
+    if (link_has_bytes(s->link, s->config.answer_ms)) return;
     Err why = {0};
     err_set(&why, ERR_GONE, "no %s for %g s", s->is_started ? "heartbeat" : "answer",
             s->config.answer_ms / 1000.0);
@@ -306,7 +306,7 @@ void stream_room_control(Stream *s) {
 
 /* ---- Beginning and end ---- */
 
-enum { TELL_MS = 3000, WORKER_MS = 60000 };
+enum { NOTICE_MS = 3000, WORKER_MS = 60000 };
 typedef struct Waiting {
     int64_t since_ms;
     bool is_reported, is_late;
@@ -338,13 +338,14 @@ static bool no_dispatcher(const Stream *s, const Err *why, Span at, LangError *e
 }
 
 /* True when the dispatcher's welcome has arrived, or if it is late (Waiting.is_late). A dispatcher
- * without workers sends heartbeats but no welcome. After TELL_MS the user is told so on stderr. */
+ * without workers sends heartbeats but no welcome. After NOTICE_MS a line on stderr says so.
+ */
 static bool is_welcome(const Stream *s, const void *ctx) {
     Waiting *w = (Waiting *)ctx;
     int64_t waited = now_ms() - w->since_ms;
     if (s->is_welcome || !s->endpoint) return s->is_welcome;
     bool is_seen = s->seen_ms >= w->since_ms;
-    if (is_seen && !w->is_reported && waited > TELL_MS) {
+    if (is_seen && !w->is_reported && waited > NOTICE_MS) {
         fprintf(stderr, "waiting for a worker at %s (Ctrl-C gives up)\n", s->endpoint);
         w->is_reported = true;
     }
@@ -412,7 +413,7 @@ void stream_reset(Stream *s) {
             if (b->slot[i].h.refs) b->slot[i].h.is_lost = true;
     s->n_live = 0;
     for (int i = 0; i < s->n_causes; i++) free(s->cause[i]);
-    s->n_causes = s->n_untold = 0;
+    s->n_causes = s->n_unreported = 0;
     if (s->frame.head) {
         Msg m;
         frame_end(&s->frame, &m);

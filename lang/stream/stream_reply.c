@@ -66,7 +66,7 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, uint32_t
     if (label) error_label(&c->error, at, "%s", label);
     if (s->config.explain) s->config.explain(s->config.program, calls, &c->error);
     c->error.is_late = c->error.has_stack = true;
-    s->n_untold++;
+    s->n_unreported++;
 }
 
 static void cause_tell(Stream *s, Cause *c, LangError *e) {
@@ -74,7 +74,7 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
     if (c->is_reported) return;
     c->is_reported = true;
     c->reported_seq = s->next_seq;
-    s->n_untold--;
+    s->n_unreported--;
     for (size_t i = 0; i < s->effects.n; i++) {
         Pending *p = fifo_at(&s->effects, i);
         p->is_behind |= c->seq < p->seq;
@@ -84,7 +84,7 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
 /* Returns the unreported failure that is first in the stream, or NULL. */
 static Cause *first_untold(const Stream *s) {
     Cause *first = NULL;
-    for (int i = 0; i < s->n_causes && s->n_untold; i++)
+    for (int i = 0; i < s->n_causes && s->n_unreported; i++)
         if (!s->cause[i]->is_reported && (!first || s->cause[i]->seq < first->seq))
             first = s->cause[i];
     return first;
@@ -246,7 +246,7 @@ static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
     c->error.is_late = c->error.has_stack = true;
     c->seq = p->seq;
     c->is_ordered = true;
-    s->n_untold++;
+    s->n_unreported++;
 }
 
 static void pending_fini(Stream *s, Pending *p) {

@@ -129,8 +129,8 @@ struct Stream {
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */
-    uint64_t head_bytes, payload_bytes; /* under way                                 */
-    Fifo sent;                          /* of Sent: frames under way                 */
+    uint64_t head_bytes, payload_bytes; /* in flight                                 */
+    Fifo sent;                          /* of Sent: frames in flight                 */
     int64_t seen_ms, sent_us;
     uint64_t uncredited;       /* bytes of received replies that are not acknowledged yet */
     int64_t acked_us, inst_ns; /* at the prompt: last ack; the worker's pace, 0: unknown */
@@ -144,7 +144,7 @@ struct Stream {
     Fifo effects;   /* of Pending */
     size_t n_files; /* of the effects: those that write files */
     Cause *cause[CAUSES_MAX];
-    int n_causes, n_untold;
+    int n_causes, n_unreported;
     Arena arena; /* of one reply */
 };
 

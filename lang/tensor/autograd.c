@@ -87,7 +87,7 @@ void grad_node_unref(Interp *in, GradNode **slot) {
 GradNode *grad_leaf(Interp *in, Tensor *param) {
     GradNode *n = node_new(in, NODE_LEAF, 0, NULL, 0);
     n->param = param, n->type = *tensor_type(param), n->n_out = 1;
-    n->signal = signal_backward(in); /* under which sums of its slices' gradients run */
+    n->signal = signal_backward(in); /* sums of its slices' gradients run in this signal */
     return n;
 }
 
@@ -140,7 +140,7 @@ typedef struct Part {
     int64_t box[3 * MAX_DIMS];
 } Part;
 /* target: its gradient is a result of the walk; wanted: it is a target or leads to one. parts: see
- * settle. */
+ * add_parts. */
 typedef struct Visit {
     GradNode *node;
     Tensor *grad;
@@ -227,7 +227,7 @@ static void walk_fini(Walk *w) {
     free(w->v);
 }
 
-/* Adds part, which it takes ownership of, to *sum. keeps: the sum lies where *sum lies. */
+/* Adds part to *sum, and takes ownership of part. keeps: the sum keeps the layout of *sum. */
 static bool accumulate(Interp *in, Tensor **sum, Tensor *part, bool keeps, LangError *e) {
     if (!*sum) return *sum = part, true;
     Arg arg[2] = {arg_tensor(*sum), arg_tensor(part)};
@@ -248,7 +248,7 @@ static const Attr *node_attr(const GradNode *n, AttrKey key) {
 }
 
 /* Stores the gradient of a slice as a part of the node below, without padding it with zeros: see
- * settle. */
+ * add_parts. */
 static void keep_part(Visit *below, const GradNode *slice, Tensor *grad) {
     size_t bytes = sizeof(int64_t) * slice->in[0].type.rank;
     Part *p = xcalloc(1, sizeof *p), **end = &below->parts;
@@ -319,7 +319,7 @@ enum { FEW_PARTS = 64 };
 
 /* Adds the gradients of slices to a node's own. Slices that tile an axis (split, chunk, unbind) are
  * concatenated in one pass. Others are written into zeros, or added where they overlap. */
-static bool settle(Interp *in, Visit *v, LangError *e) {
+static bool add_parts(Interp *in, Visit *v, LangError *e) {
     const TensorType *t = &v->node->type;
     int n = 0, k = 0;
     for (Part *p = v->parts; p; p = p->next) n++;
@@ -440,7 +440,8 @@ static bool walk_run(Walk *w, GradNode *root, Tensor *seed, bool create_graph, L
         GradNode *n = v->node, *dead = NULL;
         if (!v->grad && !v->parts) continue;
         bool stops = n->op == NODE_LEAF || (w->boundary && v->target);
-        ok = ((stops && !v->parts) || switch_signal(in, &open, n->signal, e)) && settle(in, v, e);
+        ok =
+            ((stops && !v->parts) || switch_signal(in, &open, n->signal, e)) && add_parts(in, v, e);
         if (!ok || stops) continue;
         t->rule = n->op < OP_COUNT ? n : NULL, t->rule_calls = 0;
         ok = walk_step(w, i, e);
@@ -666,14 +667,14 @@ static bool find_outside(Interp *in, GradNode *y, uint64_t since, const Value *a
     return ok;
 }
 
-/* The random counters of the stream and of the client. */
-typedef struct Dice {
+/* The seed, and the counters of random numbers of the stream and of the client. */
+typedef struct RandomState {
     uint64_t seed, rng, host;
-} Dice;
-static Dice dice_of(const Interp *in) {
-    return (Dice){in->seed, in->rng_counter, in->host_rng_counter};
+} RandomState;
+static RandomState random_state(const Interp *in) {
+    return (RandomState){in->seed, in->rng_counter, in->host_rng_counter};
 }
-static void dice_set(Interp *in, Dice at) {
+static void random_restore(Interp *in, RandomState at) {
     in->seed = at.seed, in->rng_counter = at.rng, in->host_rng_counter = at.host;
 }
 
@@ -681,7 +682,7 @@ static void dice_set(Interp *in, Dice at) {
  * arguments, then the other tensors that f captured from outside. */
 bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e) {
     uint64_t since = tape_of(in)->seq;
-    Dice dice = dice_of(in);
+    RandomState random = random_state(in);
     GradNode **outside;
     int n;
     TRY(in->call(in, f, arg, n_args, out, e));
@@ -693,7 +694,7 @@ bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *o
         return free(outside), value_drop(*out), false;
     GradNode *c = node_new(in, NODE_CHECKPOINT, n_args + n, NULL, 0);
     c->type = *tensor_type(y), c->n_out = 1, c->signal = signal_backward(in);
-    c->seed = dice.seed, c->rng = dice.rng, c->host_rng = dice.host;
+    c->seed = random.seed, c->rng = random.rng, c->host_rng = random.host;
     c->f = v_list(in, (size_t)n_args + 1);
     list_push(c->f.list, value_ref(f));
     for (int i = 0; i < n_args; i++) {
@@ -737,7 +738,7 @@ static bool checkpoint_rule(GradCall *g) {
     Interp *in = g->in;
     const GradNode *n = g->n;
     int depth = in->no_grad_depth, n_args = (int)n->f.list->n - 1;
-    Dice now = dice_of(in);
+    RandomState now = random_state(in);
     Value keep = value_ref(n->f), y = v_none(), *arg = xcalloc((size_t)n_args + 1, sizeof *arg);
     for (int i = 0; i < n_args; i++) {
         arg[i] = value_ref(keep.list->v[i + 1]);
@@ -747,10 +748,10 @@ static bool checkpoint_rule(GradCall *g) {
         value_set(&arg[i], v_tensor(t));
     }
     in->no_grad_depth = 0;
-    dice_set(in, (Dice){n->seed, n->rng, n->host_rng});
+    random_restore(in, (RandomState){n->seed, n->rng, n->host_rng});
     bool ok = in->call(in, keep.list->v[0], arg, n_args, &y, g->e);
     in->no_grad_depth = depth;
-    dice_set(in, now);
+    random_restore(in, now);
     if (ok && (y.kind != V_TENSOR || !type_equal(tensor_type(y.tensor), &n->type)))
         ok = error_set(g->e,
                        "checkpoint: the function returned a different result when it ran again");

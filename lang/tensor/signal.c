@@ -98,7 +98,7 @@ static void check_axis(Interp *in) {
     if (s->depth > 1 && s->scope[s->depth - 2].max_rank < most)
         s->scope[s->depth - 2].max_rank = most;
     const SignalConfig *c = config_find(&s->config, sc->label, strlen(sc->label));
-    if (!c || !(c->said & SAID_AXIS) || c->replicated || most < 2) /* a bias alone is no evidence */
+    if (!c || !(c->has & HAS_AXIS) || c->replicated || most < 2) /* a bias alone is no evidence */
         return;
     bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
     bool is_reported = map_get(&s->axis_reported, key) != NULL;

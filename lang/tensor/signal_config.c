@@ -64,7 +64,7 @@ void signal_auto_shard(Interp *in) {
     Config news = {0};
     ConfigAt at;
     Err err = {0};
-    SignalConfig everywhere = {.name = CONFIG_EVERYWHERE, .said = SAID_AXIS | SAID_WORKERS};
+    SignalConfig everywhere = {.name = CONFIG_EVERYWHERE, .has = HAS_AXIS | HAS_WORKERS};
     bool ok = config_put(&news, &everywhere, &err) && add(in, &news, NULL, &at, &err);
     assert(ok);
     config_fini(&news);

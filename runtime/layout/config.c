@@ -29,17 +29,17 @@ static void set_text(char **to, const char *s) {
 /* Merges s over earlier settings. An axis revokes an earlier `replicated` and the reverse: s
  * does not contradict itself, and the result must not either. */
 static void take(SignalConfig *to, const SignalConfig *s) {
-    to->said |= s->said;
-    if ((s->said & SAID_REPLICATED) && s->replicated) to->axis = 0;
-    if ((s->said & SAID_AXIS) && s->axis) to->replicated = false;
-    if (s->said & SAID_AXIS) to->axis = s->axis, to->axis_at = s->axis_at;
-    if (s->said & SAID_REPLICATED) to->replicated = s->replicated;
-    if (s->said & SAID_COMPILE) to->compile = s->compile;
-    if (s->said & SAID_BACKWARD) {
+    to->has |= s->has;
+    if ((s->has & HAS_REPLICATED) && s->replicated) to->axis = 0;
+    if ((s->has & HAS_AXIS) && s->axis) to->replicated = false;
+    if (s->has & HAS_AXIS) to->axis = s->axis, to->axis_at = s->axis_at;
+    if (s->has & HAS_REPLICATED) to->replicated = s->replicated;
+    if (s->has & HAS_COMPILE) to->compile = s->compile;
+    if (s->has & HAS_BACKWARD) {
         set_text(&to->backward, s->backward);
         to->backward_at = s->backward_at;
     }
-    if (s->said & SAID_WORKERS) {
+    if (s->has & HAS_WORKERS) {
         free(to->workers);
         to->n_workers = s->n_workers, to->workers_at = s->workers_at;
         to->workers = s->n_workers ? xmalloc((size_t)s->n_workers * sizeof *s->workers) : NULL;
@@ -85,7 +85,7 @@ const char *config_nearest(const Config *c, const char *name, size_t n) {
 static const char *next_backward(const Config *c, const Config *from, const char *name) {
     size_t n = strlen(name);
     const SignalConfig *old = find(c, name, n), *new = from ? find(from, name, n) : NULL;
-    const SignalConfig *s = new &&new->said &SAID_BACKWARD ? new : old;
+    const SignalConfig *s = new &&new->has &HAS_BACKWARD ? new : old;
     return s ? s->backward : NULL;
 }
 
@@ -104,7 +104,7 @@ static bool is_circle(const Config *c, const Config *from, const char *name) {
 }
 
 bool signal_config_check(const SignalConfig *s, ConfigAt *at, Err *err) {
-    if ((s->said & SAID_REPLICATED) && s->replicated && (s->said & SAID_AXIS) && s->axis != 0) {
+    if ((s->has & HAS_REPLICATED) && s->replicated && (s->has & HAS_AXIS) && s->axis != 0) {
         *at = s->axis_at;
         err_set(err, ERR_ARG, "signal '%.100s': axis %d and replicated contradict each other",
                 s->name, s->axis);
@@ -129,7 +129,7 @@ static bool check(const Config *c, const Config *from, ConfigAt *at, Err *err) {
         const SignalConfig *s = from->signal[i];
         TRY(signal_config_check(s, at, err));
         more += !find(c, s->name, strlen(s->name));
-        if (!(s->said & SAID_BACKWARD) || !is_circle(c, from, s->name)) continue;
+        if (!(s->has & HAS_BACKWARD) || !is_circle(c, from, s->name)) continue;
         *at = s->backward_at;
         err_set(err, ERR_ARG, "signal '%.100s': backward '%.100s' leads back to it", s->name,
                 s->backward);
@@ -179,15 +179,15 @@ void config_inst(const SignalConfig *s, ConfigInst *out) {
     Attr *a = out->attr;
     out->axis = s->axis;
     a[n++] = (Attr){.key = ATTR_NAME, .n = (uint32_t)strlen(s->name), .str = s->name};
-    if (s->said & SAID_AXIS) a[n++] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = &out->axis};
-    if (s->said & SAID_BACKWARD) {
+    if (s->has & HAS_AXIS) a[n++] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = &out->axis};
+    if (s->has & HAS_BACKWARD) {
         const char *b = s->backward ? s->backward : "";
         a[n++] = (Attr){.key = ATTR_BACKWARD, .n = (uint32_t)strlen(b), .str = b};
     }
-    if (s->said & SAID_WORKERS)
+    if (s->has & HAS_WORKERS)
         a[n++] = (Attr){.key = ATTR_WORKERS, .n = (uint32_t)s->n_workers, .ints = s->workers};
-    if (s->said & SAID_REPLICATED) a[n++] = (Attr){.key = ATTR_REPLICATED, .b = s->replicated};
-    if (s->said & SAID_COMPILE) a[n++] = (Attr){.key = ATTR_COMPILE, .b = s->compile};
+    if (s->has & HAS_REPLICATED) a[n++] = (Attr){.key = ATTR_REPLICATED, .b = s->replicated};
+    if (s->has & HAS_COMPILE) a[n++] = (Attr){.key = ATTR_COMPILE, .b = s->compile};
     out->inst = (Inst){.op = OP_SIGNAL_DEFINE, .n_attr = (uint16_t)n, .attr = a};
 }
 
@@ -195,17 +195,17 @@ bool config_define(Config *c, const Inst *inst, Err *err) {
     const Attr *name = inst_attr(inst, ATTR_NAME), *a;
     assert(inst->op == OP_SIGNAL_DEFINE && name);
     SignalConfig s = {.name = xstrndup(name->str, name->n)};
-    if ((a = inst_attr(inst, ATTR_AXIS))) s.said |= SAID_AXIS, s.axis = (int)a->ints[0];
+    if ((a = inst_attr(inst, ATTR_AXIS))) s.has |= HAS_AXIS, s.axis = (int)a->ints[0];
     if ((a = inst_attr(inst, ATTR_WORKERS))) {
-        s.said |= SAID_WORKERS;
+        s.has |= HAS_WORKERS;
         s.n_workers = (int)a->n;
         s.workers = xmalloc(a->n * sizeof *s.workers);
         if (a->n) memcpy(s.workers, a->ints, a->n * sizeof *s.workers);
     }
-    if ((a = inst_attr(inst, ATTR_REPLICATED))) s.said |= SAID_REPLICATED, s.replicated = a->b;
-    if ((a = inst_attr(inst, ATTR_COMPILE))) s.said |= SAID_COMPILE, s.compile = a->b;
+    if ((a = inst_attr(inst, ATTR_REPLICATED))) s.has |= HAS_REPLICATED, s.replicated = a->b;
+    if ((a = inst_attr(inst, ATTR_COMPILE))) s.has |= HAS_COMPILE, s.compile = a->b;
     if ((a = inst_attr(inst, ATTR_BACKWARD))) {
-        s.said |= SAID_BACKWARD;
+        s.has |= HAS_BACKWARD;
         s.backward = a->n ? xstrndup(a->str, a->n) : NULL;
     }
     bool ok = config_put(c, &s, err);

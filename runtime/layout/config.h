@@ -25,12 +25,12 @@
 
 /* Which keys are set; the others have their defaults. */
 enum {
-    SAID_AXIS = 1,
-    SAID_WORKERS = 2,
-    SAID_REPLICATED = 4,
-    SAID_BACKWARD = 8,
-    SAID_COMPILE = 16,
-    SAID_SHARD = SAID_AXIS | SAID_WORKERS | SAID_REPLICATED
+    HAS_AXIS = 1,
+    HAS_WORKERS = 2,
+    HAS_REPLICATED = 4,
+    HAS_BACKWARD = 8,
+    HAS_COMPILE = 16,
+    HAS_SHARD = HAS_AXIS | HAS_WORKERS | HAS_REPLICATED
 };
 
 /* A place in the parsed text: line and column from 1, len in bytes. line 0: none. */
@@ -40,7 +40,7 @@ typedef struct ConfigAt {
 
 typedef struct SignalConfig {
     char *name; /* owned, as are workers, backward and file */
-    unsigned said;
+    unsigned has;
     int axis; /* may count from the end */
     bool replicated, compile;
     int n_workers; /* 0: all */
@@ -85,7 +85,7 @@ bool config_read(Config *c, const char *path, Err *err);
 
 #define CONFIG_EVERYWHERE "*" /* the name for outside all signals */
 
-static inline bool signal_is_sharded(const SignalConfig *s) { return (s->said & SAID_SHARD) != 0; }
+static inline bool signal_is_sharded(const SignalConfig *s) { return (s->has & HAS_SHARD) != 0; }
 /* The signal under which gradients of operations recorded in s run: never NULL. */
 static inline const char *signal_backward_name(const SignalConfig *s) {
     return s->backward ? s->backward : s->name;

@@ -118,7 +118,7 @@ static bool read_axis(Reader *r, const yaml_node_t *node) {
     }
     r->now->axis = (int)v;
     r->now->axis_at = place(node);
-    r->now->said |= SAID_AXIS;
+    r->now->has |= HAS_AXIS;
     return true;
 }
 
@@ -156,7 +156,7 @@ static bool read_worker(Reader *r, const yaml_node_t *node) {
 
 static bool read_workers(Reader *r, const yaml_node_t *node) {
     SignalConfig *s = r->now;
-    s->said |= SAID_WORKERS;
+    s->has |= HAS_WORKERS;
     s->n_workers = 0;
     s->workers_at = place(node);
     if (is_null(node)) return true;
@@ -196,19 +196,19 @@ static bool read_name(Reader *r, const yaml_node_t *node, const char *what, char
 
 static bool read_backward(Reader *r, const yaml_node_t *node) {
     SignalConfig *s = r->now;
-    s->said |= SAID_BACKWARD;
+    s->has |= HAS_BACKWARD;
     s->backward_at = place(node);
     if (is_null(node)) return true;
     return read_name(r, node, "backward", &s->backward);
 }
 
 static bool read_replicated(Reader *r, const yaml_node_t *node) {
-    r->now->said |= SAID_REPLICATED;
+    r->now->has |= HAS_REPLICATED;
     return read_bool(r, node, "replicated", &r->now->replicated);
 }
 
 static bool read_compile(Reader *r, const yaml_node_t *node) {
-    r->now->said |= SAID_COMPILE;
+    r->now->has |= HAS_COMPILE;
     return read_bool(r, node, "compile", &r->now->compile);
 }
 
@@ -309,7 +309,7 @@ static bool read_keys(Reader *r, const yaml_node_t *node, const Key *keys, int d
 static bool read_shard(Reader *r, const yaml_node_t *node) {
     if (is_null(node)) return true;
     /* `shard: {}` sets the defaults: axis 0, all workers. */
-    r->now->said |= SAID_AXIS;
+    r->now->has |= HAS_AXIS;
     return read_keys(r, node, shard_keys, 0);
 }
 

@@ -206,7 +206,7 @@ static void socket_wake(Socket *s) {
 }
 
 /* Returns the kind of the monitor's next event, 0 for none; *fd: the descriptor concerned. */
-static int socket_news(Socket *s, int *fd) {
+static int socket_event(Socket *s, int *fd) {
     if (!s->monitor) return 0;
     zmq_msg_t m;
     zmq_msg_init(&m);
@@ -225,7 +225,7 @@ static int socket_news(Socket *s, int *fd) {
 /* Handles the events of a DEALER's monitor. A connection that ends in the handshake is retried,
  * because the other end may be about to stop, or may be full. */
 static void dealer_watch(Socket *s) {
-    for (int fd, kind; (kind = socket_news(s, &fd));) {
+    for (int fd, kind; (kind = socket_event(s, &fd));) {
         if (kind == ZMQ_EVENT_CONNECTED) s->fd = fd;
         if (kind & (ZMQ_EVENT_DISCONNECTED | EVENTS_REFUSED)) s->fd = -1;
         s->is_connected = s->is_connected || kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
@@ -589,7 +589,7 @@ static void peer_remove(Hub *hub, Peer *p) {
 /* Handles the monitor's events. Must be called before a new peer is added, so that a reused
  * descriptor is not mistaken for the one that broke. */
 static void hub_watch(Hub *hub) {
-    for (int fd, kind; (kind = socket_news(&hub->socket, &fd));) {
+    for (int fd, kind; (kind = socket_event(&hub->socket, &fd));) {
         uint64_t key;
         void *value;
         if (kind != ZMQ_EVENT_DISCONNECTED) continue;
@@ -694,7 +694,7 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg) {
     return false;
 }
 
-bool hub_hears(const Hub *hub, PeerId peer, int within_ms) {
+bool hub_has_bytes(const Hub *hub, PeerId peer, int within_ms) {
     const Peer *p = hub->ring ? NULL : map_get(&hub->by_id, peer);
     return p && !p->is_lost && is_arriving(p->fd, within_ms);
 }
@@ -755,7 +755,7 @@ static void hub_stop_listening(Hub *hub) {
     if (zmq_unbind(hub->socket.zmq, hub->endpoint)) return;
     zmq_pollitem_t item = {.socket = hub->socket.monitor, .events = ZMQ_POLLIN};
     while (hub->socket.monitor && zmq_poll(&item, 1, LINGER_MS) > 0)
-        for (int fd, kind; (kind = socket_news(&hub->socket, &fd));)
+        for (int fd, kind; (kind = socket_event(&hub->socket, &fd));)
             if (kind == ZMQ_EVENT_CLOSED) return;
 }
 
@@ -795,8 +795,8 @@ struct Link {
     bool is_gone;
     Err why;        /* why it is gone, if known; else the code is ERR_NONE */
     char *endpoint; /* ipc: of a socket that does not exist yet ... */
-    Msg *said;      /* ... and the messages that wait for it */
-    int n_said;
+    Msg *queued;    /* ... and the messages that wait for it */
+    int n_queued;
     int64_t looked_ms;
 };
 
@@ -814,12 +814,12 @@ static void link_look(Link *l) {
     l->is_gone = met < 0;
     free(l->endpoint);
     l->endpoint = NULL;
-    for (int i = 0; i < l->n_said; i++)
+    for (int i = 0; i < l->n_queued; i++)
         if (l->is_gone)
-            msg_fini(&l->said[i]);
+            msg_fini(&l->queued[i]);
         else
-            parts_send(&l->socket, &l->said[i]);
-    l->n_said = 0;
+            parts_send(&l->socket, &l->queued[i]);
+    l->n_queued = 0;
 }
 
 /* The longest wait until the next look. */
@@ -829,8 +829,8 @@ static int look_timeout(const Link *l, int timeout_ms) {
 
 /* Consumes msg. */
 static void link_keep(Link *l, Msg *msg) {
-    l->said = xrealloc(l->said, (size_t)(l->n_said + 1) * sizeof *l->said);
-    msg_move(&l->said[l->n_said++], msg);
+    l->queued = xrealloc(l->queued, (size_t)(l->n_queued + 1) * sizeof *l->queued);
+    msg_move(&l->queued[l->n_queued++], msg);
 }
 
 static bool link_connect(Link *link, const char *endpoint, Err *err) {
@@ -890,8 +890,8 @@ void link_close(Link **link) {
         else
             parts_send(&l->socket, &bye);
         socket_close(&l->socket);
-        for (int i = 0; i < l->n_said; i++) msg_fini(&l->said[i]);
-        free(l->said);
+        for (int i = 0; i < l->n_queued; i++) msg_fini(&l->queued[i]);
+        free(l->queued);
         free(l->endpoint);
     }
     free(l);
@@ -950,7 +950,7 @@ int link_recv(Link *link, Msg *msg) {
     return event;
 }
 
-bool link_hears(const Link *link, int within_ms) {
+bool link_has_bytes(const Link *link, int within_ms) {
     return !link->ring && !link->is_gone && is_arriving(link->socket.fd, within_ms);
 }
 

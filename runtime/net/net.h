@@ -35,7 +35,7 @@ int hub_recv(Hub *hub, PeerId *from, Msg *msg);
 bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false: peer gone */
 /* True if bytes of the peer arrived within that time, perhaps part of an incomplete message.
  * Known only for TCP; false elsewhere, where a message arrives at once. */
-bool hub_hears(const Hub *hub, PeerId peer, int within_ms);
+bool hub_has_bytes(const Hub *hub, PeerId peer, int within_ms);
 void hub_drop(Hub *hub, PeerId peer); /* forgets a peer: its later messages are ignored */
 /* Notes that so many bytes were sent to the peer. Returns how many noted ones may still be in this
  * process: all since the peer's socket was last seen to take more. Looks once a MiB. Over rings and
@@ -61,8 +61,8 @@ int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gon
 /* Why the hub is gone, if more is known: it is another user's, or has another token. NULL:
  * nothing more is known. Borrowed. */
 const Err *link_error(const Link *link);
-/* True if bytes of the hub arrived within that time; see hub_hears. */
-bool link_hears(const Link *link, int within_ms);
+/* True if bytes of the hub arrived within that time; see hub_has_bytes. */
+bool link_has_bytes(const Link *link, int within_ms);
 /* True once a hub has answered. ring and inproc: always. ipc and tcp: after link_recv or a wait
  * has noticed. */
 bool link_is_connected(const Link *link);

@@ -1,14 +1,14 @@
 /* detector.c: the known bodies of a stream, and the prediction of what comes next (detector.h).
  *
- * There is room for a limited number of bodies, and those in use stay: before a new one is
- * defined, those that would be evicted for it, and were used since they got their number, get a
- * younger one. If there is no room left, a body must be seen more often before it is defined: if
- * more bodies repeat than fit, they would all evict one another.
+ * The table holds a limited number of bodies, and those in use stay. A new body would evict the
+ * oldest; before it is defined, each of those that was used since it got its number gets a new
+ * number, and so is the youngest. When the table is full, a body must repeat more often before it
+ * is defined: if more bodies repeat than fit, they would all evict one another.
  *
- * After each body, the body that followed it last time is expected. If an instruction is not the
- * expected one, another body with the same beginning may have it. If none has, the rest up to
- * the edge goes out in full, and the whole, with its beginning, is a candidate for a body. So
- * the prediction affects only the number of bytes, and nothing waits for an edge.
+ * After each body, the detector expects the body that followed it last time. If an instruction is
+ * not the expected one, another body may have the same beginning and this instruction. If none has,
+ * the instructions up to the edge are sent in full, and the whole iteration is a candidate for a
+ * body. So the prediction affects only the number of bytes, and nothing waits for an edge.
  *
  * A stream without edges (instruction files, recursion, lines typed again and again) gets them.
  * If each instruction with results has equalled (in operation, attributes and place in the
@@ -36,7 +36,7 @@ typedef struct Periods {
     uint32_t left;        /* until an edge is due; 0: none is inserted */
 } Periods;
 
-/* Bodies that were not worth a definition yet, or were evicted, by hash. */
+/* Counts of bodies that are not defined yet, or were evicted, by hash. */
 typedef struct Seen {
     uint32_t tag; /* of the hash */
     uint32_t count;
@@ -315,7 +315,7 @@ void detector_forget(Detector *d) {
 
 /* ---- At an edge ---- */
 
-/* True if what went out in full is body b. */
+/* True if the instructions sent in full are body b. */
 static bool is_same(const Detector *d, const Body *b) {
     return b && b->n_bytes == d->forms.n && !memcmp(b->bytes, d->forms.data, d->forms.n);
 }
@@ -361,8 +361,8 @@ static Body *define(Detector *d, FrameWriter *w) {
     return bodies_get(&d->bodies, number);
 }
 
-/* The instructions since the edge went out in full. Returns the body they are, if it was seen
- * often enough. */
+/* The instructions since the edge were sent in full. Returns their body if it has repeated often
+ * enough. */
 static Body *learn(Detector *d, FrameWriter *w) {
     if (d->is_too_long || d->n < d->config.min) return NULL;
     Body *b = map_get(&d->whole, d->hash);
@@ -380,7 +380,7 @@ static Body *learn(Detector *d, FrameWriter *w) {
     return define(d, w);
 }
 
-/* Ends the frame if its limit would cut the next iteration in two: notes on a body cover whole
+/* Ends the frame if its limit would split the next iteration: notes on a body cover whole
  * iterations. */
 static void end_frame(Detector *d, FrameWriter *w, const Body *b) {
     size_t at = w->head ? w->head->n : 0, grown = at > d->edge_bytes ? at - d->edge_bytes : 0;
@@ -415,7 +415,7 @@ void detector_edge(Detector *d, FrameWriter *w, bool is_put_in) {
     if (d->last && b) d->of[(d->last - 1) % BODIES_MAX].next = b->number + 1;
     uint64_t next = b ? d->of[b->number % BODIES_MAX].next : 0;
     Body *expected = next ? bodies_get(&d->bodies, next - 1) : b;
-    if (expected != b || d->n_expanded >= d->config.expand_max) { /* begins a record of its own */
+    if (expected != b || d->n_expanded >= d->config.expand_max) { /* begins a new record */
         frame_expect(w, NULL, 0);
         d->n_expanded = 0;
     }

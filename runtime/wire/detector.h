@@ -46,7 +46,7 @@ typedef struct DetectorHost {
     /* Adds this instruction (`body`) to the frame under construction, which may be sent before
      * or after it; must not call detector_added. What it borrows is valid during the call. */
     void (*define)(void *ctx, FrameWriter *w, const Inst *body);
-    /* The limit of this frame would cut the next iteration in two: it may end here. NULL: frames
+    /* The limit of this frame would split the next iteration: it may end here. NULL: frames
      * end at their limits. */
     void (*end_frame)(void *ctx, FrameWriter *w);
 } DetectorHost;

@@ -14,7 +14,7 @@ static void check_signal(Config *through, const SignalConfig *s) {
     if (!inst_infer(&ci.inst, NULL, out, &n_out, &err)) abort();
     if (!config_define(through, &ci.inst, &err)) abort();
     const SignalConfig *t = config_find(through, s->name, strlen(s->name));
-    if (!t || t->said != s->said || t->n_workers != s->n_workers || t->axis != s->axis) abort();
+    if (!t || t->has != s->has || t->n_workers != s->n_workers || t->axis != s->axis) abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {

@@ -673,7 +673,7 @@ static void closes_books(World *w, const Player *p) {
     MUST(c->live_bytes == 0 && c->copy_bytes == 0);
     MUST(c->sent.n == 0 && c->bytes == 0 && c->acked_seq == c->next_seq);
     MUST(c->held.n == 0);
-    for (int r = 0; r < w->d->n_ranks; r++) MUST(client_under_way(c, r) == 0);
+    for (int r = 0; r < w->d->n_ranks; r++) MUST(client_in_flight(c, r) == 0);
 }
 
 /* Frees all tensors that it made, and some ids that never existed; nothing may be left. */

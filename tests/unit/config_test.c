@@ -31,10 +31,10 @@ static void test_keys(void) {
     CHECK(a->axis == -1 && a->n_workers == 2 && a->workers[0] == 3 && a->workers[1] == 1);
     CHECK(!a->replicated && a->compile && !strcmp(a->backward, "b") && a->at.line == 2);
     CHECK_STR(a->file, "s.yaml");
-    CHECK(b->axis == 0 && b->n_workers == 0 && b->replicated && b->said & SAID_WORKERS);
+    CHECK(b->axis == 0 && b->n_workers == 0 && b->replicated && b->has & HAS_WORKERS);
     CHECK_STR(signal_backward_name(a), "b");
     CHECK_STR(signal_backward_name(b), "b");
-    CHECK(!signal_is_sharded(find(&c, "c")) && d && d->said == 0);
+    CHECK(!signal_is_sharded(find(&c, "c")) && d && d->has == 0);
     CHECK(signal_is_sharded(find(&c, "quoted name")));
     CHECK(!find(&c, "e"));
     CHECK_STR(config_nearest(&c, "quotedname", 10), "quoted name");
@@ -231,7 +231,7 @@ static void test_instruction(void) {
         CHECK(inst_infer(&ci.inst, NULL, out, &n_out, &err) && n_out == 0);
         CHECK(config_define(&other, &ci.inst, &err));
         const SignalConfig *s = c.signal[i], *t = find(&other, s->name);
-        CHECK(t && t->said == s->said && t->axis == s->axis && t->n_workers == s->n_workers);
+        CHECK(t && t->has == s->has && t->axis == s->axis && t->n_workers == s->n_workers);
         CHECK(t->compile == s->compile && t->replicated == s->replicated);
         CHECK(!s->n_workers || !memcmp(s->workers, t->workers, 8 * (size_t)s->n_workers));
         CHECK(!s->backward == !t->backward && (!s->backward || !strcmp(s->backward, t->backward)));

@@ -319,8 +319,8 @@ static void test_placed(void) {
     end();
 }
 
-/* In runs without differing iterations and without bodies of the client's; and runs of clients that
- * had some. */
+/* Instructions found and instructions in loops, both in runs where all iterations are equal and the
+ * client defines no bodies; the number of runs where it does. */
 static long n_found, n_rounds, n_own;
 
 static void run(void) {
@@ -353,8 +353,8 @@ static void run(void) {
     end();
 }
 
-/* The last ids before the limit are refused, as in a frame that is not written anew; later
- * instructions have no smaller ids to refer to. */
+/* The last ids before the limit are refused, also in a frame that is rewritten. Later instructions
+ * cannot refer to smaller ids. */
 static void test_last_id(void) {
     Loop l = {.n = 1, .step = {{.op = OP_NEG}}, .keeps = {-1, -1, -1, -1, -1, -1}};
     n_workers = 1;

@@ -43,8 +43,8 @@ static Side side[SIDES]; /* in full; hot; as the first, to one that writes no bo
 static Bodies bodies;
 static Bytes forms;
 
-/* Compares the instructions that worker `to` executes: frames may end elsewhere, and go to others
- * too. */
+/* Compares the instructions that worker `to` executes; frames may end elsewhere and have other
+ * recipients. */
 static void take_part(Side *s, PeerId to, const FrameReader *f, const Inst *in) {
     int64_t on = inst_int(in, ATTR_ON, 0), from = inst_int(in, ATTR_FROM, 0);
     CHECK(on >= 0 && on < GROUPS && from >= 0 && from < GROUPS);
@@ -145,8 +145,8 @@ static void hello(Side *s, PeerId from, Role role) {
 
 static long counter(const Side *s, const char *name) { return counter_of(s->d, name); }
 
-/* A third dispatcher gets the second one's frames, some with a few bytes changed: it may refuse
- * them and end the client, no more (ASan). */
+/* A third dispatcher gets the second one's frames, some with a few bytes changed. It may only
+ * refuse them and disconnect the client (ASan). */
 static Dispatcher *victim;
 
 static void victim_new(void) {
@@ -270,8 +270,8 @@ static void add(const Inst *plain, const Inst *hot) {
 }
 
 static const int64_t home_shapes[][2] = {{2, 3}, {1, 3}, {4, 3}, {2, 1}}, /* on one worker */
-    large_shape[] = {64, 4096};                                           /* born where `*` says */
-static uint64_t limit; /* bytes of the client's limit; 0: none */
+    large_shape[] = {64, 4096}; /* placed by the target of `*` */
+static uint64_t limit;          /* bytes of the client's limit; 0: none */
 
 static void source(uint64_t id, int shape, DType dtype, double value) {
     Inst in = FULL(id, 2, shapes[shape], dtype, dtype == DT_U8 ? 1 : value);

@@ -1,6 +1,6 @@
-/* loop_test: dispatcher_pump on a clock that goes by calls: it comes back while messages still
- * arrive, and it does not wait for messages while slices are left to take. And a client that does
- * not read is cut off.
+/* loop_test: dispatcher_pump on a clock that advances at each call: it returns while messages still
+ * arrive, and it does not wait for messages while slices are left to read. And a client that does
+ * not read is disconnected.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "tests/unit/dispatcher_talk.h"
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The clock by which a pump ends: step_ms later at each call. */
+/* The pump's clock: step_ms later at each call. */
 static int64_t step_ms, calls;
 int clock_gettime(clockid_t id, struct timespec *t) {
     if (id != CLOCK_MONOTONIC_COARSE || !step_ms) return (int)syscall(SYS_clock_gettime, id, t);
@@ -55,7 +55,7 @@ static void send_frame(void) {
     writer = (FrameWriter){0};
 }
 
-/* The number behind Ann's instructions that the first worker has. */
+/* One more than the number of Ann's last instruction that the first worker has. */
 static uint64_t arrived(uint64_t at) {
     Msg m;
     while (link_recv(link_to[0], &m) > 0) {
@@ -72,7 +72,7 @@ static uint64_t arrived(uint64_t at) {
     return at;
 }
 
-/* Its caller looks at signals and at child processes, however many messages there are. */
+/* The pump returns however many messages there are: its caller handles signals and children. */
 static void test_ends(void) {
     enum { FRAMES = 2000, LEAST = FRAMES / 2 };
     Dispatcher *d = start_loop(&(DispatcherConfig){.workers_wanted = WORKERS});
@@ -131,7 +131,8 @@ static void write_hello(int fd, Link *link, Role role) {
     link ? (void)link_send(link, &m) : write_msg(fd, &m);
 }
 
-/* Errors, acknowledgements and heartbeats take no credit: who lets them lie is cut off. */
+/* Errors, acknowledgements and heartbeats take no credit: the dispatcher disconnects a client that
+ * does not read them. */
 static void test_client_that_does_not_read(void) {
     enum { ERRORS = 400000, LEAST = 50000, SOME = 1000 };
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){.workers_wanted = 1});
@@ -159,7 +160,7 @@ static void test_client_that_does_not_read(void) {
         while (link_recv(worker, &m) > 0) msg_fini(&m);
     }
     CHECK_INT(counter(d, "\ncut_off"), 1);
-    CHECK_MSG(n >= LEAST && n < ERRORS, "cut off after %ld errors", n);
+    CHECK_MSG(n >= LEAST && n < ERRORS, "disconnected after %ld errors", n);
     close(fd);
     link_close(&worker);
     hub_close(&hub);

@@ -135,7 +135,7 @@ static void sim_open_client(Sim *s, int i, SimProgram *p);
 
 static void link_push(Sim *s, int from, int to, Msg *m) {
     SimLink *l = &s->link[from][to];
-    Welcome welcome; /* peers may be told of a rank before its worker has got WELCOME */
+    Welcome welcome; /* peers may learn of a rank before its worker has got WELCOME */
     if (sim_is_worker(s, to) && wire_kind(m) == MSG_WELCOME && wire_read_welcome(m, &welcome, NULL))
         s->worker[to].rank = welcome.rank, s->worker[to].token = welcome.token;
     if ((to == 0 && s->is_dropped[from]) || (sim_is_worker(s, to) && s->worker[to].is_dead) ||
@@ -200,7 +200,7 @@ static bool collect_worker(Sim *s, int node) {
         any = true;
         int to = rank < WORKERS_MOST ? w->node_of[rank] : 0;
         if (!to) {
-            sim_wrong(s, "worker %d speaks to rank %u, of which it was not told", node, rank);
+            sim_wrong(s, "worker %d sends to rank %u, which nobody announced to it", node, rank);
             msg_fini(&m);
         } else {
             link_push(s, node, to, &m);

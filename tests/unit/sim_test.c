@@ -120,9 +120,10 @@ static void check_client(Sim *s, int i, const SimClient *plain, Mode mode) {
     int failures = 0, wanted = 0;
     for (int k = 0; k < c->program->n; k++)
         failures += c->failure[k] != 0, wanted += plain->failure[k] != 0;
-    if (wanted && !failures && !may_lose) sim_wrong(s, "client %d: a failure was not told", i);
+    if (wanted && !failures && !may_lose) sim_wrong(s, "client %d: a failure was not reported", i);
     if (!wanted && failures && !may_lose) sim_wrong(s, "client %d: a failure that is none", i);
-    if (c->n_unexpected) sim_wrong(s, "client %d: a failure was told twice, or of nothing", i);
+    if (c->n_unexpected)
+        sim_wrong(s, "client %d: a failure was reported twice, or without a cause", i);
 }
 
 static void check_figure(Sim *s, const char *name, int64_t want) {

@@ -66,7 +66,7 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
     a->is_far = is_rows ? a->n % FUSED_LINE == 0 : k->unit == FUSED_ELEMENTS;
     for (int i = 0; i < f->n_inputs; i++) {
         int64_t row = is_rows && last >= 0 ? a->outer.stride[i][last] : 0;
-        bool is_along = is_rows ? row >= AHEAD_BYTES : f->lies[i] == LIES_DENSE;
+        bool is_along = is_rows ? row >= AHEAD_BYTES : f->stride_kind[i] == STRIDE_ONE;
         int64_t rows = k->unit == FUSED_LANES ? FUSED_LANE_COUNT : 1 + AHEAD_BYTES / 4 / a->n;
         a->ahead[i] = is_along ? AHEAD_BYTES : rows * row;
         if (a->ahead[i]) bytes += size * (uint64_t)dtype_info[f->input[i].type.dtype].size_bytes;

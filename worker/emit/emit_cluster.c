@@ -20,7 +20,8 @@ static void put_head(Emit *e, const char *name) {
         emit_line(e, "__builtin_memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
     }
     for (int k = 0; k < f->n_inputs; k++)
-        if (f->lies[k] == LIES_APART) emit_line(e, "const int64_t d%d = A->step[%d];", k, k);
+        if (f->stride_kind[k] == STRIDE_OTHER)
+            emit_line(e, "const int64_t d%d = A->step[%d];", k, k);
     emit_line(e, "const int64_t zero = A->zero;");
     emit_line(e, "(void)n, (void)blocks, (void)scratch, (void)zero;");
 }
@@ -194,11 +195,11 @@ static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
 
 static void put_summary(Emit *e) {
     const Fuse *f = e->f;
-    static const char *const lies[] = {"one value", "side by side", "apart"};
+    static const char *const stride_text[] = {"one value", "side by side", "apart"};
     bytes_printf(e->out, "/* %d ops", f->n_nodes);
     for (int k = 0; k < f->n_inputs; k++)
         bytes_printf(e->out, "\n * x%d: %s, %s", k, dtype_info[f->input[k].type.dtype].text,
-                     lies[f->lies[k]]);
+                     stride_text[f->stride_kind[k]]);
     for (int k = 0; k < f->n_scalars; k++)
         bytes_printf(e->out, "\n * s%d: %s", k, dtype_info[f->scalar[k]].text);
     for (int i = 0; i < f->n_nodes; i++) {
@@ -274,7 +275,7 @@ void emit_cluster(Bytes *out, const Fuse *f) {
             const FuseNode *n = &f->node[i];
             if (!n->is_stored || n->output != k || n->is_row || n->is_column) continue;
             for (int j = 0; j < f->n_inputs; j++)
-                if (f->lies[j] == LIES_DENSE && e.last_use[j] <= 2 * e.plan.pass[i])
+                if (f->stride_kind[j] == STRIDE_ONE && e.last_use[j] <= 2 * e.plan.pass[i])
                     over |= UINT32_C(1) << j;
         }
         bytes_printf(out, "%u,", over);

@@ -202,14 +202,15 @@ void pass_pointers(Emit *e, int pass) {
         char from[48] = "";
         if (base) snprintf(from, sizeof from, " + lines.offset[%d]", k);
         const char *start = f->is_lined ? "skip" : "at";
-        if (f->lies[k] == LIES_STILL) {
+        if (f->stride_kind[k] == STRIDE_ZERO) {
             char where[64];
             snprintf(where, sizeof where, "(b%d%s)", k, from);
             emit_input(e, 'x', k, where);
         } else {
             emit_line(e, "const %s *p%d = (const %s *)(b%d%s) + %s%s;", emit_ctype(d), k,
-                      emit_ctype(d), k, from, start, f->lies[k] == LIES_APART ? " * d" : "");
-            if (f->lies[k] == LIES_APART) {
+                      emit_ctype(d), k, from, start,
+                      f->stride_kind[k] == STRIDE_OTHER ? " * d" : "");
+            if (f->stride_kind[k] == STRIDE_OTHER) {
                 e->out->n -= 2; /* ";\n" */
                 bytes_printf(e->out, "%d;\n", k);
             }
@@ -270,7 +271,7 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
             emit_line(e, "%s(o%d%s + i0, t%d, sizeof t%d);",
                       is_far ? "fused_past" : "__builtin_memcpy", i, of, i, i);
     for (int k = 0; is_far && k < f->n_inputs; k++) {
-        if (!e->needs_input[k] || asked[k] || f->lies[k] != LIES_DENSE) continue;
+        if (!e->needs_input[k] || asked[k] || f->stride_kind[k] != STRIDE_ONE) continue;
         asked[k] = true;
         emit_line(e, "fused_ahead(p%d%s + i0, A->ahead[%d], LANES * sizeof *p%d%s);", k, of, k, k,
                   of);
@@ -369,10 +370,10 @@ static void put_piece(Emit *e, int pass, int piece) {
     bool node[FUSE_NODES], input[FUSED_INPUTS];
     find_operands(e, pass, piece, node, input);
     for (int k = 0; k < f->n_inputs; k++) {
-        if (!input[k] || f->lies[k] == LIES_STILL) continue;
+        if (!input[k] || f->stride_kind[k] == STRIDE_ZERO) continue;
         DType d = f->input[k].type.dtype;
         char text[32];
-        if (f->lies[k] == LIES_APART)
+        if (f->stride_kind[k] == STRIDE_OTHER)
             snprintf(text, sizeof text, "p%d[i * d%d]", k, k);
         else
             snprintf(text, sizeof text, "p%d[i]", k);

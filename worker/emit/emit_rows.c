@@ -189,12 +189,12 @@ static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char
 /* Outside the loop over elements, the variables of a pass have two numbers in their names: p0_2 is
  * p0 of pass 2. DECLARE: writes their definitions, for no row; EXPORT: sets them from a block's
  * names; IMPORT: sets a block's names from them. */
-typedef enum Way { DECLARE, EXPORT, IMPORT } Way;
-static void put_variable(Emit *e, Way way, const char *type, char letter, int i, int pass) {
+typedef enum VariableUse { DECLARE, EXPORT, IMPORT } VariableUse;
+static void put_variable(Emit *e, VariableUse use, const char *type, char letter, int i, int pass) {
     bool is_pointer = type[strlen(type) - 1] == '*';
-    if (way == EXPORT)
+    if (use == EXPORT)
         emit_line(e, "%c%d_%d = %c%d;", letter, i, pass, letter, i);
-    else if (way == IMPORT)
+    else if (use == IMPORT)
         emit_line(e, "%s %s%c%d = %c%d_%d;", type, is_pointer ? "const " : "", letter, i, letter, i,
                   pass);
     else if (is_pointer)
@@ -202,8 +202,8 @@ static void put_variable(Emit *e, Way way, const char *type, char letter, int i,
     else
         emit_line(e, "%s %c%d_%d = 0;", type, letter, i, pass);
 }
-/* Does so for the variables that the pass's loop (pass_find_needs) uses. */
-static void put_variables(Emit *e, Way way, int pass) {
+/* Calls put_variable for the variables that the pass's loop (pass_find_needs) uses. */
+static void put_variables(Emit *e, VariableUse use, int pass) {
     const Fuse *f = e->f;
     bool row[FUSE_NODES] = {0};
     char type[32];
@@ -211,12 +211,12 @@ static void put_variables(Emit *e, Way way, int pass) {
         if (!e->needs_input[k]) continue;
         DType d = (DType)f->input[k].type.dtype;
         snprintf(type, sizeof type, "const %s *", emit_ctype(d));
-        if (f->lies[k] == LIES_STILL)
-            put_variable(e, way, emit_held(d), 'x', k, pass);
+        if (f->stride_kind[k] == STRIDE_ZERO)
+            put_variable(e, use, emit_held(d), 'x', k, pass);
         else
-            put_variable(e, way, type, 'p', k, pass);
-        if (f->lies[k] == LIES_APART) /* `idle` is short: its step is 0 */
-            put_variable(e, way, "int64_t", 'd', k, pass);
+            put_variable(e, use, type, 'p', k, pass);
+        if (f->stride_kind[k] == STRIDE_OTHER) /* `idle` is short: its step is 0 */
+            put_variable(e, use, "int64_t", 'd', k, pass);
     }
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
@@ -224,18 +224,18 @@ static void put_variables(Emit *e, Way way, int pass) {
         if (pass_writes(e, i, pass) || (e->needs[i] && pass_loads(e, i, pass))) {
             snprintf(type, sizeof type, "%s *",
                      n->is_stored ? emit_ctype((DType)n->dtype) : emit_held((DType)n->dtype));
-            put_variable(e, way, type, n->is_stored ? 'o' : 'q', i, pass);
+            put_variable(e, use, type, n->is_stored ? 'o' : 'q', i, pass);
         }
         if (pass_has_column(e, i, pass)) {
             snprintf(type, sizeof type, "%s *", emit_lane_type(e, i));
-            put_variable(e, way, type, 'a', i, pass);
+            put_variable(e, use, type, 'a', i, pass);
         }
-        if (n->op == OP_SCATTER_ADD && computes) put_variable(e, way, "int32_t", 'j', i, pass);
+        if (n->op == OP_SCATTER_ADD && computes) put_variable(e, use, "int32_t", 'j', i, pass);
         for (int k = 0; (computes || pass_has_column(e, i, pass)) && k < n->n_in; k++)
             if (fuse_is_node(n->in[k]) && f->node[n->in[k]].is_row) row[n->in[k]] = true;
     }
     for (int i = 0; i < f->n_nodes; i++)
-        if (row[i]) put_variable(e, way, emit_held((DType)f->node[i].dtype), 'r', i, pass);
+        if (row[i]) put_variable(e, use, emit_held((DType)f->node[i].dtype), 'r', i, pass);
 }
 
 /* Writes "if (the pass has a row) {" and the values of that row that earlier passes computed. */

@@ -137,7 +137,7 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
         FuseRef r = n->in[0];
         if (fuse_is_input(r)) {
             int k = r - FUSE_INPUT;
-            p->is_chunked[i] = f->is_lined || f->lies[k] != LIES_DENSE ||
+            p->is_chunked[i] = f->is_lined || f->stride_kind[k] != STRIDE_ONE ||
                                dtype_is_half((DType)f->input[k].type.dtype);
         } else {
             p->is_chunked[i] =
@@ -189,7 +189,7 @@ static void sign(Fuse *f) {
     }
     for (int k = 0; k < f->n_inputs; k++) {
         *s++ = f->input[k].type.dtype;
-        *s++ = (unsigned char)f->lies[k];
+        *s++ = (unsigned char)f->stride_kind[k];
     }
     for (int k = 0; k < f->n_scalars; k++) *s++ = (unsigned char)f->scalar[k];
     f->signature_bytes = (size_t)(s - f->signature);
@@ -217,7 +217,9 @@ bool fuse_done(Fuse *f) {
         a->in[k] = f->input[k].data;
         a->step[k] = last < 0 ? 0 : a->inner.stride[k][last];
         a->step[k] /= dtype_info[f->input[k].type.dtype].size_bytes;
-        f->lies[k] = a->step[k] == 0 ? LIES_STILL : a->step[k] == 1 ? LIES_DENSE : LIES_APART;
+        f->stride_kind[k] = a->step[k] == 0   ? STRIDE_ZERO
+                            : a->step[k] == 1 ? STRIDE_ONE
+                                              : STRIDE_OTHER;
     }
     if (last >= 0) a->inner.rank--;
     f->is_lined = a->inner.rank > 0;
@@ -246,7 +248,7 @@ bool fuse_is_worth(const Fuse *f) {
     enum { SHORT_LINE = 32, FAR_APART = 8 };
     if (f->is_lined && f->args.line < SHORT_LINE) return false;
     for (int k = 0; k < f->n_inputs; k++)
-        if (f->lies[k] == LIES_APART && f->args.line >= SHORT_LINE &&
+        if (f->stride_kind[k] == STRIDE_OTHER && f->args.line >= SHORT_LINE &&
             (f->args.step[k] > FAR_APART || f->args.step[k] < 0))
             return false; /* transposed: the engine's tiled copy is faster */
     return true;

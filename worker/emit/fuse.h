@@ -34,7 +34,7 @@ enum { FUSE_INPUT = FUSE_NODES, FUSE_SCALAR = FUSE_INPUT + FUSED_INPUTS, FUSE_NO
 static inline bool fuse_is_node(FuseRef r) { return r < FUSE_INPUT; }
 static inline bool fuse_is_input(FuseRef r) { return r >= FUSE_INPUT && r < FUSE_SCALAR; }
 
-typedef enum FuseLies { LIES_STILL, LIES_DENSE, LIES_APART } FuseLies; /* step 0, 1, other */
+typedef enum FuseStride { STRIDE_ZERO, STRIDE_ONE, STRIDE_OTHER } FuseStride; /* step 0, 1, other */
 
 typedef struct FuseNode {
     uint8_t op, dtype, n_in;
@@ -55,7 +55,7 @@ typedef struct Fuse {
     /* Filled by fuse_done, except `out` and `table`, which the caller fills. */
     FusedArgs args;
     bool is_lined; /* a row may be several lines (inner.rank > 0) */
-    FuseLies lies[FUSED_INPUTS];
+    FuseStride stride_kind[FUSED_INPUTS];
     uint64_t hash;
     size_t signature_bytes;
     unsigned char signature[FUSE_SIGNATURE];

@@ -5,9 +5,9 @@
  * and back pointers, so a freed block is merged with its free neighbours at once. Free blocks are
  * in lists by size, eight classes per power of two. A request first tries a few blocks of its own
  * class (a loop requests the sizes it has just freed), then takes the head of the next class that
- * has any: constant time, at most an eighth of slack, which is split off again. Large blocks are
- * cut from the high end of free memory and small ones from the low end, so that small long-lived
- * ones do not fragment it.
+ * has any: constant time, at most an eighth of slack, which is split off again. Large blocks come
+ * from the high end of a free block and small ones from its low end, so that small long-lived ones
+ * do not fragment it.
  *
  * Under sanitizers (or -DGT_DEBUG) freed bytes are filled with NaN, and poisoned for ASan.
  * SPDX-License-Identifier: MIT */
@@ -41,7 +41,7 @@ enum {
     CLASSES = 8 * 42, /* up to 2^44 units                                            */
     WORDS = (CLASSES + 63) / 64,
     LOOKS = 8,      /* blocks of its own class that a request tries */
-    LARGE = 1 << 20 /* blocks of at least this size are cut from the high end */
+    LARGE = 1 << 20 /* blocks of at least this size come from the high end */
 };
 
 typedef struct Block Block;

@@ -21,7 +21,7 @@ enum {
 };
 static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes in all */
 
-typedef struct Other {
+typedef struct PlanePeer {
     bool is_known;           /* between PEER and PEER_GONE */
     bool is_memory_reported; /* plane_memory has returned it */
     bool is_lost;            /* it cannot be reached */
@@ -33,7 +33,7 @@ typedef struct Other {
     bool is_broken;  /* one of the two broke ... */
     int64_t when_ms; /* ... at this time */
     PeerMemory memory;
-} Other;
+} PlanePeer;
 
 typedef struct Pending {
     struct Pending *next;
@@ -56,8 +56,8 @@ struct Plane {
     Onesided *onesided; /* NULL: GET is sent like other messages */
     uint64_t n_sent, bytes_sent;
     bool is_refusal_logged, is_copying_logged; /* each is logged once */
-    Other *other;                              /* by rank */
-    uint32_t n_others;
+    PlanePeer *peers;                          /* by rank */
+    uint32_t n_peers;
     Map ranks; /* PeerId -> rank + 1 */
     Pending *pending;
     size_t n_pending, n_held;
@@ -116,15 +116,15 @@ static void pending_free(Plane *p, Pending *g) {
     free(g);
 }
 
-static void other_forget(Plane *p, Other *o) {
+static void peer_forget(Plane *p, PlanePeer *o) {
     link_close(&o->link);
     peer_memory_close(&o->memory);
-    if (p->onesided) onesided_forget(p->onesided, (uint32_t)(o - p->other));
+    if (p->onesided) onesided_forget(p->onesided, (uint32_t)(o - p->peers));
     if (o->incoming) {
         map_remove(&p->ranks, o->incoming);
         hub_drop(p->hub, o->incoming);
     }
-    *o = (Other){0};
+    *o = (PlanePeer){0};
 }
 
 void plane_close(Plane **pp) {
@@ -132,11 +132,11 @@ void plane_close(Plane **pp) {
     *pp = NULL;
     if (!p) return;
     while (p->pending) pending_free(p, p->pending);
-    for (uint32_t i = 0; i < p->n_others; i++) other_forget(p, &p->other[i]);
+    for (uint32_t i = 0; i < p->n_peers; i++) peer_forget(p, &p->peers[i]);
     onesided_close(&p->onesided); /* it calls wake_hub(hub) */
     hub_close(&p->hub);
     map_fini(&p->ranks);
-    free(p->other);
+    free(p->peers);
     free(p);
 }
 
@@ -145,19 +145,19 @@ const DataPlane *plane_data(const Plane *p) { return &p->data; }
 
 /* ---- Peers ---- */
 
-static Other *other_find(Plane *p, uint32_t rank) {
-    return rank < p->n_others && p->other[rank].is_known ? &p->other[rank] : NULL;
+static PlanePeer *peer_find(Plane *p, uint32_t rank) {
+    return rank < p->n_peers && p->peers[rank].is_known ? &p->peers[rank] : NULL;
 }
 
-static void lose(Plane *p, Other *o, const char *why) {
+static void lose(Plane *p, PlanePeer *o, const char *why) {
     if (o->is_lost) return;
     o->is_lost = true;
     link_close(&o->link);
     log_line("WORKER", "w%u cannot reach w%u at %s: %s; transfers between them fail", p->rank,
-             (unsigned)(o - p->other), o->data.endpoint, why);
+             (unsigned)(o - p->peers), o->data.endpoint, why);
 }
 
-static void break_off(Other *o, int64_t now_ms) {
+static void break_off(PlanePeer *o, int64_t now_ms) {
     link_close(&o->link);
     if (!o->is_broken) o->is_broken = true, o->when_ms = now_ms;
 }
@@ -176,13 +176,13 @@ static void refuse(Plane *p, PeerId id, const char *why) {
 }
 
 /* The connection's rank is verified. A peer that reconnects replaces its former connection. */
-static void admit(Plane *p, Other *o, PeerId id) {
+static void admit(Plane *p, PlanePeer *o, PeerId id) {
     if (o->incoming) {
         map_remove(&p->ranks, o->incoming);
         hub_drop(p->hub, o->incoming);
     }
     o->incoming = id;
-    map_put(&p->ranks, id, (void *)(uintptr_t)(o - p->other + 1));
+    map_put(&p->ranks, id, (void *)(uintptr_t)(o - p->peers + 1));
 }
 
 void plane_on_welcome(Plane *p, uint32_t rank, uint64_t token) {
@@ -194,14 +194,14 @@ void plane_on_welcome(Plane *p, uint32_t rank, uint64_t token) {
 void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
     (void)now_ms;
     if (peer->rank >= MAX_WORKERS) return;
-    if (peer->rank >= p->n_others) {
+    if (peer->rank >= p->n_peers) {
         size_t n = peer->rank + 1;
-        p->other = xrealloc(p->other, n * sizeof *p->other);
-        memset(p->other + p->n_others, 0, (n - p->n_others) * sizeof *p->other);
-        p->n_others = (uint32_t)n;
+        p->peers = xrealloc(p->peers, n * sizeof *p->peers);
+        memset(p->peers + p->n_peers, 0, (n - p->n_peers) * sizeof *p->peers);
+        p->n_peers = (uint32_t)n;
     }
-    Other *o = &p->other[peer->rank];
-    other_forget(p, o);
+    PlanePeer *o = &p->peers[peer->rank];
+    peer_forget(p, o);
     o->is_known = true;
     o->token = peer->token;
     o->data = peer->data;
@@ -217,17 +217,17 @@ void plane_on_peer(Plane *p, const PeerInfo *peer, int64_t now_ms) {
 }
 
 void plane_on_peer_gone(Plane *p, uint32_t rank) {
-    Other *o = other_find(p, rank);
+    PlanePeer *o = peer_find(p, rank);
     if (!o) return;
     for (Pending *g = p->pending, *next; g; g = next) {
         next = g->next;
         if (g->is_admitted && g->rank == rank) pending_free(p, g);
     }
-    other_forget(p, o);
+    peer_forget(p, o);
 }
 
 bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
-    Other *o = other_find(p, rank);
+    PlanePeer *o = peer_find(p, rank);
     if (!o || o->is_memory_reported) return false;
     o->is_memory_reported = true;
     const char *why = NULL;
@@ -252,7 +252,7 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
         refuse(p, id, "its first message is not PEER_HELLO");
         return;
     }
-    Other *o = other_find(p, rank);
+    PlanePeer *o = peer_find(p, rank);
     if (o && token_is(token, o->token)) {
         admit(p, o, id);
         return;
@@ -298,7 +298,7 @@ static void on_pending(Plane *p, Pending *g, Msg *m) {
 static void on_left(Plane *p, PeerId id, int64_t now_ms) {
     uint32_t rank = (uint32_t)(uintptr_t)map_remove(&p->ranks, id);
     Pending *g = pending_find(p, id);
-    Other *o = rank ? other_find(p, rank - 1) : NULL;
+    PlanePeer *o = rank ? peer_find(p, rank - 1) : NULL;
     if (g && !g->is_admitted) pending_free(p, g);
     if (!o || o->incoming != id) return;
     o->incoming = 0;
@@ -334,7 +334,7 @@ static bool next_received(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
         }
         uintptr_t known = (uintptr_t)map_get(&p->ranks, from);
         Pending *g = known ? NULL : pending_find(p, from);
-        if (known && !p->other[known - 1].is_lost) {
+        if (known && !p->peers[known - 1].is_lost) {
             *rank = (uint32_t)(known - 1);
             return true;
         }
@@ -350,7 +350,7 @@ static bool next_received(Plane *p, uint32_t *rank, Msg *m, int64_t now_ms) {
 
 /* ---- Sending ---- */
 
-static bool open_link(Plane *p, Other *o, int64_t now_ms) {
+static bool open_link(Plane *p, PlanePeer *o, int64_t now_ms) {
     Err err = {0};
     o->opened_ms = now_ms;
     o->link = link_open(o->data.endpoint, &err);
@@ -364,7 +364,7 @@ static bool open_link(Plane *p, Other *o, int64_t now_ms) {
 }
 
 static void send_or_drop(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
-    Other *o = other_find(p, rank);
+    PlanePeer *o = peer_find(p, rank);
     if (!o || o->is_lost || o->is_broken || (!o->link && !open_link(p, o, now_ms))) {
         msg_fini(m);
         if (o && !o->is_lost) break_off(o, now_ms);
@@ -376,7 +376,7 @@ static void send_or_drop(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
 }
 
 void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms) {
-    if (p->onesided && other_find(p, rank) && onesided_on_send(p->onesided, rank, m)) return;
+    if (p->onesided && peer_find(p, rank) && onesided_on_send(p->onesided, rank, m)) return;
     send_or_drop(p, rank, m, now_ms);
 }
 
@@ -401,8 +401,8 @@ void plane_tick(Plane *p, int64_t now_ms) {
         refuse(p, g->id, "the dispatcher has announced no such worker");
         pending_free(p, g);
     }
-    for (uint32_t i = 0; i < p->n_others; i++) {
-        Other *o = &p->other[i];
+    for (uint32_t i = 0; i < p->n_peers; i++) {
+        PlanePeer *o = &p->peers[i];
         Msg m;
         int r = 0;
         if (!o->is_known) continue;
@@ -413,8 +413,8 @@ void plane_tick(Plane *p, int64_t now_ms) {
 }
 
 bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err) {
-    for (uint32_t i = 0; i < p->n_others; i++) {
-        const Other *o = &p->other[i];
+    for (uint32_t i = 0; i < p->n_peers; i++) {
+        const PlanePeer *o = &p->peers[i];
         if (!o->link || link_is_connected(o->link) || now_ms - o->opened_ms < LOST_MS) continue;
         err_set(err, ERR_GONE, "worker w%u cannot connect to w%u at %s", p->rank, i,
                 o->data.endpoint);
@@ -424,8 +424,8 @@ bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err) {
 }
 
 bool plane_lost(const Plane *p, uint32_t *at, uint32_t *rank) {
-    for (; *at < p->n_others; ++*at) {
-        if (!p->other[*at].is_known || !p->other[*at].is_lost) continue;
+    for (; *at < p->n_peers; ++*at) {
+        if (!p->peers[*at].is_known || !p->peers[*at].is_lost) continue;
         *rank = (*at)++;
         return true;
     }
@@ -436,7 +436,7 @@ bool plane_is_pinned(const Plane *p) { return p->onesided != NULL; }
 
 void plane_stats(const Plane *p, Bytes *out) {
     int n_mapped = 0;
-    for (uint32_t i = 0; i < p->n_others; i++) n_mapped += p->other[i].memory.base != NULL;
+    for (uint32_t i = 0; i < p->n_peers; i++) n_mapped += p->peers[i].memory.base != NULL;
     bytes_printf(out, "peer_messages=%llu\npeer_bytes=%llu\nonesided_bytes=%llu\npeers_mapped=%d\n",
                  (unsigned long long)p->n_sent, (unsigned long long)p->bytes_sent,
                  (unsigned long long)(p->onesided ? onesided_bytes(p->onesided) : 0), n_mapped);
