@@ -216,8 +216,8 @@ static bool rewrite_index(LangError *e, const char *name, const IndexWords *w) {
         snprintf(text, sizeof text, "%s: %s %lld%.*s is outside 0 ... %lld", name, w->noun, value,
                  n, position, size - 1);
     else
-        snprintf(text, sizeof text, "%s: %s %lld%.*s is out of range: there are none", name, w->noun,
-                 value, n, position);
+        snprintf(text, sizeof text, "%s: %s %lld%.*s is out of range: there are none", name,
+                 w->noun, value, n, position);
     snprintf(e->what, sizeof e->what, "%s", text);
     e->hint[0] = 0;
     if (w->hint && value < 0) error_hint(e, w->hint, value, value);
