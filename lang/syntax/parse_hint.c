@@ -173,6 +173,22 @@ static bool is_in_list(const Parser *p) {
     return o->at.at > 0 && text[o->at.at - 1] != '\n' && text[o->at.at - 1] != ';';
 }
 
+const char *parse_loop_else(const Parser *p, const Token *t) {
+    const Token *first = p->t.tok, *k = t;
+    int depth = 0;
+    while (k > first && k[-1].kind == TOK_NEWLINE) k--;
+    do {
+        if (k-- == first) return NULL;
+        depth += (k->kind == TOK_RBRACE) - (k->kind == TOK_LBRACE);
+    } while (depth > 0);
+    if (t->kind != TOK_ELSE || k->kind != TOK_LBRACE || depth < 0) return NULL;
+    for (; k > first && k->kind != TOK_NEWLINE && k->kind != TOK_RBRACE; k--)
+        if (k->kind == TOK_IF || k->kind == TOK_FOR || k->kind == TOK_WHILE) break;
+    return k->kind == TOK_FOR || k->kind == TOK_WHILE
+               ? "a loop has no else: found = true before break, then if not found { … }"
+               : NULL;
+}
+
 const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
@@ -208,6 +224,7 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     case TOK_ELSE:
         if (p->n_open && p->src->text[p->open[p->n_open - 1].at.at] == '[')
             return "[a if condition else b for x in xs]";
+        if ((hint = parse_loop_else(p, t))) return hint;
         break;
     case TOK_MATMUL:
         if (t != start) return "";

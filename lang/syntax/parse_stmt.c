@@ -528,6 +528,13 @@ static Node *word_statement(Parser *p, const Token *t, size_t first) {
     return NULL;
 }
 
+static const char *else_hint(const Parser *p, const Token *t) {
+    const char *hint = parse_loop_else(p, t);
+    if (hint) return hint;
+    return p->src->is_prompt ? "at the prompt it stands behind the } of an if, in its line"
+                             : "it follows the } of an if";
+}
+
 static Node *statement(Parser *p) {
     const Token *t = parse_peek(p);
     size_t first = p->i;
@@ -548,10 +555,8 @@ static Node *statement(Parser *p) {
     case TOK_IMPORT: return import_statement(p, first);
     case TOK_ELSE:
     case TOK_ELIF:
-        parse_fail(p, lex_span(p->src, t),
-                   p->src->is_prompt ? "at the prompt it stands behind the } of an if, in its line"
-                                     : "it follows the } of an if",
-                   "'%s' has no 'if' before it", lex_text(t->kind));
+        parse_fail(p, lex_span(p->src, t), else_hint(p, t), "'%s' has no 'if' before it",
+                   lex_text(t->kind));
     case TOK_NAME: n = word_statement(p, t, first); return n ? n : expr_statement(p, first);
     default: return expr_statement(p, first);
     }
