@@ -189,12 +189,6 @@ static bool hint_columns(const MapV *m, LangError *e) {
                       is_table ? "; as a matrix: stack(m.values(), axis=1)" : "");
 }
 
-/* *key: a new reference to m's key for sub. */
-static bool key_of(Interp *in, const Node *n, const MapV *m, Value sub, Value *key, LangError *e) {
-    if (at_node(in, n, value_key(in, sub, key, e), e)) return true;
-    return sub.kind == V_SLICE ? hint_columns(m, e) : false;
-}
-
 /* True if a, which is no tensor, takes n_subs indices. */
 static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, LangError *e) {
     switch (a.kind) {
@@ -238,7 +232,7 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
         return ok;
     case V_MAP: {
         Value key, *v;
-        TRY(key_of(in, n, a.map, sub[0], &key, e));
+        TRY(at_node(in, n, value_key(in, sub[0], &key, e), e));
         v = map_find(a.map, key);
         ok = v || no_key(in, n, a.map, key, e);
         if (v) *out = value_ref(*v);
@@ -334,7 +328,7 @@ static bool set(Interp *in, const Node *n, Value a, Value sub, Value *v, LangErr
         break;
     case V_MAP: {
         Value key;
-        TRY(key_of(in, n, a.map, sub, &key, e));
+        TRY(at_node(in, n, value_key(in, sub, &key, e), e));
         mapv_put(a.map, key, *v);
         break;
     }
