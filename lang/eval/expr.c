@@ -54,8 +54,9 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
         return false;
     }
     if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
-    for (int i = 0; f && i < f->fn->n_slots; i++)
-        if (f->fn->slot_name && f->fn->slot_name[i]) names_add(&names, f->fn->slot_name[i]);
+    for (const AstFn *a = f ? f->fn : NULL; a; a = a->outer) /* and the functions around it */
+        for (int i = 0; a->slot_name && i < a->n_slots; i++)
+            if (a->slot_name[i]) names_add(&names, a->slot_name[i]);
     for (size_t i = 0; f && i < f->globals->n; i++)
         if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
     if (!is_field_base(n)) names_of_builtins(in, &names); /* functions have no fields */
