@@ -18,6 +18,8 @@
  * Usage: dispatcher_bench [INSTRUCTIONS [STREAM [WORKERS]]]: only streams that have STREAM in their
  * names; so many workers instead of 72
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/clock.h"
+#include "tests/unit/cluster_words.h"
 #include "dispatcher/dispatcher.h"
 #include "runtime/wire/body.h"
 #include "runtime/wire/frame.h"
@@ -47,11 +49,7 @@ typedef struct Bench {
     uint64_t n_insts, n_frames, n_sent; /* n_sent: frames by recipient */
 } Bench;
 
-static double cpu_us(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
+static double cpu_us(void) { return (double)clock_ns(CLOCK_THREAD_CPUTIME_ID) / 1e3; }
 
 static _Noreturn void stop(const char *what, const char *why) {
     fprintf(stderr, "dispatcher_bench: %s: %s\n", what, why);
@@ -98,9 +96,7 @@ static void acknowledge(Bench *b) {
 }
 
 static void hello(Bench *b, PeerId peer, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = role};
-    Msg m;
-    wire_hello(&h, &m);
+    Msg m = make_hello(role);
     dispatcher_on_message(b->d, peer, &m, 0);
     drain(b);
 }
@@ -269,16 +265,6 @@ typedef struct Figure {
     double us_frame, recipients; /* per frame */
 } Figure;
 
-static double stat(const Dispatcher *d, const char *key) {
-    Bytes b = {0};
-    dispatcher_stats(d, &b);
-    bytes_putc(&b, '\0');
-    const char *at = strstr(b.data, key);
-    double v = at ? strtod(at + strlen(key), NULL) : 0;
-    bytes_fini(&b);
-    return v;
-}
-
 static Figure measure(const Stream *s, int n_workers, uint64_t n) {
     Bench b = {.n_workers = n_workers, .is_hot = s->is_hot, .has_no_edges = s->has_no_edges};
     DispatcherConfig config = {.workers_wanted = n_workers};
@@ -291,13 +277,13 @@ static Figure measure(const Stream *s, int n_workers, uint64_t n) {
     flush(&b);
     b.is_timed = true;
     b.n_sent = 0;
-    double moves = stat(b.d, "moves=");
+    long moves = dispatcher_figure(b.d, "moves");
     while (b.n_insts < n) {
         s->step(&b);
         if (s->is_short) flush(&b);
     }
     Figure f = {.us = b.us / (double)b.n_insts,
-                .moves = (stat(b.d, "moves=") - moves) / (double)b.n_insts,
+                .moves = (double)(dispatcher_figure(b.d, "moves") - moves) / (double)b.n_insts,
                 .us_frame = b.us / (double)b.n_frames,
                 .recipients = (double)b.n_sent / (double)b.n_frames};
     Msg m;

@@ -7,6 +7,7 @@
  *
  * Usage: move_bench [MIB [REPEATS]]
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/clock.h"
 #include "tests/unit/make_inst.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/frame.h"
@@ -25,12 +26,6 @@ enum { WORKERS = 8, WAIT_S = 120, CLIENT = 1, GROUP = 1 };
 static char directory[] = "/tmp/gt-move-bench-XXXXXX";
 static int64_t mib = 32;
 static int repeats = 5;
-
-static double now_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
 
 static _Noreturn void stop(const char *what) {
     fprintf(stderr, "move_bench: %s\n", what);

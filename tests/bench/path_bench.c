@@ -11,6 +11,7 @@
  *
  * Usage: path_bench [ADDS]
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/cluster_words.h"
 #include "dispatcher/dispatcher.h"
 #include "lang/stream/stream.h"
 #include "tests/bench/count.h"
@@ -159,17 +160,15 @@ static double dispatcher_alone(const Sink *k, int n, PeerId workers, bool is_sha
     DispatcherConfig config = {0};
     if (looks) config.hot = (DetectorConfig){2, 2, 16384, .expand_max = 256};
     Dispatcher *d = dispatcher_new(&config);
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_WORKER};
     Msg m;
     for (PeerId peer = 1; peer <= workers; peer++) {
-        wire_hello(&h, &m);
+        m = make_hello(ROLE_WORKER);
         dispatcher_on_message(d, peer, &m, 0);
     }
-    h.role = ROLE_CLIENT;
     double us = 0;
     uint64_t insts = 0;
     for (PeerId peer = workers + 1; insts < (uint64_t)n; peer++) {
-        wire_hello(&h, &m);
+        m = make_hello(ROLE_CLIENT);
         dispatcher_on_message(d, peer, &m, 0);
         swallow(d);
         uint64_t seq = 0;

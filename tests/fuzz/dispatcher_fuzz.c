@@ -7,6 +7,7 @@
  * -fsanitize=fuzzer. Else: dispatcher_fuzz [-n RUNS] [-s SEED] [-v] [FILE ...]; -v: print how often
  * each operation was split.
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/cluster_words.h"
 #include "dispatcher/state/state.h"
 #include "tests/fuzz/dispatcher_model.h"
 #include "tests/unit/random_inst.h"
@@ -709,14 +710,7 @@ static void frees_all(World *w, Player *p) {
     if (p->is_there) closes_books(w, p);
 }
 
-static long counter(const World *w, const char *name) {
-    Bytes text = {0};
-    dispatcher_stats(w->d, &text);
-    const char *at = strstr(text.data, name);
-    long v = at ? atol(at + strlen(name) + 1) : -1;
-    bytes_fini(&text);
-    return v;
-}
+static long counter(const World *w, const char *name) { return dispatcher_figure(w->d, name); }
 
 static long n_moves, n_placed, n_found; /* statistics: how much was covered */
 

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DISPATCHER_TALK_H
 #define GT_TESTS_UNIT_DISPATCHER_TALK_H
-#include "dispatcher/dispatcher.h"
+#include "tests/unit/cluster_words.h"
 #include "tests/unit/check.h"
 #include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
@@ -74,15 +74,7 @@ static inline void stop(Dispatcher *d) {
     dispatcher_free(&d);
 }
 
-/* Returns one of the dispatcher's counters. */
-static inline long counter(Dispatcher *d, const char *name) {
-    Bytes text = {0};
-    dispatcher_stats(d, &text);
-    const char *at = strstr(text.data, name);
-    long v = at ? atol(at + strlen(name) + 1) : -1;
-    bytes_fini(&text);
-    return v;
-}
+static inline long counter(Dispatcher *d, const char *name) { return dispatcher_figure(d, name); }
 
 /* ---- Frames ---- */
 

@@ -94,12 +94,11 @@ static void say(Side *s, PeerId from, Msg *m) {
 }
 
 static void hello(Side *s, PeerId from, Role role) {
-    Msg m;
-    make_hello(role, &m);
+    Msg m = make_hello(role);
     say(s, from, &m);
 }
 
-static long counter(const Side *s, const char *name) { return counter_of(s->d, name); }
+static long counter(const Side *s, const char *name) { return dispatcher_figure(s->d, name); }
 
 static void compare(const char *what, Bytes *a, Bytes *b) {
     CHECK_MSG(same_text(a, b), "seed %llu: %s: in full\n%.*s\nlooked through\n%.*s",

@@ -138,12 +138,11 @@ static void say(Side *s, PeerId from, Msg *m) {
 }
 
 static void hello(Side *s, PeerId from, Role role) {
-    Msg m;
-    make_hello(role, &m);
+    Msg m = make_hello(role);
     say(s, from, &m);
 }
 
-static long counter(const Side *s, const char *name) { return counter_of(s->d, name); }
+static long counter(const Side *s, const char *name) { return dispatcher_figure(s->d, name); }
 
 /* A third dispatcher gets the second one's frames, some with a few bytes changed. It may only
  * refuse them and disconnect the client (ASan). */
@@ -154,10 +153,10 @@ static void victim_new(void) {
         &(DispatcherConfig){.client_bytes_max = 100000, .workers_wanted = n_workers, .slice = 5});
     Msg m;
     for (PeerId w = 1; w <= (PeerId)n_workers; w++) {
-        make_hello(ROLE_WORKER, &m);
+        m = make_hello(ROLE_WORKER);
         dispatcher_on_message(victim, w, &m, 0);
     }
-    make_hello(ROLE_CLIENT, &m);
+    m = make_hello(ROLE_CLIENT);
     dispatcher_on_message(victim, ANN, &m, 0);
 }
 

@@ -232,11 +232,8 @@ static void test_loop(void) {
     Msg m;
     CHECK(hub != NULL);
     for (int i = 0; i < PEERS; i++) {
-        Hello h = {.version = WIRE_VERSION,
-                   .table_hash = op_table_hash(),
-                   .role = i < PARTS ? ROLE_WORKER : ROLE_CLIENT};
+        m = make_hello(i < PARTS ? ROLE_WORKER : ROLE_CLIENT);
         link[i] = link_open("ring://take-test", &err);
-        wire_hello(&h, &m);
         CHECK(link[i] && link_send(link[i], &m));
         dispatcher_pump(d, hub, 1000);
     }

@@ -2,6 +2,7 @@
  * both sides, endpoints in use, wake-ups, waiting for a link and a hub together; and rings with two
  * threads and millions of messages.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/clock.h"
 #include "runtime/net/net.h"
 #include "tests/unit/check.h"
 #include "tests/unit/patience.h"
@@ -11,12 +12,6 @@
 #include <unistd.h>
 
 static char directory[] = "/tmp/gt-net-test-XXXXXX";
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* hub_recv and link_recv that wait at most 5 s. */
 static int hub_get(Hub *h, PeerId *from, Msg *m) {

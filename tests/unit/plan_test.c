@@ -5,6 +5,7 @@
  * memory, and on an engine that finishes later; there only crashes, leaks and effects without a
  * reply are errors. Usage: plan_test [BODIES [SEED]]
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/cluster_words.h"
 #include "check.h"
 #include "delayed_engine.h"
 #include "runtime/wire/body.h"
@@ -352,10 +353,7 @@ static uint64_t used(const World *w, int i) {
 static uint64_t figure(const World *w, const char *key) {
     Bytes text = {0};
     exec_stats(w->x[1], &text);
-    const char *at = strstr(text.data, key);
-    uint64_t v = at ? strtoull(at + strlen(key), NULL, 10) : 0;
-    bytes_fini(&text);
-    return v;
+    return (uint64_t)figure_of(&text, key);
 }
 
 static uint64_t planned, instructions, undone;

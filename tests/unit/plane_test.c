@@ -2,6 +2,7 @@
  * and early; limits; order; which peers can be reached; another process's memory read in place;
  * forged descriptions of memory; death of a peer.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/clock.h"
 #include "worker/plane/plane.h"
 #include "tests/unit/check.h"
 #include "worker/engine/mem.h"
@@ -18,12 +19,6 @@
 
 static char directory[] = "/tmp/gt-plane-test-XXXXXX";
 static int64_t clock_ms = 1000; /* the time that the planes see */
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- A worker's end ---- */
 

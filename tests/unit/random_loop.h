@@ -3,10 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_LOOP_H
 #define GT_TESTS_UNIT_RANDOM_LOOP_H
-#include "dispatcher/dispatcher.h"
 #include "runtime/wire/body.h"
-#include "runtime/wire/wire.h"
 #include "tests/unit/check.h"
+#include "tests/unit/cluster_words.h"
 #include "tests/unit/make_inst.h"
 #include "tests/unit/random.h"
 
@@ -131,27 +130,11 @@ static int loop_end(const Loop *l, const uint64_t *made, uint64_t first, Operand
     return n_dead;
 }
 
-/* ---- A dispatcher ---- */
-
-static void make_hello(Role role, Msg *m) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
-    wire_hello(&h, m);
-}
-
 /* A copy of the head's bytes; the other parts are shared. */
 static Msg copy_of(const Msg *m) {
     Msg copy = {.n = 1, .part = {buf_copy(m->part[0]->data, m->part[0]->n)}};
     for (int k = 1; k < m->n; k++) msg_push(&copy, buf_ref(m->part[k]));
     return copy;
-}
-
-static long counter_of(Dispatcher *d, const char *name) {
-    Bytes text = {0};
-    dispatcher_stats(d, &text);
-    const char *at = strstr(text.data, name);
-    long v = at ? atol(at + strlen(name)) : -1;
-    bytes_fini(&text);
-    return v;
 }
 
 static bool same_text(const Bytes *a, const Bytes *b) {

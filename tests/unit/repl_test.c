@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "runtime/base/arena.h"
+#include "runtime/base/clock.h"
 #include "patience.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -41,12 +42,6 @@ static Session start(const char *const *arg) {
         _exit(127);
     }
     return s;
-}
-
-static long now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 /* Reads more output of the program; false at its end or after LIMIT_MS. */

@@ -3,6 +3,7 @@
  * workers get come out as text, each with its recipients first. A table holds programs and their
  * expected frames; `shard_test -v` prints the actual ones.
  * SPDX-License-Identifier: MIT */
+#include "tests/unit/cluster_words.h"
 #include "dispatcher/dispatcher.h"
 #include "dispatcher/state/handle.h"
 #include "runtime/wire/body.h"
@@ -104,9 +105,7 @@ static void listen(bool acks) {
 }
 
 static void hello(PeerId peer, Role role) {
-    Hello h = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = (uint8_t)role};
-    Msg m;
-    wire_hello(&h, &m);
+    Msg m = make_hello(role);
     dispatcher_on_message(d, peer, &m, 0);
 }
 

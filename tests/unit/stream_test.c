@@ -2,8 +2,9 @@
  * dispatcher in a thread (ipc and tcp), and against a simulated worker that answers late, out of
  * order, or never.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/dispatcher.h"
+#include "tests/unit/cluster_words.h"
 #include "lang/stream/stream.h"
+#include "runtime/base/clock.h"
 #include "tests/unit/check.h"
 #include "worker/worker.h"
 #include "tests/unit/patience.h"
@@ -26,12 +27,6 @@ enum { HAS_QUARANTINE = 0 };
 static char directory[] = "/tmp/gt-stream-test-XXXXXX";
 static const Source source = {
     .name = "a.gt", .text = "one\ntwo two\nthree\n", .n = 18, .first_line = 1, .id = 3};
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- Short forms of the interpreter's calls ---- */
 
@@ -135,10 +130,7 @@ static long stat_of(Stream *s, const char *name) {
     Bytes text = {0};
     error = (LangError){0};
     CHECK(stream_stats(s, &text, &error));
-    const char *p = text.data ? strstr(text.data, name) : NULL;
-    long v = p ? atol(p + strlen(name) + 1) : -1;
-    bytes_fini(&text);
-    return v;
+    return figure_of(&text, name);
 }
 
 /* ---- With real workers, embedded or behind a dispatcher ---- */
