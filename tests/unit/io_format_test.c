@@ -1,28 +1,10 @@
 /* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files as other programs
  * write them (io_files.h), round trips of ours, and hostile files. Other formats: io_test.c.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io.h"
-#include "tests/unit/check.h"
+#include "tests/unit/io_dir.h"
 #include "tests/unit/io_files.h"
 #include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char dir[100];
-static const char *in_dir(const char *name) {
-    static char path[4][200];
-    static int k;
-    k = (k + 1) % 4;
-    snprintf(path[k], sizeof path[k], "%s/%s", dir, name);
-    return path[k];
-}
-
-static bool decode(const char *name, const void *data, size_t n, IoValue *out, Err *e) {
-    Buf *b = buf_copy(data, n);
-    bool ok = io_decode(name, b, NULL, out, e);
-    buf_unref(&b);
-    return ok;
-}
 #define DECODE(name, file, out) decode(name, file, sizeof file - 1, out, &e)
 
 static bool is_tensor(const IoValue *v, DType d, int rank, const void *want, size_t n) {
@@ -391,9 +373,7 @@ static void test_text_round(void) {
 }
 
 int main(void) {
-    snprintf(dir, sizeof dir, "%s/gt-io-format-test-%ld",
-             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (long)getpid());
-    mkdir(dir, 0700);
+    dir_open("io-format");
     test_npz_read();
     test_npz_round();
     test_npz_hostile();
@@ -404,9 +384,7 @@ int main(void) {
     test_yaml_refuses();
     test_jsonl_read();
     test_text_round();
-    static const char *const left[] = {"deep/x.npz", "deep",  "x.png",  "x.ppm",
-                                       "x.pgm",      "f.png", "x.yaml", "x.jsonl"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
-    CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
+    dir_close((const char *[]){"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm", "f.png", "x.yaml",
+                               "x.jsonl", NULL});
     return check_report("io formats");
 }

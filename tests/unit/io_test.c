@@ -2,29 +2,10 @@
  * trips of ours, and hostile files, which must give an error and never a large allocation.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
-#include "lang/file/io.h"
-#include "tests/unit/check.h"
+#include "tests/unit/io_dir.h"
 #include <math.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
-
-static char dir[100];
-static const char *in_dir(const char *name) {
-    static char path[4][200];
-    static int k;
-    k = (k + 1) % 4;
-    snprintf(path[k], sizeof path[k], "%s/%s", dir, name);
-    return path[k];
-}
-
-static bool decode(const char *name, const void *data, size_t n, IoValue *out, Err *e) {
-    Buf *b = buf_copy(data, n);
-    bool ok = io_decode(name, b, NULL, out, e);
-    buf_unref(&b);
-    return ok;
-}
 
 /* ---- npy ---- */
 
@@ -398,9 +379,7 @@ static void test_whole_files(void) {
 }
 
 int main(void) {
-    snprintf(dir, sizeof dir, "%s/gt-io-test-%ld", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp",
-             (long)getpid());
-    mkdir(dir, 0700);
+    dir_open("io");
     test_npy_read();
     test_npy_hostile();
     test_safetensors_read();
@@ -411,16 +390,7 @@ int main(void) {
     test_json();
     test_gz();
     test_whole_files();
-    static const char *const left[] = {"deep/er/x.safetensors",
-                                       "deep/er",
-                                       "deep",
-                                       "x.idx",
-                                       "t.txt",
-                                       "x.csv",
-                                       "r.csv",
-                                       "d.npy",
-                                       "x.npy"};
-    for (size_t i = 0; i < sizeof left / sizeof *left; i++) remove(in_dir(left[i]));
-    CHECK(rmdir(dir) == 0); /* nothing else is left: temporary files are gone */
+    dir_close((const char *[]){"deep/er/x.safetensors", "deep/er", "deep", "x.idx", "t.txt",
+                               "x.csv", "r.csv", "d.npy", "x.npy", NULL});
     return check_report("io");
 }
