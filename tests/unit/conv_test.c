@@ -3,28 +3,9 @@
  * close to sums in double; all memory must be freed; too little memory must give an error.
  * (ops_test compares all rows at small sizes with the reference engine.)
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/inst.h"
 #include "runtime/infer/window.h"
-#include "tests/unit/check.h"
-#include "worker/engine/engine.h"
+#include "tests/unit/cpu_engines.h"
 #include <math.h>
-#include <string.h>
-
-static const int threads[] = {1, 2, 3, 8};
-enum { N_ENGINES = 4 };
-static Engine *engine[N_ENGINES];
-
-static uint64_t state = 1;
-static double rnd_unit(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(state >> 40) * 0x1p-24;
-}
-
-static double at(const View *v, const int64_t *i) {
-    int64_t k = 0;
-    for (int d = 0; d < v->type.rank; d++) k += i[d] * v->stride[d];
-    return v->type.dtype == DT_F32 ? (double)((float *)v->data)[k] : ((double *)v->data)[k];
-}
 
 /* Row-major, or with the channels innermost in memory. */
 static View tensor(DType d, const int64_t *shape, bool channels_last) {
@@ -35,14 +16,7 @@ static View tensor(DType d, const int64_t *shape, bool channels_last) {
         v.stride[1] = 1, v.stride[3] = shape[1], v.stride[2] = shape[1] * shape[3];
         v.stride[0] = shape[1] * shape[2] * shape[3];
     }
-    int64_t n = type_numel(&v.type);
-    v.data = aligned_alloc(64, (size_t)(n * 8 + 64) / 64 * 64);
-    for (int64_t i = 0; i < n; i++) {
-        if (d == DT_F32)
-            ((float *)v.data)[i] = (float)(rnd_unit() - 0.5);
-        else
-            ((double *)v.data)[i] = rnd_unit() - 0.5;
-    }
+    fill_random(&v);
     return v;
 }
 
@@ -73,9 +47,9 @@ static double direct(const Shape *s, int kind, const View *x, const View *w, con
                         if (h < 0 || h >= H || v < 0 || v >= W) continue;
                         if (kind == 0 && (p / Q != i[2] || p % Q != i[3])) continue;
                         if (kind == 1 && (h != i[2] || v != i[3])) continue;
-                        double a = at(x, (int64_t[]){n, ch, h, v});
-                        double b = at(w, (int64_t[]){o, c, kh, kw});
-                        double dy = at(y, (int64_t[]){n, o, p / Q, p % Q});
+                        double a = element_at(x, (int64_t[]){n, ch, h, v});
+                        double b = element_at(w, (int64_t[]){o, c, kh, kw});
+                        double dy = element_at(y, (int64_t[]){n, o, p / Q, p % Q});
                         sum += kind == 0 ? a * b : kind == 1 ? dy * b : a * dy;
                         ++*terms;
                     }
@@ -84,31 +58,6 @@ static double direct(const Shape *s, int kind, const View *x, const View *w, con
         }
     }
     return sum;
-}
-
-/* Runs a call on all engines, compares their bits, and leaves the result at out[0].data. */
-static void run_all(Call *call, const char *what) {
-    View *o = &call->out[0];
-    size_t bytes = (size_t)type_bytes(&o->type);
-    char *first = NULL;
-    for (int e = 0; e < N_ENGINES; e++) {
-        char *out = aligned_alloc(64, (bytes + 64) / 64 * 64);
-        o->data = out;
-        for (int again = 0; again < 2; again++) {
-            memset(out, 0x7f, bytes);
-            Err err = {0};
-            Ticket t = engine[e]->ops->submit(engine[e], call, NULL, 0);
-            CHECK_MSG(engine[e]->ops->done(engine[e], t, true, &err) == 1, "%s: %s", what,
-                      err.text);
-            if (first)
-                CHECK_MSG(!memcmp(first, out, bytes), "%s: %d threads differ", what, threads[e]);
-        }
-        if (first)
-            free(out);
-        else
-            first = out;
-    }
-    o->data = first;
 }
 
 static void try_conv(DType d, const Shape *s, int kind, bool channels_last) {
@@ -121,13 +70,13 @@ static void try_conv(DType d, const Shape *s, int kind, bool channels_last) {
     View y = tensor(d, (int64_t[]){s->N, s->O, P, Q}, channels_last);
     static const Op ops[] = {OP_CONV, OP_CONV_DX, OP_CONV_DW};
     View in[3][2] = {{x, w}, {y, w}, {x, y}}, *out[3] = {&y, &x, &w};
-    Attr attr[] = {{.key = ATTR_STRIDE, .n = 2, .ints = stride},
-                   {.key = ATTR_PADDING, .n = 2, .ints = padding},
-                   {.key = ATTR_DILATION, .n = 2, .ints = dilation},
-                   {.key = ATTR_GROUPS, .i = s->groups},
-                   {.key = ATTR_SHAPE, .n = 4, .ints = out[kind]->type.shape}};
-    Operand operand[2] = {{.kind = IN_TENSOR}, {.kind = IN_TENSOR}};
-    Inst inst = {.op = ops[kind], .n_in = 2, .n_out = 1, .in = operand, .attr = attr, .n_attr = 5};
+    Attr groups = {.key = ATTR_GROUPS, .i = s->groups};
+    Inst inst = {.op = ops[kind],
+                 OPERANDS(of_tensor(0), of_tensor(0)),
+                 ATTRS(attr_ints(ATTR_STRIDE, 2, stride), attr_ints(ATTR_PADDING, 2, padding),
+                       attr_ints(ATTR_DILATION, 2, dilation), groups,
+                       attr_ints(ATTR_SHAPE, 4, out[kind]->type.shape)),
+                 RESULTS(0)};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in[kind]};
     call.out[0].type = out[kind]->type;
     view_strides(&call.out[0].type, call.out[0].stride);
@@ -143,7 +92,7 @@ static void try_conv(DType d, const Shape *s, int kind, bool channels_last) {
         for (int a = 0; a < 4; a++)
             i[a] = (int64_t)(rnd_unit() * (double)call.out[0].type.shape[a]);
         double terms = 1, want = direct(s, kind, &x, &w, &y, i, &terms);
-        worst = fmax(worst, fabs(want - at(&call.out[0], i)) / sqrt(terms));
+        worst = fmax(worst, fabs(want - element_at(&call.out[0], i)) / sqrt(terms));
     }
     CHECK_MSG(worst < (d == DT_F32 ? 1e-6 : 1e-14), "%s is off by %g", what, worst);
     free(call.out[0].data), free(x.data), free(w.data), free(y.data);
@@ -177,8 +126,7 @@ static void test_memory(void) {
     View in[2] = {tensor(DT_F32, (int64_t[]){1, 32, 128, 128}, false),
                   tensor(DT_F32, (int64_t[]){32, 32, 3, 3}, false)};
     View out = tensor(DT_F32, (int64_t[]){1, 32, 126, 126}, false);
-    Operand operand[2] = {{.kind = IN_TENSOR}, {.kind = IN_TENSOR}};
-    Inst inst = {.op = OP_CONV, .n_in = 2, .n_out = 1, .in = operand};
+    Inst inst = {.op = OP_CONV, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in, .out = {out}};
     Ticket t = e->ops->submit(e, &call, NULL, 0);
     int done = e->ops->done(e, t, true, &err);
@@ -191,12 +139,7 @@ static void test_memory(void) {
 }
 
 int main(void) {
-    Err err = {0};
-    for (int e = 0; e < N_ENGINES; e++) {
-        EngineConfig config = {.memory_bytes = 256 << 20, .threads = threads[e]};
-        engine[e] = engine_cpu.open(&config, &err);
-        CHECK(engine[e] != NULL);
-    }
+    engines_open(256 << 20);
     static const Shape shapes[] = {
         /* N, C, H, W, O, kernel, stride, padding, dilation, groups */
         {9, 16, 14, 15, 24, 3, 1, 1, 1, 1},  {33, 1, 28, 28, 16, 3, 1, 1, 1, 1},
@@ -216,11 +159,6 @@ int main(void) {
     try_pool(OP_AVG_POOL, 40, 33, 3);
     try_pool(OP_AVG_POOL_DX, 40, 33, 3);
     test_memory();
-    for (int e = 0; e < N_ENGINES; e++) {
-        uint64_t used, peak, total;
-        engine[e]->ops->memory(engine[e], &used, &peak, &total);
-        CHECK_INT(used, 0);
-        engine_cpu.close(&engine[e]);
-    }
+    engines_close();
     return check_report("conv");
 }

@@ -4,23 +4,13 @@
  * element is passed exactly once, after it was written. A cluster that takes a few microseconds is
  * not split. (fuse.sh tests whole programs.)
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/inst.h"
-#include "tests/unit/check.h"
-#include "worker/engine/engine.h"
+#include "tests/unit/cpu_engines.h"
 #include "worker/emit/fuse.h"
 #include <math.h>
 #include <stdatomic.h>
 
-static const int threads[] = {1, 2, 3};
-enum { N_ENGINES = 3, SEEN_MAX = 1 << 20 };
-static Engine *engine[N_ENGINES];
+enum { SEEN_MAX = 1 << 20 };
 static atomic_uchar seen[SEEN_MAX]; /* by element, or row */
-
-static uint64_t state = 1;
-static float rnd_value(void) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (float)(state >> 40) * 0x1p-24f - 0.5f;
-}
 
 /* As the emitter would write relu(t + bias), and t - max(t along the row). */
 static void run_elements(const FusedArgs *a, int64_t begin, int64_t end, char *scratch) {
@@ -46,17 +36,6 @@ static void run_rows(const FusedArgs *a, int64_t begin, int64_t end, char *scrat
     }
 }
 
-static View tensor(int64_t batch, int64_t rows, int64_t columns, bool is_transposed) {
-    View v = {.type = {DT_F32, 3, {batch, rows, columns}}};
-    v.stride[0] = rows * columns;
-    v.stride[1] = is_transposed ? 1 : columns;
-    v.stride[2] = is_transposed ? rows : 1;
-    int64_t n = batch * rows * columns;
-    v.data = aligned_alloc(64, (size_t)(n * 4 + 64) / 64 * 64);
-    for (int64_t i = 0; i < n; i++) ((float *)v.data)[i] = rnd_value();
-    return v;
-}
-
 /* Counts elements or rows that were not passed exactly once. */
 static int64_t count_wrong(int64_t n) {
     int64_t wrong = 0;
@@ -66,15 +45,16 @@ static int64_t count_wrong(int64_t n) {
 
 static void try_shape(const int64_t *p, int layout, bool by_rows) {
     int64_t batch = p[0], M = p[1], N = p[2], K = p[3], n = batch * M * N;
-    View in[2] = {tensor(batch, M, K, layout & 1), tensor(batch, K, N, layout & 2)};
-    View t = tensor(batch, M, N, false), own = tensor(batch, M, N, false), want = t;
-    View bias = tensor(1, 1, N, false);
+    View in[2] = {random_matrix(DT_F32, batch, M, K, layout & 1),
+                  random_matrix(DT_F32, batch, K, N, layout & 2)};
+    View t = random_matrix(DT_F32, batch, M, N, false),
+         own = random_matrix(DT_F32, batch, M, N, false), want = t;
+    View bias = random_matrix(DT_F32, 1, 1, N, false);
     bias.type.rank = 1, bias.type.shape[0] = N, bias.stride[0] = 1;
     ((float *)in[0].data)[K / 2] = NAN;
     ((float *)in[1].data)[N / 2] = INFINITY;
     want.data = aligned_alloc(64, (size_t)(n * 4 + 64) / 64 * 64);
-    Operand operand[2] = {{.kind = IN_TENSOR}, {.kind = IN_TENSOR}};
-    Inst inst = {.op = OP_MATMUL, .n_in = 2, .n_out = 1, .in = operand};
+    Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
     FusedKernel k = {.run = by_rows ? run_rows : run_elements,
                      .unit = by_rows ? FUSED_ROWS : FUSED_ELEMENTS,
@@ -148,12 +128,7 @@ static void test_parts(void) {
 }
 
 int main(void) {
-    Err err = {0};
-    for (int e = 0; e < N_ENGINES; e++) {
-        EngineConfig config = {.memory_bytes = 1 << 22, .threads = threads[e]};
-        engine[e] = engine_cpu.open(&config, &err);
-        CHECK(engine[e] != NULL);
-    }
+    engines_open(1 << 22);
     static const int64_t shapes[][4] = {
         /* batch, M, N, K: one tile, tiles of rows, of columns, of both; our own kernel; many small
            ones */
@@ -168,6 +143,6 @@ int main(void) {
                 try_shape(shapes[s], layout, by_rows);
             }
     test_parts();
-    for (int e = 0; e < N_ENGINES; e++) engine_cpu.close(&engine[e]);
+    engines_close();
     return check_report("product");
 }
