@@ -164,7 +164,7 @@ static void welcome_client(Dispatcher *d, Client *c) {
 /* The workers already know that the client is gone. */
 static void let_groups_go(Dispatcher *d, Client *c) {
     for (uint32_t i = 0; i < c->n_groups; i++) {
-        if (!groups_let_go(&d->groups, c->group[i])) continue;
+        if (!groups_release(&d->groups, c->group[i])) continue;
         for (int r = 0; r < d->n_ranks; r++) {
             Msg m;
             if (!d->worker[r]) continue;

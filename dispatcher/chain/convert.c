@@ -57,7 +57,8 @@ static void begin(Flow *g, const Flow *f, const Inst *inst) {
     g->is_inserted = true, g->because = f->inst.op;
 }
 
-/* Sends it to all of a and b (b may be NULL). The instruction itself says what each rank does. */
+/* Sends an inserted instruction to all of a and b (b may be NULL). Its attributes say what each
+ * rank does. */
 static void insert(Flow *f, const Inst *inst, const RankSet *a, const RankSet *b) {
     Flow g;
     begin(&g, f, inst);
@@ -127,7 +128,7 @@ static void remember(Flow *f, TensorHandle *h, uint64_t id, const Members *g, co
     f->client->copy_bytes += type_bytes(&h->type);
 }
 
-/* Moves what it finds to the front. */
+/* Finds a conversion that serves as layout l on g, and moves it to the front. NULL: none does. */
 static const Converted *find(TensorHandle *h, const Members *g, const Layout *l) {
     Converted **at = &h->converted;
     for (int k = 0; *at && k < SCAN_MAX; at = &(*at)->next, k++) {

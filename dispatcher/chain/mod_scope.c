@@ -2,8 +2,8 @@
  * and override the dispatcher's. The effect of a scope is computed when it is entered, and again
  * when definitions or workers change. Of nested scopes the innermost that names a
  * placement decides; one that is unknown or names none leaves the outer one in force. The same
- * holds for compilation at first sight: where it begins or ends, a `scope` instruction is
- * inserted for the workers. Workers get the signals too, and skip them.
+ * holds for `compile`, compilation at the first request: where it begins or ends, this modifier
+ * inserts a `scope` instruction for the workers. Workers get the signals too, and skip them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
@@ -73,7 +73,7 @@ static bool is_named(const Scope *s, const Attr *name) {
     return s->n == name->n && !memcmp(s->name, name->str, s->n);
 }
 
-/* Works out all open scopes of that name again after its definition. */
+/* After a definition: computes all open scopes of that name again. */
 static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     Err err = {0};
     Target t;
@@ -114,7 +114,7 @@ static bool leave(Client *c, const Inst *inst, Err *err) {
     return true;
 }
 
-/* The signal f has passed: inserts a `scope` if it begins or ends compilation at first sight. */
+/* The signal f has passed: inserts a `scope` if it begins or ends `compile`. */
 static void insert_scope(const Flow *f, int stage) {
     Compile compile = COMPILE_UNSET;
     for (int i = f->client->depth; i-- > 0 && !compile;) compile = f->client->scope[i].compile;

@@ -74,7 +74,7 @@ void groups_hold(Groups *g, uint32_t id) {
     m->holders++;
 }
 
-bool groups_let_go(Groups *g, uint32_t id) {
+bool groups_release(Groups *g, uint32_t id) {
     Members *m = map_get(&g->by_id, id);
     assert(m->holders > 0);
     if (--m->holders > 0) return false;

@@ -63,6 +63,6 @@ const Members *groups_find(const Groups *g, const int32_t *rank, int n);
 const Members *groups_by_id(const Groups *g, uint64_t id); /* NULL if it does not exist */
 void groups_hold(Groups *g, uint32_t id);
 /* True if that was the last holder: the group is freed. */
-bool groups_let_go(Groups *g, uint32_t id);
+bool groups_release(Groups *g, uint32_t id);
 void groups_fini(Groups *g);
 #endif

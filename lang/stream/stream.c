@@ -462,7 +462,7 @@ bool stream_edge(Stream *s, LangError *e) {
     else if (s->frame.count > 0)
         stream_send_if_dry(s);
     if (s->n_unreported > 0) { /* earlier prints come first */
-        stream_carry(s);
+        stream_run_effects(s);
         if (stream_take_error(s, e)) return false;
     }
     return stream_goes_on(e);

@@ -49,7 +49,7 @@ static void check_alive(Stream *s, int64_t since_ms) {
 #define AGAIN ":connect connects again; variables stay, but for tensors"
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
-    stream_carry(s);
+    stream_run_effects(s);
     if (stream_take_error(s, e)) return false; /* that error is older, and may be the reason */
     s->is_loss_reported = true;
     *e = (LangError){.kind = E_GONE};
@@ -228,7 +228,7 @@ void stream_send_if_dry(Stream *s) {
 void stream_poll(Stream *s) {
     if (!s->is_started) return;
     stream_pump(s, 0);
-    stream_carry(s);
+    stream_run_effects(s);
     s->poll_seq = s->next_seq + POLL_INSTS;
     stream_send_if_dry(s);
 }
@@ -239,19 +239,19 @@ void stream_step(Stream *s) {
 
 /* ---- Waiting ---- */
 
-/* Waits until is_met(s, ctx). carries: runs the effects that are due meanwhile. Fails if the user
- * interrupts or the dispatcher is lost. */
-static bool await(Stream *s, bool carries, bool (*is_met)(const Stream *s, const void *ctx),
+/* Waits until is_met(s, ctx). runs_effects: runs the effects that are due meanwhile. Fails if the
+ * user interrupts or the dispatcher is lost. */
+static bool await(Stream *s, bool runs_effects, bool (*is_met)(const Stream *s, const void *ctx),
                   const void *ctx, Span at, LangError *e) {
     stream_frees(s);
     stream_send(s);
     int64_t start = now_ms();
     for (;;) {
-        if (carries) stream_carry(s);
+        if (runs_effects) stream_run_effects(s);
         if (is_met(s, ctx)) return true;
         if (s->is_gone) return stream_lost(s, at, e);
         if (stream_interrupted) {
-            stream_carry(s);
+            stream_run_effects(s);
             *e = (LangError){.kind = E_INTERRUPT};
             return error_at(e, at, "interrupted");
         }
@@ -405,7 +405,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
 }
 
 void stream_reset(Stream *s) {
-    stream_carry(s);
+    stream_run_effects(s);
     disconnect(s);
     snprintf(s->lost, sizeof s->lost, "%.159s", s->gone.text);
     for (SlotBlock *b = s->blocks; b; b = b->next)

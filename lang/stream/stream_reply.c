@@ -69,7 +69,7 @@ static void cause_add(Stream *s, const Err *err, uint64_t seq, Span at, uint32_t
     s->n_unreported++;
 }
 
-static void cause_tell(Stream *s, Cause *c, LangError *e) {
+static void cause_report(Stream *s, Cause *c, LangError *e) {
     *e = c->error;
     if (c->is_reported) return;
     c->is_reported = true;
@@ -82,7 +82,7 @@ static void cause_tell(Stream *s, Cause *c, LangError *e) {
 }
 
 /* Returns the unreported failure that is first in the stream, or NULL. */
-static Cause *first_untold(const Stream *s) {
+static Cause *first_unreported(const Stream *s) {
     Cause *first = NULL;
     for (int i = 0; i < s->n_causes && s->n_unreported; i++)
         if (!s->cause[i]->is_reported && (!first || s->cause[i]->seq < first->seq))
@@ -91,20 +91,20 @@ static Cause *first_untold(const Stream *s) {
 }
 
 bool stream_has_error(const Stream *s) {
-    const Cause *c = first_untold(s);
+    const Cause *c = first_unreported(s);
     return c && (c->is_ordered || c->seq < s->acked_seq || s->config.prompt || s->is_gone);
 }
 
 bool stream_take_error(Stream *s, LangError *e) {
     if (!stream_has_error(s)) return false;
-    cause_tell(s, first_untold(s), e);
+    cause_report(s, first_unreported(s), e);
     return true;
 }
 
 bool stream_is_behind(Stream *s, uint64_t seq, LangError *e) {
-    Cause *c = s->config.prompt ? NULL : first_untold(s);
+    Cause *c = s->config.prompt ? NULL : first_unreported(s);
     if (!c || c->seq >= seq) return false;
-    cause_tell(s, c, e);
+    cause_report(s, c, e);
     return true;
 }
 
@@ -116,7 +116,7 @@ bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e) {
         if (rank >= best_rank) best = s->cause[i], best_rank = rank;
     }
     if (best && !best->is_reported) {
-        cause_tell(s, best, e);
+        cause_report(s, best, e);
         return false;
     }
     *e = (LangError){.kind = E_RUN};
@@ -169,7 +169,7 @@ static void explain_memory(const Stream *s, Err *err) {
     snprintf(err->hint, sizeof err->hint, "%.255s", hint);
 }
 
-/* A failure carries the position of its instruction. The number of the call stack is in
+/* A failure runs_effects the position of its instruction. The number of the call stack is in
  * Stream.made; lang/eval/trace.c turns it into calls. */
 void stream_on_failure(Stream *s, const Msg *m) {
     Failure f;
@@ -235,7 +235,7 @@ static ErrCode poison_of(const Reply *r) {
  * if the original failure was reported, and survived, before the effect was issued; otherwise a
  * save could be lost silently. */
 static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
-    if (p->is_behind || p->may_be_lost || first_untold(s)) return;
+    if (p->is_behind || p->may_be_lost || first_unreported(s)) return;
     if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* the failure is yet to arrive */
     LangError e;
     stream_cause(s, poison, p->at, &e);
@@ -259,13 +259,13 @@ static void pending_fini(Stream *s, Pending *p) {
 /* True in a script if p is after a failure and was issued before that was reported. */
 static bool is_after_error(const Stream *s, const Pending *p) {
     if (s->config.prompt) return false;
-    const Cause *c = first_untold(s);
+    const Cause *c = first_unreported(s);
     return p->is_behind || (c && c->seq < p->seq);
 }
 
 /* Runs or skips an effect and frees it. Fails with *err if its `done` does or its reply is
  * invalid. */
-static bool carry(Stream *s, Pending *p, Err *err) {
+static bool run_effect(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
@@ -302,11 +302,11 @@ static bool is_due(const Stream *s, const Pending *p) {
     return p->is_answered && (!s->awaits_acks || p->seq < s->acked_seq);
 }
 
-void stream_carry(Stream *s) {
+void stream_run_effects(Stream *s) {
     while (s->effects.n > 0 && is_due(s, fifo_at(&s->effects, 0))) {
         Pending p = pop_effect(s);
         Err err = {0};
-        if (!carry(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);
+        if (!run_effect(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);
     }
     if (!s->is_gone || s->effects.n == 0) return;
     s->lost_at = ((Pending *)fifo_at(&s->effects, 0))->at;
@@ -357,7 +357,7 @@ static bool has_turn(const Stream *s, const void *ctx) {
  * it. */
 static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
     if (n > 0 && !s->is_started) TRY(stream_start(s, at, e));
-    stream_carry(s);
+    stream_run_effects(s);
     if (s->effects.n >= EFFECTS_MAX) TRY(stream_wait(s, has_turn, NULL, at, e));
     if (n == 0) return true;
     stream_pos(s, at);
@@ -382,7 +382,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     if (n == 0 && !is_due(s, &q)) stream_flush(s); /* acks come by the frame */
     if (n == 0 && s->effects.n == 0 && is_due(s, &q)) {
         Err err = {0};
-        if (carry(s, &q, &err)) return true;
+        if (run_effect(s, &q, &err)) return true;
         error_from(e, &err);
         error_locate(e, at);
         return false;

@@ -7,7 +7,7 @@
 void stream_on_reply(Stream *s, Msg *m); /* may consume m */
 void stream_on_failure(Stream *s, const Msg *m);
 /* Runs the effects that are due; after the loss of the dispatcher drops the others. */
-void stream_carry(Stream *s);
+void stream_run_effects(Stream *s);
 /* Queues an effect with the number of the next instruction. May run one without operands at once.
  * Consumes p->ctx, and p->fetch if it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);

@@ -1,7 +1,8 @@
 /* signal.c: the open scopes of the running program. Entering and leaving a scope are instructions
- * of the stream; the dispatcher decides what a scope does. The client only needs the label under
- * which gradients of what is recorded now will run: that of the clause `backward b`, else of the
- * configuration, else the scope's own name. The configuration is in signal_config.c.
+ * of the stream; the dispatcher decides what a scope does. The client only needs a label: the
+ * signal in which gradients of the operations recorded now will run. It is that of the clause
+ * `backward b`, else of the configuration, else the scope's own name. The configuration is in
+ * signal_config.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"

@@ -71,9 +71,9 @@ static inline Attr attr_dtype(DType d) { return (Attr){.key = ATTR_DTYPE, .dtype
  * running expression, if they are in it. */
 bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                Tensor **out, LangError *e);
-/* The same as a step of p op= e. *place: a handle that lies where p lies. If operand 0 is it and
- * the result has its shape, the result lies there too, and *place becomes its handle. place NULL:
- * tensor_op. */
+/* The same as a step of p op= e. *place: a handle with p's layout. If operand 0 is that handle and
+ * the result has its shape, the result gets the same layout, and *place becomes its handle. place
+ * NULL: as tensor_op. */
 bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
                     const Handle **place, Tensor **out, LangError *e);
 /* A binary operator of the language with a tensor on at least one side; oper is an Oper. For `op=`
@@ -119,13 +119,13 @@ int64_t tensor_numel(const Tensor *t);
 /* ---- parameters (tensor_param.c) ---- */
 /* p.data = e: sets p to e, cast to p's dtype and broadcast to its shape. Not recorded. */
 bool tensor_update(Interp *in, Tensor *param, Value v, LangError *e);
-/* The same for an e that may lie where p lies: at `place`, which tensor_op_keep set. */
+/* The same for an e that may have p's layout already: `place`, which tensor_op_keep set. */
 bool tensor_update_keep(Interp *in, Tensor *param, Value v, const Handle *place, LangError *e);
 /* p op= v. Outside no_grad it is an error if v depends on parameters. */
 bool tensor_augment(Interp *in, Tensor *param, int oper, Value v, LangError *e);
 /* p.data op= v: the same for any v. */
 bool tensor_augment_data(Interp *in, Tensor *param, int oper, Value v, LangError *e);
-bool tensor_no_path(Interp *in, Value v, LangError *e); /* false, with that error, if so */
+bool tensor_no_path(Interp *in, Value v, LangError *e); /* false with that error if v depends */
 /* As tensor_no_path, for the present value: a buffer may have a history (tensor_as_buffer). */
 bool tensor_has_no_path(Interp *in, Tensor *p, LangError *e);
 /* Checks the result of x op= v: an error if whole numbers became floats, or bools numbers. */

@@ -50,7 +50,7 @@ static bool rank_of(const Cluster *c, PeerId id, int *rank) {
 }
 
 /* Handles the workers' messages until all have acknowledged `seq`, or n have said hello. */
-static void hear(Cluster *c, uint64_t seq, PeerInfo *hello, int *n_hello) {
+static void receive(Cluster *c, uint64_t seq, PeerInfo *hello, int *n_hello) {
     double end = now_s() + WAIT_S;
     for (;;) {
         Msg m;
@@ -109,7 +109,7 @@ static bool cluster_start(Cluster *c, int n, const char *way) {
         }
         usleep(20000);
     }
-    hear(c, 0, info, &n_hello);
+    receive(c, 0, info, &n_hello);
     int32_t ranks[WORKERS];
     Msg m;
     for (int i = 0; i < n; i++) ranks[i] = i;
@@ -157,7 +157,7 @@ static void flush(Cluster *c) {
         tell(c, i, &copy);
     }
     msg_fini(&m);
-    hear(c, c->seq, NULL, NULL);
+    receive(c, c->seq, NULL, NULL);
 }
 
 static uint64_t full(Cluster *c, const TensorType *t, const Layout *layout) {

@@ -247,8 +247,8 @@ static void test_cancel(void) {
     stop(d);
 }
 
-/* The last client of a group of workers takes it along: many clients that come, make as many groups
- * as they may, and leave, use up nothing of later ones; and workers learn of it. */
+/* A group ends with the last client that holds it, and workers learn of that. So many clients, each
+ * of which makes as many groups as it may and leaves, do not exhaust the numbers of groups. */
 static void test_groups(void) {
     enum { WORKERS = 8, CLIENTS = 60, GROUPS = 200, A_FRAME = 80 };
     Dispatcher *d = start(&(DispatcherConfig){0});
@@ -546,9 +546,8 @@ static void test_beat(void) {
     stop(d);
 }
 
-/* The table against a plain array: random ids come and go. */
 /* Messages that take no credit: a client that sends more per second of one kind than the limit is
- * disconnected; one that keeps to it is served for ever. */
+ * disconnected; one below the limit is not. */
 static void test_rate(void) {
     DispatcherConfig config = {0};
     for (int kind = 0; kind < 3; kind++) {
@@ -583,8 +582,8 @@ static void test_rate(void) {
     }
 }
 
-/* A worker that sends nothing for 10 s is probed; not one that sends beats, nor right after the
- * dispatcher itself was stopped. */
+/* The dispatcher probes a worker that sends nothing for 10 s, but not one that sends heartbeats,
+ * and no worker right after the dispatcher itself was stopped. */
 static void test_silence(void) {
     DispatcherConfig config = {.beat_ms = 2000};
     Dispatcher *d = start(&config);

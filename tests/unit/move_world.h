@@ -161,7 +161,7 @@ static void collect(World *w, int i) {
     }
 }
 
-static void hear(World *w, int i, Msg *m) {
+static void receive(World *w, int i, Msg *m) {
     Cancel cancel;
     uint32_t id, rank;
     int32_t ranks[MAX_INTS];
@@ -197,7 +197,7 @@ static bool event(World *w, int i, int kind) {
     if (w->is_dead[i]) return false;
     if (kind == 0) {
         if (!pop(&w->to[i], &m)) return false;
-        hear(w, i, &m);
+        receive(w, i, &m);
     } else if (kind == 1) {
         int from = below(w->n);
         if (!pop(&w->peer[from][i], &m)) return false;

@@ -205,7 +205,7 @@ typedef struct World {
     uint32_t client; /* 0: CLIENT */
 } World;
 
-static void hear(World *w, int i) {
+static void receive(World *w, int i) {
     Msg m;
     while (exec_next(w->x[i], &m)) {
         MsgKind kind = wire_kind(&m);
@@ -225,7 +225,7 @@ static void send(World *w, int steps) {
         for (int k = 0; k < m.n; k++) copy.part[k] = buf_copy(m.part[k]->data, m.part[k]->n);
         exec_on_frame(w->x[i], &copy);
         for (int s = 0; s < steps && exec_step(w->x[i], 1000); s++) {}
-        hear(w, i);
+        receive(w, i);
     }
     msg_fini(&m);
 }
@@ -397,7 +397,7 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
     send(&w, 1000000);
     for (int i = 0; i < 2; i++) {
         for (int s = 0; s < 1000000 && exec_step(w.x[i], 1000); s++) {}
-        hear(&w, i);
+        receive(&w, i);
         CHECK_MSG(w.n_answers[i] == w.n_effects, "seed %llu, worker %d: %d answers to %d effects",
                   (unsigned long long)seed, i, w.n_answers[i], w.n_effects);
     }

@@ -69,7 +69,7 @@ static void say(End *from, uint32_t to, uint64_t number) {
 }
 
 /* The next number that arrives within the time limit, or -1. */
-static int64_t hear_for(End *e, uint32_t *rank, int limit_ms) {
+static int64_t receive_for(End *e, uint32_t *rank, int limit_ms) {
     Msg m;
     Taken t = {0};
     for (int64_t end = now_ms() + limit_ms;;) {
@@ -82,10 +82,10 @@ static int64_t hear_for(End *e, uint32_t *rank, int limit_ms) {
         hub_wait(plane_hub(e->plane), 10);
     }
 }
-static int64_t hear(End *e, uint32_t *rank) { return hear_for(e, rank, 60000); }
+static int64_t receive(End *e, uint32_t *rank) { return receive_for(e, rank, 60000); }
 static int64_t hear_nothing(End *e) {
     uint32_t rank;
-    return hear_for(e, &rank, 60);
+    return receive_for(e, &rank, 60);
 }
 
 static void meet(End *a, const End *b) { plane_on_peer(a->plane, &b->info, clock_ms); }
@@ -103,13 +103,13 @@ static void test_talk(const char *dispatcher) {
     for (uint64_t k = 0; k < 500; k++) say(&e[0], 2, k), say(&e[1], 2, 1000 + k);
     int64_t next[2] = {0, 1000};
     for (int k = 0; k < 1000; k++) {
-        int64_t n = hear(&e[2], &rank);
+        int64_t n = receive(&e[2], &rank);
         CHECK(rank < 2 && n == next[rank % 2]++);
     }
     CHECK_INT(next[0] + next[1], 2000);
     say(&e[2], 0, 7), say(&e[2], 1, 8);
-    CHECK(hear(&e[0], &rank) == 7 && rank == 2);
-    CHECK(hear(&e[1], &rank) == 8 && rank == 2);
+    CHECK(receive(&e[0], &rank) == 7 && rank == 2);
+    CHECK(receive(&e[1], &rank) == 8 && rank == 2);
     say(&e[2], 3, 9); /* no such rank */
     say(&e[2], UINT32_MAX, 9);
     /* In one process memory is read directly; that is reported once per peer. */
@@ -124,20 +124,20 @@ static void test_talk(const char *dispatcher) {
      * affected. */
     say(&e[2], 0, 10);
     end_close(&e[2]);
-    CHECK(hear(&e[0], &rank) == 10 && rank == 2);
+    CHECK(receive(&e[0], &rank) == 10 && rank == 2);
     CHECK_STR((const char *)base + 5000, "read in place");
     for (int k = 0; k < 5; k++) say(&e[0], 2, 11);
     plane_on_peer_gone(e[0].plane, 2);
     say(&e[0], 2, 12);
     say(&e[0], 1, 13);
-    CHECK(hear(&e[1], &rank) == 13 && rank == 0);
+    CHECK(receive(&e[1], &rank) == 13 && rank == 0);
     /* Another one with the same rank comes. */
     if (!end_open(&e[2], 2, dispatcher, false)) return;
     e[2].info.token ^= 1;
     plane_on_welcome(e[2].plane, 2, e[2].info.token);
     meet(&e[0], &e[2]), meet(&e[2], &e[0]);
     say(&e[2], 0, 14);
-    CHECK(hear(&e[0], &rank) == 14 && rank == 2);
+    CHECK(receive(&e[0], &rank) == 14 && rank == 2);
     CHECK(plane_memory(e[0].plane, 2, &base, &bytes) && base == end_bytes(&e[2]));
     for (int i = 0; i < 3; i++) end_close(&e[i]);
 }
@@ -154,8 +154,8 @@ static void test_early(const char *dispatcher) {
     plane_tick(a.plane, clock_ms);
     meet(&a, &b);
     for (uint64_t k = 100; k < 200; k++) say(&b, 0, k);
-    for (int k = 0; k < 200; k++) CHECK(hear(&a, &rank) == k && rank == 1);
-    /* Its predecessor's death is not reported yet: the known token is another. */
+    for (int k = 0; k < 200; k++) CHECK(receive(&a, &rank) == k && rank == 1);
+    /* The former worker's death is not reported yet: the known token is the former one's. */
     End c;
     if (!end_open(&c, 1, dispatcher, false)) return;
     c.info.token ^= 77;
@@ -163,11 +163,11 @@ static void test_early(const char *dispatcher) {
     meet(&c, &a);
     for (uint64_t k = 300; k < 310; k++) say(&c, 0, k);
     say(&b, 0, 200);
-    CHECK_INT(hear(&a, &rank), 200);
+    CHECK_INT(receive(&a, &rank), 200);
     CHECK_INT(hear_nothing(&a), -1);
     plane_on_peer_gone(a.plane, 1);
     meet(&a, &c);
-    for (int k = 300; k < 310; k++) CHECK(hear(&a, &rank) == k && rank == 1);
+    for (int k = 300; k < 310; k++) CHECK(receive(&a, &rank) == k && rank == 1);
     CHECK_INT(hear_nothing(&a), -1);
     end_close(&a), end_close(&b), end_close(&c);
 }
@@ -185,7 +185,7 @@ static void test_strangers(const char *dispatcher) {
     say(&liar, 0, 1);
     CHECK_INT(hear_nothing(&a), -1);
     say(&b, 0, 2);
-    CHECK(hear(&a, &rank) == 2 && rank == 1);
+    CHECK(receive(&a, &rank) == 2 && rank == 1);
     clock_ms += 10001; /* The time of the wrong one is over. */
     plane_tick(a.plane, clock_ms);
     say(&liar, 0, 3);
@@ -226,12 +226,12 @@ static void test_strangers(const char *dispatcher) {
         link_send(many[i], &m);
     }
     say(&b, 0, 20);
-    CHECK(hear(&a, &rank) == 20 && rank == 1);
+    CHECK(receive(&a, &rank) == 20 && rank == 1);
     CHECK_INT(hear_nothing(&a), -1);
     for (int i = 0; i < 80; i++) link_close(&many[i]);
     CHECK_INT(hear_nothing(&a), -1);
     say(&b, 0, 21);
-    CHECK(hear(&a, &rank) == 21 && rank == 1);
+    CHECK(receive(&a, &rank) == 21 && rank == 1);
     end_close(&a), end_close(&b), end_close(&liar);
 }
 
@@ -252,10 +252,10 @@ static void test_lost(const char *dispatcher) {
         return;
     meet(&a, &b), meet(&a, &c), meet(&b, &a), meet(&c, &a);
     say(&a, 1, 1), say(&c, 0, 2);
-    CHECK(hear(&b, &rank) == 1 && hear(&a, &rank) == 2);
+    CHECK(receive(&b, &rank) == 1 && receive(&a, &rank) == 2);
     end_close(&b), end_close(&c); /* a can send to b and receive from it */
     for (int i = 0; i < 20; i++) {
-        CHECK_INT(hear_for(&a, &rank, 10), -1);
+        CHECK_INT(receive_for(&a, &rank, 10), -1);
         plane_tick(a.plane, clock_ms);
     }
     CHECK(!is_lost(&a, 1) && !is_lost(&a, 2));
@@ -269,7 +269,7 @@ static void test_lost(const char *dispatcher) {
     meet(&a, &b), meet(&b, &a);
     CHECK(!is_lost(&a, 1));
     say(&a, 1, 4), say(&b, 0, 5);
-    CHECK(hear(&b, &rank) == 4 && hear(&a, &rank) == 5);
+    CHECK(receive(&b, &rank) == 4 && receive(&a, &rank) == 5);
     end_close(&a), end_close(&b);
 }
 
@@ -332,7 +332,7 @@ static void test_reach(void) {
     CHECK_STR(e.text, "tcp://10.1.2.3:90");
 }
 
-/* A lock without a socket is that of a worker that starts, unless it is old. */
+/* A lock without a socket belongs to a worker that starts, unless the lock is old. */
 static void test_sweep_spares(void) {
     static const struct {
         const char *name;
@@ -376,7 +376,7 @@ static void test_far(void) {
     const void *base;
     uint64_t bytes;
     CHECK(plane_memory(a.plane, 5, &base, &bytes) && !base);
-    CHECK_INT(hear_for(&a, &rank, 10), -1);
+    CHECK_INT(receive_for(&a, &rank, 10), -1);
     plane_on_peer_gone(a.plane, 5);
     CHECK(!is_lost(&a, 5));
     end_close(&a);
@@ -390,7 +390,7 @@ static void test_stranded(void) {
     if (!end_open(&a, 0, "ipc:///d", false) || !end_open(&b, 1, "ipc:///d", false)) return;
     meet(&a, &b), meet(&b, &a);
     say(&a, 1, 1);
-    CHECK_INT(hear(&b, &rank), 1);
+    CHECK_INT(receive(&b, &rank), 1);
     plane_tick(a.plane, clock_ms);
     PeerInfo p = b.info;
     p.rank = 2;
@@ -428,7 +428,7 @@ static void test_sweep(void) {
     CHECK(access(at, F_OK));
     meet(&a, &b), meet(&b, &a);
     say(&a, 1, 1);
-    CHECK_INT(hear(&b, &rank), 1);
+    CHECK_INT(receive(&b, &rank), 1);
     end_close(&a), end_close(&b);
 }
 
@@ -453,7 +453,7 @@ static void echo_main(int in, int out) {
     if (write(out, &e.info, sizeof e.info) != sizeof e.info) _exit(2);
     if (read(in, &peer, sizeof peer) != sizeof peer) _exit(3);
     plane_on_peer(e.plane, &peer, clock_ms);
-    for (int64_t n; (n = hear(&e, &rank)) >= 0;) {
+    for (int64_t n; (n = receive(&e, &rank)) >= 0;) {
         snprintf(end_bytes(&e) + MARK_AT, 32, "after %d", (int)n);
         say(&e, 0, (uint64_t)n + 1);
     }
@@ -530,14 +530,14 @@ static void test_processes(Child *c) {
     CHECK(write(c->to, &a.info, sizeof a.info) == sizeof a.info);
     plane_on_peer(a.plane, &c->info, clock_ms);
     say(&a, 1, 40);
-    CHECK(hear(&a, &rank) == 41 && rank == 1);
+    CHECK(receive(&a, &rank) == 41 && rank == 1);
     CHECK(plane_memory(a.plane, 1, &base, &bytes));
     CHECK(base && bytes == c->info.data.arena_bytes && base != end_bytes(&a));
     if (!base) return;
     const char *mark = (const char *)base + MARK_AT;
     CHECK_STR(mark, "after 40");
     say(&a, 1, 50);
-    CHECK_INT(hear(&a, &rank), 51);
+    CHECK_INT(receive(&a, &rank), 51);
     CHECK_STR(mark, "after 50"); /* the same pages */
     /* Killed in the middle: all that is mapped stays readable. */
     child_end(c);
@@ -545,7 +545,7 @@ static void test_processes(Child *c) {
     for (uint64_t i = 0; i < bytes; i += 4096) sum += ((const unsigned char *)base)[i];
     CHECK_STR(mark, "after 50");
     CHECK(sum != UINT64_MAX);
-    CHECK_INT(hear_for(&a, &rank, 100), -1);
+    CHECK_INT(receive_for(&a, &rank, 100), -1);
     for (int i = 0; i < 3; i++) say(&a, 1, 60);
     plane_on_peer_gone(a.plane, 1);
     CHECK(!plane_memory(a.plane, 1, &base, &bytes));
@@ -705,11 +705,11 @@ static void test_ucx(Child *c) {
     wire_get(&get, &m);
     plane_send(a.plane, 1, &m, clock_ms);
     uint32_t rank;
-    CHECK_INT(hear_for(&a, &rank, 300), -1);
+    CHECK_INT(receive_for(&a, &rank, 300), -1);
     wire_get(&get, &m);
     plane_send(a.plane, 1, &m, clock_ms);
     plane_on_peer_gone(a.plane, 1);
-    CHECK_INT(hear_for(&a, &rank, 100), -1);
+    CHECK_INT(receive_for(&a, &rank, 100), -1);
     end_close(&a);
 }
 
