@@ -272,6 +272,7 @@ bool value_repr(Interp *in, Value v, Bytes *out, LangError *e) {
 static bool no_key(Value v, LangError *e) {
     error_set(e, "keys of maps and sets are strings, ints or lists of such, not %s",
               value_type_name(v));
+    if (v.kind == V_SLICE) return error_hint(e, "m.values()[:2], list(m)[:2]");
     return error_hint(e, v.kind == V_TENSOR ? "x.item(), x.tolist()" : "str(k)");
 }
 
