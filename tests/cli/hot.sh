@@ -114,11 +114,15 @@ s = stats()
 print(s["client_hot_instructions"] * 20 > s["client_instructions"] * 19)
 GT
 code "in no order" 0 "$GTSH" "$TMP/order.gt"; same "in no order" "$(out)" "true"
-# A frame ends at the end of an iteration if its limit would split the next one; here the worker is busy with earlier work.
-awk 'BEGIN { print "x = ones(3)\na = ones(3000, 3000)\nb = a @ a @ a\nfor i in range(7) {"
+# A frame ends at the end of an iteration if its limit would split the next one. The worker is busy without end: for an idle
+# one, frames end earlier.
+awk 'BEGIN { print "x = ones(3)\ny = ones(1).expand(2**42).sum()\nfor i in range(7) {"
     for (i = 0; i < 900; i++) print "    x = x * 0.5 + 1.0"
-    print "}\nprint(x.sum())" }' >"$TMP/long.gt"
-code "long" 0 env GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" "$TMP/long.gt"; same "long" "$(out)" "tensor(6.)"
+    print "}\nprint(x.prod())" }' >"$TMP/long.gt"
+: >"$TMP/tape"
+GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" "$TMP/long.gt" >"$TMP/out" 2>"$TMP/err" & c=$!
+await "$TMP/tape" " prod "
+kill -TERM $c; wait $c
 [ "$(grep -c ' hot begin 0 from=0 ' "$TMP/tape")" -gt 2 ] || fail "the long loop is not hot"
 same "split in the middle" "$(grep ' hot begin 0 from=[1-9]' "$TMP/tape")" ""
 finish
