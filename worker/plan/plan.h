@@ -41,11 +41,10 @@
  * after it would be queued one by one. Therefore a client may be held before a long segment:
  * nothing of it is issued until its queue is empty. It is held only if its jobs wait for tensors of
  * groups that this rank is in: then the other ranks are about as far, and nearly all later
- * instructions would have to wait as well. The minimum length of the segment depends on the cost of
- * waiting: it is smaller if this worker can read the memory of all others. A client is not held for
- * tensors of groups without this rank (stages of a pipeline), nor while a job waits for memory,
- * which later instructions may free. (queue.c says why there is no deadlock: none of a held
- * client's instructions is issued while older ones wait.)
+ * instructions would have to wait as well. A client is not held for tensors of groups without this
+ * rank (stages of a pipeline), nor while a job waits for memory, which later instructions may free.
+ * (queue.c says why there is no deadlock: none of a held client's instructions is issued while
+ * older ones wait.)
  *
  * A step that may fail because of values (an index out of range) runs before any tensor from
  * outside is freed or overwritten. If it fails, all results are dropped, and the segment is issued
