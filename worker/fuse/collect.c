@@ -153,10 +153,9 @@ static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
 
 /* True if it may pay off to keep the matmul j pending: oneDNN may compute it. */
 static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
-    enum { TINY = 32 * 32 * 32 };
     const TensorType *a = &j->call.in[0].type;
     return x->ops->fused_product && type->dtype == DT_F32 && type->rank >= 2 && a->rank >= 2 &&
-           type_numel(type) > 0 && type_numel(type) > TINY / (a->shape[a->rank - 1] + 1);
+           type_numel(type) > 0;
 }
 
 /* Makes the matmul j the pending product. Returns false if it does not; then j's operands are
