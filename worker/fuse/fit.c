@@ -3,11 +3,6 @@
 #include "runtime/inst/element.h"
 #include <string.h>
 
-enum {
-    INDEPENDENT_MAX = 24, /* nodes of a cluster that takes in what has nothing to do with them */
-    ROWS_MIN = 64         /* that are folded: for fewer, the lanes' table is as large as they */
-};
-
 bool fit_is_kind(Op op) {
     return op_info[op].class_ == CLASS_MAP || op_info[op].class_ == CLASS_REDUCE || op == OP_CAST ||
            op == OP_FULL || op == OP_GATHER || op == OP_SCATTER_ADD;
@@ -192,7 +187,7 @@ static FuseRef fit_reduce(Fuse *f, int n, const Job *j, const TensorType *type,
     int64_t rows = 1, columns = 1;
     int lead = over_rows ? folded : x->rank - folded;
     for (int a = 0; a < x->rank; a++) *(a < lead ? &rows : &columns) *= x->shape[a];
-    if (columns < 2 || (over_rows && rows < ROWS_MIN)) return FUSE_NONE;
+    if (columns < 2 || (over_rows && rows < FUSED_LANE_COUNT)) return FUSE_NONE; /* empty lanes */
     if (!n) fuse_init(f, x, x->rank - lead);
     if (!same_shape(&f->space, x) && (over_rows || !becomes_rows(f, x))) return FUSE_NONE;
     if (f->trailing && lead_rank(f) != lead) return FUSE_NONE;
@@ -294,7 +289,6 @@ static FuseRef fit_along(Fuse *f, int n, const Job *j, const TensorType *type, F
 
 FuseRef fit_job(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
     Op op = j->inst.op;
-    if (n >= INDEPENDENT_MAX && !has_pending(j) && op != OP_FULL) return FUSE_NONE;
     int inputs = f->n_inputs, scalars = f->n_scalars, nodes = f->n_nodes, trailing = f->trailing;
     bool may_change = n && !trailing;
     TensorType space = f->space;
