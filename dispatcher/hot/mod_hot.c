@@ -312,17 +312,10 @@ typedef struct Run {
     uint64_t seq; /* of the first instruction */
 } Run;
 
-static inline bool same_type(const TensorType *a, const TensorType *b) {
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i]) return false;
-    return true;
-}
-
 /* True if the tensor `id`, which was made before the run, exists and has this type. */
 static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     const TensorHandle *h = handles_find(&r->c->tensors, id);
-    return h && !h->is_poisoned && same_type(&h->type, type);
+    return h && !h->is_poisoned && type_equal(&h->type, type);
 }
 
 /* To be called if the argument at `at` is a tensor of another type or place. */

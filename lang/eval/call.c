@@ -586,7 +586,7 @@ static bool update_call(Interp *in, Value f, Value *base, int n_pos, int n_kw, c
     in->no_grad_depth--;
     if (ok && out->kind == V_TENSOR) {
         const TensorType *a = tensor_type(p.tensor), *b = tensor_type(out->tensor);
-        ok = a->rank == b->rank && !memcmp(a->shape, b->shape, sizeof *a->shape * a->rank);
+        ok = type_same_shape(a, b);
         if (!ok)
             fail_at(in, call, e, "'%s' gives shape %s, but the tensor that it updates has shape %s",
                     call->kid[0]->str, type_shape_text(b, is), type_shape_text(a, was));
@@ -839,9 +839,7 @@ static bool pair_field(Value base, const char *name, Value *out) {
     const Value *v = base.list->v;
     if (v[0].kind != V_TENSOR || v[1].kind != V_TENSOR) return false;
     const TensorType *a = tensor_type(v[0].tensor), *b = tensor_type(v[1].tensor);
-    if (b->dtype != DT_I64 || a->rank != b->rank ||
-        memcmp(a->shape, b->shape, sizeof a->shape[0] * a->rank))
-        return false;
+    if (b->dtype != DT_I64 || !type_same_shape(a, b)) return false;
     *out = value_ref(v[!is_values]);
     return true;
 }

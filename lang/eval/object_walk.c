@@ -285,8 +285,7 @@ static bool visit_load(Walk *w, Value v, LangError *e) {
     }
     const TensorType *type = tensor_type(v.tensor),
                      *other = found->kind == V_TENSOR ? tensor_type(found->tensor) : NULL;
-    bool fits = other && other->rank == type->rank &&
-                !memcmp(other->shape, type->shape, type->rank * sizeof *type->shape);
+    bool fits = other && type_same_shape(other, type);
     if (!l->write) {
         mapv_put(l->used.map, value_ref(key), v_bool(true));
         if (!fits && l->n_misfits++ < PROBLEMS_SHOWN)

@@ -89,12 +89,6 @@ GRAD(recurrence, SAVE_A | FOR_A(SAVE_OUT)) {
 
 /* ---- scattering: operands x, idx, src, where src may be longer than idx ---- */
 
-static bool same_extents(const TensorType *a, const TensorType *b) {
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i]) return false;
-    return true;
-}
-
 /* The part of src that idx selects. */
 static Arg used_src(GradCall *g) {
     Arg src = C;
@@ -108,7 +102,7 @@ static Arg used_src(GradCall *g) {
 /* Gives x, the gradient of that part, as the gradient of src. */
 static void give_src(GradCall *g, Arg x) {
     TensorType whole = *in_type(g, 2), part = *in_type(g, 1);
-    if (!same_extents(&whole, &part)) {
+    if (!type_same_shape(&whole, &part)) {
         static const int64_t zero[MAX_DIMS], one[MAX_DIMS] = {1, 1, 1, 1, 1, 1, 1, 1};
         Attr attr[3] = {attr_ints(ATTR_START, zero, whole.rank),
                         attr_ints(ATTR_SIZE, part.shape, whole.rank),

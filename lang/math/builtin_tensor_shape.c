@@ -268,7 +268,7 @@ BUILTIN(stack) { /* tensors, axis */
     bool ok = arg_axis(arg[1], first.rank + 1, &axis, e);
     for (int64_t i = 0; ok && i < n; i++) {
         const TensorType *s = type_of(t[i]);
-        if (s->rank != first.rank || memcmp(s->shape, first.shape, sizeof s->shape[0] * s->rank)) {
+        if (!type_same_shape(s, &first)) {
             ok = error_set(e, "stack needs equal shapes, got %s and %s", type_shape_text(&first, a),
                            type_shape_text(s, b));
             break;

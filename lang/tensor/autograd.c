@@ -469,7 +469,7 @@ static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
         return tensor_op(in, OP_FULL, like, 2, NULL, 0, &ones, e) ? ones : NULL;
     }
     const TensorType *s = tensor_type(seed);
-    if (s->rank != t->rank || memcmp(s->shape, t->shape, sizeof t->shape[0] * t->rank)) {
+    if (!type_same_shape(s, t)) {
         error_set(e, "the seed has shape %s, but the tensor has %s", type_shape_text(s, a),
                   type_shape_text(t, b));
         return NULL;

@@ -233,8 +233,7 @@ static bool set_grad(Interp *in, Tensor *t, Value v, LangError *e) {
     Tensor *grad = NULL;
     if (v.kind == V_TENSOR) {
         const TensorType *want = tensor_type(t), *got = tensor_type(v.tensor);
-        if (want->rank != got->rank ||
-            memcmp(want->shape, got->shape, sizeof want->shape[0] * want->rank))
+        if (!type_same_shape(want, got))
             return error_set(e, "the gradient of shape %s does not fit the parameter's %s",
                              type_shape_text(got, a), type_shape_text(want, b));
         Tensor *plain = tensor_detach(in, v.tensor);

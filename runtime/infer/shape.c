@@ -175,13 +175,6 @@ bool need_fits(Infer *s, const Operand *o, DType t) {
 
 /* ---- Pointwise ---- */
 
-static bool same_shape(const TensorType *a, const TensorType *b) {
-    if (a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i]) return false;
-    return true;
-}
-
 bool shape_broadcast(const TensorType *a, const TensorType *b, TensorType *out) {
     if (a->rank < b->rank) {
         const TensorType *t = a;
@@ -279,7 +272,7 @@ bool infer_broadcast(Infer *s) {
         }
         if (!has_shape) {
             r = *t, has_shape = true;
-        } else if (!same_shape(&r, t)) {
+        } else if (!type_same_shape(&r, t)) {
             TensorType a = r;
             if (!shape_broadcast(&a, t, &r)) return no_broadcast(s, &a, t);
             TRY(need_numel(s, &r));

@@ -15,13 +15,6 @@ uint64_t type_bytes(const TensorType *t) {
     return (uint64_t)type_numel(t) * (uint64_t)dtype_info[t->dtype].size_bytes;
 }
 
-bool type_equal(const TensorType *a, const TensorType *b) {
-    if (a->dtype != b->dtype || a->rank != b->rank) return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i]) return false;
-    return true;
-}
-
 /* Writes the decimal digits of v at p. Returns the end. */
 static char *put_int(char *p, int64_t v) {
     char digits[20];

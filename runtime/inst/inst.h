@@ -67,7 +67,15 @@ typedef struct TensorType {
 
 int64_t type_numel(const TensorType *t);
 uint64_t type_bytes(const TensorType *t);
-bool type_equal(const TensorType *a, const TensorType *b);
+static inline bool type_same_shape(const TensorType *a, const TensorType *b) {
+    if (a->rank != b->rank) return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i]) return false;
+    return true;
+}
+static inline bool type_equal(const TensorType *a, const TensorType *b) {
+    return a->dtype == b->dtype && type_same_shape(a, b);
+}
 /* "(2, 3)", "(3)" or "()", as errors print shapes; and "f32[2,3]", as instruction text does. buf
  * >= 256 bytes. Returns buf. */
 const char *type_shape_text(const TensorType *t, char *buf);
