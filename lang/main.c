@@ -115,6 +115,11 @@ static int leave(App *a, int code) {
     return code;
 }
 
+static int fail(App *a, const LangError *e) {
+    report(a, e);
+    return leave(a, error_exit_code(e));
+}
+
 static _Noreturn void die_by_interrupt(void) {
     signal(SIGINT, SIG_DFL);
     raise(SIGINT);
@@ -344,10 +349,7 @@ int main(int argc, char **argv) {
     LangError e = {0};
     bool at_prompt = false;
     setlocale(LC_CTYPE, "");
-    if (!options_parse(argc, argv, &a.o, &e)) {
-        report(&a, &e);
-        return error_exit_code(&e);
-    }
+    if (!options_parse(argc, argv, &a.o, &e)) return fail(&a, &e);
     log_environment();
     log_letters(a.o.debug);
     if (a.o.help) {
@@ -362,10 +364,7 @@ int main(int argc, char **argv) {
         return leave(&a, 0);
     }
     env_tell_misspelt("");
-    if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) {
-        report(&a, &e);
-        return leave(&a, error_exit_code(&e));
-    }
+    if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
     if (a.o.emit && !at_prompt && !a.o.prompt) pager_begin();
@@ -373,15 +372,9 @@ int main(int argc, char **argv) {
     if (a.in && a.o.auto_shard) signal_auto_shard(a.in);
     if (a.in && a.o.config && !signal_load(a.in, a.o.config, &e)) e.kind = E_CONFIG;
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
-    if (e.kind != E_NONE) {
-        report(&a, &e);
-        return leave(&a, error_exit_code(&e));
-    }
+    if (e.kind != E_NONE) return fail(&a, &e);
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
-    if (at_prompt && names_client(&a, &e)) {
-        report(&a, &e);
-        return leave(&a, error_exit_code(&e));
-    }
+    if (at_prompt && names_client(&a, &e)) return fail(&a, &e);
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

@@ -197,18 +197,6 @@ static File *file_add(Interp *in, const char *path, bool is_prelude) {
     return f;
 }
 
-static bool read_file(const char *path, Bytes *out) {
-    FILE *f = fopen(path, "rb");
-    char block[1 << 14];
-    if (!f) return false;
-    for (size_t n; out->n < SOURCE_MAX && (n = fread(block, 1, sizeof block, f)) > 0;)
-        bytes_add(out, block, n);
-    bool ok = !ferror(f);
-    fclose(f);
-    bytes_puts(out, "");
-    return ok;
-}
-
 static bool is_file(const char *path) {
     struct stat st;
     return stat(path, &st) == 0 && S_ISREG(st.st_mode);
@@ -295,7 +283,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
         return fail_at(in, n, e, "circular import: %s is still being loaded", path);
     if (!f) {
         Bytes text = {0};
-        if (!read_file(path, &text)) {
+        if (!bytes_read(&text, path, SOURCE_MAX)) {
             bytes_fini(&text);
             return fail_at(in, n, e, "cannot read %s: %s", path, strerror(errno));
         }

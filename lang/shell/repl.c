@@ -408,14 +408,8 @@ static void run_init_file(Repl *r) {
         path.n = 0;
         bytes_printf(&path, "%s/.gtshrc", home);
     }
-    FILE *f = path.n ? fopen(path.data, "rb") : NULL;
-    if (f) {
-        char chunk[4096];
-        for (size_t n; (n = fread(chunk, 1, sizeof chunk, f)) > 0;) bytes_add(&text, chunk, n);
-        fclose(f);
-        run_source(r,
-                   interp_source(r->in, path.data, text.data ? text.data : "", text.n, 1, false));
-    }
+    if (path.n && bytes_read(&text, path.data, SIZE_MAX))
+        run_source(r, interp_source(r->in, path.data, text.data, text.n, 1, false));
     bytes_fini(&path);
     bytes_fini(&text);
 }

@@ -144,20 +144,6 @@ bool signal_check(Interp *in, const char *label, const char *by, LangError *e) {
 
 /* ---- files ---- */
 
-static bool read_file(const char *path, Bytes *out) {
-    FILE *f = fopen(path, "rb");
-    if (!f) return false;
-    char block[1 << 12];
-    for (size_t n; out->n <= FILE_MAX && (n = fread(block, 1, sizeof block, f)) > 0;)
-        bytes_add(out, block, n);
-    bool ok = !ferror(f);
-    int why = errno;
-    fclose(f);
-    errno = why;
-    bytes_puts(out, "");
-    return ok;
-}
-
 /* Adds the connected workers to a hint that shows a list of workers. */
 static void add_workers(const Interp *in, Err *err) {
     int n = in->config.stream.workers;
@@ -191,7 +177,7 @@ bool signal_load(Interp *in, const char *path, LangError *e) {
     Config news = {0};
     ConfigAt at = {0};
     Err err = {0};
-    bool ok = read_file(path, &text);
+    bool ok = bytes_read(&text, path, FILE_MAX);
     if (!ok) {
         error_set(e, "cannot read the configuration '%.200s': %s", path, strerror(errno));
     } else {

@@ -6,6 +6,7 @@
 #include "runtime/base/err.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,20 @@ void bytes_printf(Bytes *b, const char *format, ...) {
     }
     va_end(again);
     b->n += (size_t)n;
+}
+
+bool bytes_read(Bytes *b, const char *path, size_t most) {
+    char block[1 << 14];
+    FILE *f = fopen(path, "rb");
+    if (!f) return false;
+    for (size_t n; b->n <= most && (n = fread(block, 1, sizeof block, f)) > 0;)
+        bytes_add(b, block, n);
+    bool ok = !ferror(f);
+    int why = errno;
+    fclose(f);
+    errno = why;
+    bytes_puts(b, "");
+    return ok;
 }
 
 void bytes_fini(Bytes *b) {

@@ -31,5 +31,8 @@ void bytes_add(Bytes *b, const void *p, size_t n);
 void bytes_puts(Bytes *b, const char *s);
 void bytes_putc(Bytes *b, char c);
 void bytes_printf(Bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends the file at path, at most a little more than `most` bytes of it, and a NUL that is not
+ * counted. Returns false, with errno set, if it cannot be read. */
+bool bytes_read(Bytes *b, const char *path, size_t most);
 void bytes_fini(Bytes *b); /* frees; b is valid and empty again */
 #endif

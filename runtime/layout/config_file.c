@@ -8,17 +8,12 @@
 enum { FILE_MAX = 1 << 20 };
 
 bool config_read(Config *c, const char *path, Err *err) {
-    FILE *f = fopen(path, "rb");
-    if (!f) return err_set(err, ERR_IO, "cannot read '%.200s': %s", path, strerror(errno));
     Bytes text = {0};
-    bytes_reserve(&text, FILE_MAX + 1);
-    text.n = fread(text.data, 1, FILE_MAX + 1, f);
-    bool ok = !ferror(f);
-    fclose(f);
+    bool ok = bytes_read(&text, path, FILE_MAX);
     ConfigAt at = {0};
     Err why = {0};
     if (!ok)
-        err_set(err, ERR_IO, "cannot read '%.200s'", path);
+        err_set(err, ERR_IO, "cannot read '%.200s': %s", path, strerror(errno));
     else if (text.n > FILE_MAX)
         ok = err_set(err, ERR_LIMIT, "'%.200s' is longer than %d bytes", path, FILE_MAX);
     else if (!config_parse(c, path, text.data, text.n, &at, &why)) {
