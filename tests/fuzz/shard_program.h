@@ -69,6 +69,13 @@ static void say(Writer *w, const char *format, ...) {
     w->out->line[w->out->n++] = xstrdup(text);
 }
 
+/* name = the form, whose first %s is a, the second b. */
+static void say_as(Writer *w, const char *name, const char *form, const char *a, const char *b) {
+    char text[128];
+    snprintf(text, sizeof text, form, a, b);
+    say(w, "%s = %s", name, text);
+}
+
 static void lines_fini(Lines *l) {
     for (int i = 0; i < l->n; i++) free(l->line[i]);
     l->n = 0;
@@ -225,7 +232,7 @@ static bool write_unary(Writer *w) {
                  {"%s.square()", 0, 0, DELICATE},
                  {"%s / 2", 1, 0, DELICATE},
                  {"leaky_relu(%s, 0.5)", 1, 0, DELICATE},
-                 {"%s % 3", 1, 3, RAW}};
+                 {"%s %% 3", 1, 3, RAW}};
     static const struct {
         const char *text;
         Class worst;
@@ -259,28 +266,11 @@ static bool write_unary(Writer *w) {
         if (strstr(whole[k].text, "/ 2") || strstr(whole[k].text, "leaky")) v.grain++;
         if (strstr(whole[k].text, "detach")) v.has_grad = false;
         if (!fits(w, &v)) return false;
-        if (strstr(whole[k].text, "% 3"))
-            say(w, "%s = %s %% 3", v.name, x->name);
-        else {
-            char text[128];
-            snprintf(text, sizeof text, "%%s = %.100s", whole[k].text);
-            char line[256];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-            snprintf(line, sizeof line, text, v.name, x->name);
-#pragma GCC diagnostic pop
-            say(w, "%s", line);
-        }
+        say_as(w, v.name, whole[k].text, x->name, NULL);
     } else {
         int k = below(w, 20);
         if (x->class_ > real[k].worst) return false;
-        char text[128], line[256];
-        snprintf(text, sizeof text, "%%s = %.100s", real[k].text);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(line, sizeof line, text, v.name, x->name);
-#pragma GCC diagnostic pop
-        say(w, "%s", line);
+        say_as(w, v.name, real[k].text, x->name, NULL);
     }
     keep(w, &v);
     return true;
@@ -307,12 +297,7 @@ static bool write_binary(Writer *w) {
     } else if (!w->is_whole && kind == 4) {
         say(w, "%s = %s / (%s.square() + 1)", v.name, a.name, b.name);
     } else {
-        char line[128];
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-        snprintf(line, sizeof line, form[kind], a.name, b.name);
-#pragma GCC diagnostic pop
-        say(w, "%s = %s", v.name, line);
+        say_as(w, v.name, form[kind], a.name, b.name);
     }
     keep(w, &v);
     return true;
