@@ -283,34 +283,21 @@ static void test_unaligned(void) {
 /* ---- Messages ---- */
 
 typedef bool (*Reads)(const Msg *m, Arena *a);
-static bool reads_hello(const Msg *m, Arena *a) {
-    Hello h;
-    return wire_read_hello(m, &h, NULL);
-}
-static bool reads_welcome(const Msg *m, Arena *a) {
-    Welcome h;
-    return wire_read_welcome(m, &h, NULL);
-}
-static bool reads_refuse(const Msg *m, Arena *a) {
-    Err h;
-    return wire_read_refuse(m, &h, NULL);
-}
-static bool reads_ack(const Msg *m, Arena *a) {
-    Ack h;
-    return wire_read_ack(m, &h, NULL);
-}
-static bool reads_failure(const Msg *m, Arena *a) {
-    Failure h;
-    return wire_read_failure(m, &h, NULL);
-}
-static bool reads_cancel(const Msg *m, Arena *a) {
-    Cancel h;
-    return wire_read_cancel(m, &h, NULL);
-}
-static bool reads_gone(const Msg *m, Arena *a) {
-    uint32_t c;
-    return wire_read_gone(m, &c, NULL);
-}
+#define READS(name, Type)                                                                          \
+    static bool reads_##name(const Msg *m, Arena *a) {                                             \
+        Type t;                                                                                    \
+        return wire_read_##name(m, &t, NULL);                                                      \
+    }
+READS(hello, Hello)
+READS(welcome, Welcome)
+READS(refuse, Err)
+READS(ack, Ack)
+READS(failure, Failure)
+READS(cancel, Cancel)
+READS(gone, uint32_t)
+READS(watch, bool)
+READS(get, Get)
+READS(taken, Taken)
 static bool reads_reply(const Msg *m, Arena *a) {
     Reply r;
     if (!wire_read_reply(m, a, &r, NULL)) return false;
@@ -321,10 +308,6 @@ static bool reads_reply(const Msg *m, Arena *a) {
     return true;
 }
 
-static bool reads_watch(const Msg *m, Arena *a) {
-    bool on;
-    return wire_read_watch(m, &on, NULL);
-}
 static bool reads_times(const Msg *m, Arena *a) {
     Times t;
     if (!wire_read_times(m, a, &t, NULL)) return false;
@@ -366,10 +349,6 @@ static bool reads_shard(const Msg *m, Arena *a) {
     for (uint64_t i = 0; s.data && i < s.bytes; i++) sum += ((const uint8_t *)s.data)[i];
     return true;
 }
-static bool reads_get(const Msg *m, Arena *a) {
-    Get g;
-    return wire_read_get(m, &g, NULL);
-}
 static bool reads_piece(const Msg *m, Arena *a) {
     Piece p;
     const void *data;
@@ -378,10 +357,6 @@ static bool reads_piece(const Msg *m, Arena *a) {
     if (!wire_read_piece(m, &p, &data, &bytes, NULL)) return false;
     for (uint64_t i = 0; i < bytes; i++) sum += ((const uint8_t *)data)[i];
     return true;
-}
-static bool reads_taken(const Msg *m, Arena *a) {
-    Taken t;
-    return wire_read_taken(m, &t, NULL);
 }
 static bool reads_card(const Msg *m, Arena *a) {
     const void *card;
