@@ -79,12 +79,7 @@ static bool bi_str(Interp *in, const Value *arg, Value *out, LangError *e) {
         *out = value_ref(arg[0]);
         return true;
     }
-    if (!pieces_value(in, &p, arg[0], false, e)) {
-        pieces_fini(&p);
-        return false;
-    }
-    *out = v_pieces(&p);
-    return true;
+    return give_pieces(pieces_value(in, &p, arg[0], false, e), &p, out);
 }
 
 /* ---- sequences ---- */
@@ -586,8 +581,7 @@ static bool bi_text(Interp *in, const Value *arg, Value *out, LangError *e) {
             return error_set(e, "text needs a row of whole numbers (bytes)");
         Pieces p = {0};
         pieces_tensor(&p, v.tensor, "!t", 2);
-        *out = v_pieces(&p);
-        return true;
+        return give_pieces(true, &p, out);
     }
     if (v.kind != V_LIST && v.kind != V_RANGE)
         return error_set(e, "text needs a tensor or list of bytes, not %s", value_type_name(v));

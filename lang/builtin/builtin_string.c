@@ -476,11 +476,7 @@ static bool bi_join(Interp *in, const Value *arg, Value *out, LangError *e) {
         value_drop(item);
     }
     iter_close(in, &it);
-    if (ok)
-        *out = v_pieces(&p);
-    else
-        pieces_fini(&p);
-    return ok;
+    return give_pieces(ok, &p, out);
 }
 
 /* ---- format ---- */
@@ -571,11 +567,7 @@ static bool bi_format(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(text_arg(in, arg[0], "the text", &s, e));
     bool ok = format_fields(&f, s.str->s, s.str->n, 0, &p, e);
     value_drop(s);
-    if (ok)
-        *out = v_pieces(&p);
-    else
-        pieces_fini(&p);
-    return ok;
+    return give_pieces(ok, &p, out);
 }
 
 const Builtin builtins_string[] = {

@@ -298,19 +298,15 @@ static bool eval_format(Interp *in, Node *n, Pieces *p, LangError *e) {
 
 OUTLINE static bool eval_fstring(Interp *in, Node *n, Value *out, LangError *e) {
     Pieces p = {0};
-    for (uint32_t i = 0; i < n->n_kids; i++) {
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < n->n_kids; i++) {
         Node *k = n->kid[i];
-        if (k->kind == N_FORMAT) {
-            if (!eval_format(in, k, &p, e)) {
-                pieces_fini(&p);
-                return false;
-            }
-        } else {
+        if (k->kind == N_FORMAT)
+            ok = eval_format(in, k, &p, e);
+        else
             pieces_text(&p, k->str, k->n_str);
-        }
     }
-    *out = v_pieces(&p);
-    return true;
+    return give_pieces(ok, &p, out);
 }
 
 /* ---- operators ---- */

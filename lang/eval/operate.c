@@ -151,12 +151,8 @@ static bool str_concat(Interp *in, const Node *n, Value a, Value b, Value *out, 
         return true;
     }
     Pieces p = {0};
-    if (!pieces_value(in, &p, a, false, e) || !pieces_value(in, &p, b, false, e)) {
-        pieces_fini(&p);
-        return false;
-    }
-    *out = v_pieces(&p);
-    return true;
+    bool ok = pieces_value(in, &p, a, false, e) && pieces_value(in, &p, b, false, e);
+    return give_pieces(ok, &p, out);
 }
 
 static Value list_concat(Interp *in, Value a, Value b) {

@@ -59,6 +59,14 @@ Value v_pieces(Pieces *p) {
     return v;
 }
 
+bool give_pieces(bool ok, Pieces *p, Value *out) {
+    if (ok)
+        *out = v_pieces(p);
+    else
+        pieces_fini(p);
+    return ok;
+}
+
 static void put_quoted(Pieces *p, const char *s, size_t n) {
     Bytes b = {0};
     bytes_putc(&b, '"');

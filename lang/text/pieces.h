@@ -14,6 +14,8 @@ bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
 bool pieces_format(Interp *in, Pieces *p, Value v, const char *spec, size_t n_spec, bool is_repr,
                    LangError *e);
 Value v_pieces(Pieces *p); /* Takes ownership of p: V_STR if it has no tensors, else V_TEXT. */
+/* Takes ownership of p: sets *out to its text if ok. Returns ok. */
+bool give_pieces(bool ok, Pieces *p, Value *out);
 
 /* Text as print shows it (top-level strings bare), or as the prompt echoes it (strings quoted).
  * Waits for the tensors inside, and fails if one of them has no value. */
