@@ -36,7 +36,7 @@ static void send_all(Dispatcher *d, Hub *hub) {
         hub_send(hub, to, &m); /* A peer that is gone is reported by hub_recv. */
         if (drop) hub_drop(hub, to);
         if (!cost || hub_unread(hub, to, cost) <= UNREAD_BYTES) continue;
-        hub_cut(hub, to);
+        hub_disconnect(hub, to);
         dispatcher_on_unread(d, to);
     }
 }

@@ -231,7 +231,7 @@ void worker_on_message(Worker *w, Msg *m) {
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
     case MSG_BYE: w->has_left = true; break;
-    default: break; /* beats, and messages that are not for workers */
+    default: break; /* heartbeats, and messages that are not for workers */
     }
     msg_fini(m);
 }
@@ -300,7 +300,7 @@ static void check_cancel(Worker *w, const Msg *m) {
 }
 
 /* Called during a long call. Queues incoming messages until the call has ended, and sends replies
- * and acknowledgements of earlier calls, and beats. */
+ * and acknowledgements of earlier calls, and heartbeats. */
 static void poll_messages(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};

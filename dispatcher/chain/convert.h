@@ -1,6 +1,6 @@
 /* convert.h: conversions that the dispatcher inserts: the same values on other ranks or in
  * another layout. Conversions of a tensor are kept with its handle, so that a second use costs
- * nothing. They die with the tensor, or are evicted when a client has too many (windows of a
+ * nothing. They are freed with the tensor, or evicted when a client has too many (windows of a
  * loop's slices are all different). Their bytes count apart from the client's tensors, under a
  * limit of the same size.
  *
@@ -17,7 +17,7 @@ bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l);
 /* Returns the layout in which f reads h best on its group g: of terms that were combined, that
  * of the combined copy; of terms of halves, unless f is a view, a rounded one. */
 Layout convert_best(const TensorHandle *h, const Members *g, Op reader);
-/* Returns the id under which tensor `id` (handle h) lies as l on g. Inserts moves before f if
+/* Returns the id under which tensor `id` (handle h) has layout l on g. Inserts moves before f if
  * needed. In a group of one every layout is whole. */
 uint64_t convert_to(Flow *f, uint64_t id, TensorHandle *h, const Members *g, Layout l);
 /* True if f's results, with layout give, are terms of halves that f itself adds up: its operands

@@ -1,13 +1,13 @@
 /* mod_handle.c: keeps the table of the client's live tensors (state/handle.h). `free` takes
  * handles out of it; an id that is not live is an error, and the others are freed all the same.
- * Valid results get handles at home, until a later modifier places them elsewhere. Results of a
- * poison get handles without a type.
+ * Valid results get handles on the home worker, until a later modifier places them elsewhere.
+ * Results of a poison get handles without a type.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/state/state.h"
 
-/* Hands what shard must know of a freed tensor on to it. */
-static void hand_on(Flow *f, const TensorHandle *h, int n_left) {
+/* Records a freed tensor in f: shard frees its conversions, and its parts on other workers. */
+static void record_freed(Flow *f, const TensorHandle *h, int n_left) {
     if (h->group == f->client->home) f->frees_home = true;
     if (h->group == f->client->home && !h->converted) return;
     if (!f->n_freed) f->freed = arena_alloc(&f->d->scratch, (size_t)n_left * sizeof *f->freed);
@@ -34,7 +34,7 @@ static void take_out(Flow *f) {
         const Operand *o = &f->inst.in[i];
         if (o->kind == IN_TENSOR && handles_remove(&c->tensors, o->id, &old)) {
             c->live_bytes -= old.is_poisoned ? 0 : tensor_bytes(&old.type);
-            hand_on(f, &old, n - i);
+            record_freed(f, &old, n - i);
             if (live) live[n_live] = *o;
             n_live++;
             continue;

@@ -55,7 +55,7 @@ void route_send(Dispatcher *d, Client *c, FrameWriter *w, const RankSet *to, uin
 static void flush(Dispatcher *d, Client *c, uint64_t bytes) {
     FrameWriter *w = &d->frame;
     if (!w->head) return;
-    outgoing_tell(d, c);
+    outgoing_define(d, c);
     send_scope(d, c, &d->frame_to, d->frame_compiles, w->seq);
     route_send(d, c, w, &d->frame_to, d->frame_seq, bytes);
     d->frame_to = (RankSet){{0}};

@@ -6,6 +6,6 @@
 
 /* Resolves a signal's target; out->group NULL: it names none. False: it cannot be met. */
 bool scope_target(Dispatcher *d, Client *c, const char *name, size_t n, Target *out, Err *err);
-/* Works out the open scopes again, after workers have changed. */
+/* Computes the open scopes again, after workers have changed. */
 void scope_refresh(Dispatcher *d, Client *c);
 #endif

@@ -21,7 +21,7 @@ struct Outgoing {
     uint64_t next_id, next_added;
 };
 
-/* ---- Telling ---- */
+/* ---- Sending definitions ---- */
 
 static void begin(const Client *c, FrameWriter *w, uint64_t seq) {
     *w = (FrameWriter){.edge_id = UINT64_MAX};
@@ -36,7 +36,7 @@ static void add_definition(FrameWriter *w, const Body *b) {
             .op = OP_BODY, .n_in = 1, .in = &in, .payload = b->bytes, .payload_bytes = b->n_bytes});
 }
 
-void outgoing_tell(Dispatcher *d, Client *c) {
+void outgoing_define(Dispatcher *d, Client *c) {
     Outgoing *o = c->outgoing;
     if (!o) return;
     ranks_join(&o->round, &d->frame_to);

@@ -23,8 +23,8 @@
 
 typedef struct Outgoing Outgoing;
 
-/* To be called before and after a client's frame is written. passes: nothing was written, it is
- * forwarded unchanged. */
+/* Call these before and after writing a client's frame. passes: nothing was written, because the
+ * frame is forwarded unchanged. */
 void outgoing_open(Dispatcher *d, Client *c);
 void outgoing_close(Dispatcher *d, Client *c, bool passes);
 /* An instruction of the client's stream, or an inserted one, was added to d->frame. May send
@@ -34,6 +34,6 @@ void outgoing_added(Dispatcher *d, Client *c, Op op);
  * with one begins. May send d->frame. */
 void outgoing_round(Dispatcher *d, Client *c);
 /* d->frame is complete and not yet sent: sends its bodies to all recipients that lack them. */
-void outgoing_tell(Dispatcher *d, Client *c);
+void outgoing_define(Dispatcher *d, Client *c);
 void outgoing_free(Outgoing **o); /* NULL-safe */
 #endif

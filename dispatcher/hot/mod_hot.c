@@ -162,7 +162,7 @@ static uint64_t add_type(const void *tensors, uint64_t id, uint64_t key) {
     return variants_mix(key, (uint64_t)h->group->id << 16 ^ (l->kind << 8 | l->axis));
 }
 
-/* To be called when the body begins, with these arguments. Finds the notes for their types, or
+/* Call this when the body begins, with its arguments. Finds the notes for their types, or
  * makes new ones if there is room. */
 static void choose(Body *b, Client *c, const uint8_t *args, const uint8_t *end) {
     BodyNotes *p = notes_of(b, c);
@@ -318,7 +318,7 @@ static bool is_there(const Run *r, uint64_t id, const TensorType *type) {
     return h && !h->is_poisoned && type_equal(&h->type, type);
 }
 
-/* To be called if the argument at `at` is a tensor of another type or place. */
+/* Call this if the argument at `at` is a tensor of another type or place than before. */
 static void see_change(const Run *r, const uint8_t *at) {
     uint64_t id;
     memcpy(&id, at, 8);
@@ -408,7 +408,7 @@ static bool pass(Run *r, const Note *note, const BodyForm *f, const uint8_t *arg
     return true;
 }
 
-/* To be called when the run ends, before instruction `to`. Makes handles of the results that were
+/* Call this when the run ends, before instruction `to`. Makes handles of the results that were
  * not freed. */
 static void make_handles(Run *r, uint32_t to) {
     uint32_t end = to == r->b->n ? r->b->n_made : r->b->form[to].n_made;

@@ -30,7 +30,7 @@ typedef struct Number {
 } Number;
 /* Call after f went through the chain. inst: the instruction before the chain. */
 void number_note(Number *n, const Flow *f, const Inst *inst, int k);
-/* True if inference has nothing else to say about this value. */
+/* True if inference has the same result for this value as for the recorded one. */
 static inline bool number_fits(const Number *n, uint64_t value) {
     Operand o = {.kind = (InKind)n->kind, .id = value};
     if (n->holds == DT_NONE || value == n->value) return value == n->value;

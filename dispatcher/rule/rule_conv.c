@@ -4,7 +4,7 @@
  * ...) and result Y (N, O, ...) two are given. Along N, O or C all tensors that have the axis
  * are split alike. If the split axis is summed over, so that the result lacks it, the result is
  * terms. Spatial axes stay whole. With groups, W's second axis stays whole too, and O and C are
- * cut together, between groups.
+ * split together, between groups.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 

@@ -21,7 +21,7 @@ typedef struct TensorHandle {
     Operand fill;
     Layout layout;        /* over ...                                               */
     const Members *group; /* ... the ranks that hold it                             */
-    Converted *converted; /* its conversions, which die with it */
+    Converted *converted; /* its conversions, freed with it */
 } TensorHandle;
 
 /* Zero-initialised is valid and empty. seed may be set while the table is empty. A secret seed

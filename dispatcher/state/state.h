@@ -17,7 +17,7 @@ enum {
     NEWS_MAX = 4096,
     SLICE = 4096,  /* instructions written in a row for one client: some 4 ms */
     LOST_MS = 200, /* at most, from the end of a worker's connection to the end of its process */
-    SILENT_MS = 10000, /* silence after which a worker, which beats every 2 s, is given up */
+    SILENT_MS = 10000, /* silence after which a worker is lost; it sends a heartbeat every 2 s */
 };
 
 typedef struct WorkerPeer {

@@ -290,7 +290,7 @@ static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const 
     return true;
 }
 
-/* Explains a first argument that is none, where the error speaks of it. */
+/* Explains a first argument that is none, if the error is about it. */
 static void hint_none_given(const Node *call, const Value *arg, int n_pos, LangError *e) {
     bool is_plain = call && call->kind == N_CALL && call->n_kids > 1 && n_pos > 0;
     if (is_plain && arg[0].kind == V_NONE && !*e->hint && strstr(e->what, "none"))

@@ -110,7 +110,7 @@ static bool own_token(Endpoint *out, Err *err) {
     return take_token(path, text, out, err);
 }
 
-/* ---- Words ---- */
+/* ---- Names for endpoints ---- */
 
 static bool find(const char *word, Endpoint *out, Err *err);
 

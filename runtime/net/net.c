@@ -276,7 +276,7 @@ static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
 
 static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
 
-/* True if bytes arrived at a TCP connection. Not to be called for other kinds. */
+/* True if bytes arrived at a TCP connection. Precondition: fd is one. */
 static bool is_arriving(int fd, int within_ms) {
     struct tcp_info info = {0};
     socklen_t n = sizeof info;
@@ -730,7 +730,7 @@ uint64_t hub_unread(Hub *hub, PeerId peer, uint64_t bytes) {
     return p->unread;
 }
 
-void hub_cut(Hub *hub, PeerId peer) {
+void hub_disconnect(Hub *hub, PeerId peer) {
     hub_drop(hub, peer);
     Peer *p = hub->ring ? NULL : map_get(&hub->by_id, peer);
     if (!p || p->fd < 0) return;

@@ -37,12 +37,12 @@ bool hub_send(Hub *hub, PeerId to, Msg *msg); /* consumes msg in any case; false
  * Known only for TCP; false elsewhere, where a message arrives at once. */
 bool hub_has_bytes(const Hub *hub, PeerId peer, int within_ms);
 void hub_drop(Hub *hub, PeerId peer); /* forgets a peer: its later messages are ignored */
-/* Notes that so many bytes were sent to the peer. Returns how many noted ones may still be in this
- * process: all since the peer's socket was last seen to take more. Looks once a MiB. Over rings and
- * inproc 0. */
+/* Adds `bytes` to the count of bytes sent to the peer. Returns how many of them this process may
+ * still hold: all since the peer's socket last accepted more, which is checked once a MiB. Over
+ * rings and inproc 0. */
 uint64_t hub_unread(Hub *hub, PeerId peer, uint64_t bytes);
-/* hub_drop, and frees what was sent to the peer and not read by breaking its connection. */
-void hub_cut(Hub *hub, PeerId peer);
+/* hub_drop, and closes the connection, which frees what was sent to the peer and not read. */
+void hub_disconnect(Hub *hub, PeerId peer);
 /* True if hub_recv may have an event, or after hub_wake. A signal ends the wait early.
  * timeout_ms < 0: no limit. */
 bool hub_wait(Hub *hub, int timeout_ms);

@@ -55,7 +55,7 @@ typedef struct Detector Detector;
 /* NULL: the threshold is 0. Copies the host. */
 Detector *detector_new(const DetectorConfig *config, const DetectorHost *host);
 void detector_free(Detector **d); /* NULL-safe; precondition: its writer expects nothing any more */
-/* An instruction was just added to w, whose frame is still open. Not to be called for
+/* An instruction was just added to w, whose frame is still open. Do not call it for
  * instructions that the host adds for the detector. */
 void detector_added(Detector *d, FrameWriter *w);
 /* The last instruction was a loop's back-edge, or (is_put_in) a due edge was inserted: as an

@@ -1,5 +1,5 @@
-/* wire_peer.h: messages that introduce workers to one another, their times, and what workers say
- * to each other. As in wire.h, each has a function that writes it and one that reads it.
+/* wire_peer.h: messages that introduce workers to one another, their times, and messages
+ * between workers. As in wire.h, each has a function that writes it and one that reads it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_WIRE_PEER_H
 #define GT_RUNTIME_WIRE_WIRE_PEER_H

@@ -30,7 +30,7 @@ typedef struct Bare {
     dnnl_exec_arg_t arg[3];
 } Bare;
 
-/* To be called first; false: there is no oneDNN here. */
+/* Call this first. False: there is no oneDNN here. */
 static inline bool bare_open(void) {
     if (bare_stream) return true;
     void *l = dlopen("libdnnl.so.2", RTLD_LAZY | RTLD_LOCAL);

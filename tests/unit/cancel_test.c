@@ -147,7 +147,7 @@ static void each(const EngineOps *ops) {
     }
 }
 
-/* Cut off at the end of its client: nothing is reported, and all memory is freed. */
+/* The client ends during its call: nothing is reported, and all memory is freed. */
 static void gone(void) {
     Talk t;
     uint64_t used, peak, total;

@@ -80,21 +80,22 @@ static TensorType type_of(const Trial *t, bool is_row, DType d) {
 }
 
 /* A view of the type in memory of its own: plain, permuted, stepped or broadcast. */
-static Value random_input(Trial *t, Rand *lie, Rand *r, DType d, bool is_row, bool is_tame) {
+static Value random_input(Trial *t, Rand *strides, Rand *r, DType d, bool is_row, bool is_tame) {
     Value v = {.dtype = d, .is_row = is_row};
     View *w = &v.view;
     w->type = type_of(t, is_row, d);
     int rank = w->type.rank, order[MAX_DIMS];
-    int how = rand_below(lie, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
+    int how = rand_below(strides, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
     for (int a = 0; a < rank; a++) order[a] = a;
     for (int a = rank - 1; a > 0 && how == 3; a--) {
-        int b = rand_below(lie, a + 1), k = order[a];
+        int b = rand_below(strides, a + 1), k = order[a];
         order[a] = order[b], order[b] = k;
     }
     int64_t step = 1;
     for (int k = rank - 1; k >= 0; k--) {
         int a = order[k];
-        bool repeats = how == 2 && rand_below(lie, 2), stepped = how == 3 && !rand_below(lie, 3);
+        bool repeats = how == 2 && rand_below(strides, 2),
+             stepped = how == 3 && !rand_below(strides, 3);
         if (stepped) step *= 2;
         w->stride[a] = repeats || w->type.shape[a] == 1 ? 0 : step;
         if (!repeats) step *= w->type.shape[a];
@@ -104,7 +105,7 @@ static Value random_input(Trial *t, Rand *lie, Rand *r, DType d, bool is_row, bo
     w->data = v.owned;
     /* Leading axes that repeat may be left out. */
     View shown = *w;
-    while (shown.type.rank && shown.stride[0] == 0 && rand_below(lie, 2)) {
+    while (shown.type.rank && shown.stride[0] == 0 && rand_below(strides, 2)) {
         shown.type.rank--;
         for (int a = 0; a < shown.type.rank; a++)
             shown.type.shape[a] = shown.type.shape[a + 1], shown.stride[a] = shown.stride[a + 1];
@@ -200,8 +201,8 @@ static Value full(Trial *t, Rand *r, DType d, bool is_row) {
     return v;
 }
 /* One index into each row. */
-static Value random_index(Trial *t, Rand *lie, Rand *r, DType d) {
-    Value v = random_input(t, lie, r, d, true, true);
+static Value random_index(Trial *t, Rand *strides, Rand *r, DType d) {
+    Value v = random_input(t, strides, r, d, true, true);
     int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], rows = 1;
     for (int a = 0; a < v.view.type.rank; a++)
         if (v.view.stride[a]) rows += (v.view.type.shape[a] - 1) * v.view.stride[a];
@@ -308,8 +309,8 @@ static int passes(Trial *t, Rand *g) {
     return last;
 }
 
-/* g: the graph; lie: the inputs' strides; r: shapes, values, scalars. */
-static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
+/* g: the graph; strides: the inputs' strides; r: shapes, values, scalars. */
+static void build(Trial *t, Rand *g, Rand *strides, Rand *r, bool is_tame) {
     memset(t, 0, sizeof *t);
     TensorType space = {.rank = (uint8_t)(1 + rand_below(g, 4))};
     bool is_long = rand_below(g, 6) == 0;
@@ -334,7 +335,7 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     for (int k = 0; k < inputs; k++) {
         DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
         bool is_row = trailing && k > 0 && rand_below(g, 4) == 0;
-        t->value[t->n_values++] = random_input(t, lie, r, d, is_row, is_tame);
+        t->value[t->n_values++] = random_input(t, strides, r, d, is_row, is_tame);
     }
     if (rand_below(g, 8) == 0) { /* the same input again */
         t->value[t->n_values] = t->value[0];
@@ -343,7 +344,7 @@ static void build(Trial *t, Rand *g, Rand *lie, Rand *r, bool is_tame) {
     int last = -1;
     t->index = (Value){0};
     if (trailing == 1 && rand_below(g, 2))
-        t->index = random_index(t, lie, r, rand_below(g, 2) ? DT_I64 : DT_I32);
+        t->index = random_index(t, strides, r, rand_below(g, 2) ? DT_I64 : DT_I32);
     if (has_passes) last = passes(t, g);
     for (int k = has_passes ? ops / 2 : 0; k < ops && t->n_values < VALUES - 8; k++) {
         if (rand_below(g, 6) == 0) {
@@ -472,8 +473,8 @@ static void test_random(int clusters, uint64_t seed) {
         Trial *t = xmalloc(sizeof *t);
         /* Trials 2 k and 2 k + 1: the same graph, mostly the same strides, other sizes. */
         Rand g = {seed + (uint64_t)(i / 2) * 1000003}, r = {seed * 7 + (uint64_t)i};
-        Rand lie = {seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5)};
-        build(t, &g, &lie, &r, i % 4 < 2);
+        Rand strides = {seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5)};
+        build(t, &g, &strides, &r, i % 4 < 2);
         if (!t->n_stored || !fuse_done(&t->fuse)) {
             trial_free(t);
             free(t);

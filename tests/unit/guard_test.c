@@ -205,7 +205,7 @@ static void test_unread(void) {
         CHECK_MSG(reads ? unread < MUCH : unread >= MUCH, "%s: %llu bytes",
                   reads ? "it reads" : "it does not read", (unsigned long long)unread);
     }
-    hub_cut(hub, from);
+    hub_disconnect(hub, from);
     CHECK(is_closed_within(fd, patient_ms(SOON_MS)));
     close(fd);
     hub_close(&hub);

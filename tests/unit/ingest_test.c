@@ -1,4 +1,4 @@
-/* ingest_test: frames that expand to very many instructions: the dispatcher takes them in slices,
+/* ingest_test: frames that expand to very many instructions: the dispatcher reads them in slices,
  * and serves other peers between slices.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/dispatcher_talk.h"
@@ -120,7 +120,7 @@ static void test_slices_in_turn(void) {
 
 enum { AT_ONCE = 20 };
 
-/* Sends what Ann has written, and takes all its slices. Returns their number. */
+/* Sends what Ann has written, and reads all its slices. Returns their number. */
 static int take_slices(Dispatcher *d) {
     int slices = 0;
     uint64_t seq = writer.seq + writer.count;
@@ -245,9 +245,9 @@ static void test_loop(void) {
     for (uint64_t i = 0; i < 2; i++)
         begin(i), full(i, shape_23), frame_end(&writer, &m), link_send(link[AT_BOB], &m);
     writer = (FrameWriter){0};
-    uint64_t ann = 0, before_bob = 0, bob = 0; /* numbers behind what was written of theirs */
+    uint64_t ann = 0, before_bob = 0, bob = 0; /* one more than the last number written */
     while (ann < SPLIT_SEQ + PRINTS || bob < 2) {
-        dispatcher_pump(d, hub, 60000); /* comes back at once */
+        dispatcher_pump(d, hub, 60000); /* returns at once */
         for (int i = 0; i < PEERS; i++)
             while (link_recv(link[i], &m) > 0) {
                 FrameReader r;

@@ -255,7 +255,7 @@ static void program(World *w, Cli *c, int length, int extent, int percent) {
     flush(w, c);
 }
 
-/* ---- Looking ---- */
+/* ---- Checking values ---- */
 
 static const Tensor *tensor_on(World *w, const Cli *c, int rank, uint64_t id) {
     const Client *client = exec_client(w->x[rank], c->id, false);
@@ -468,7 +468,7 @@ static void test_peer_gone(uint64_t seed) {
     w->is_dead[dead] = true;
     churn(w, below(100));
     tell_all(w, write_peer_gone, &dead);
-    program(w, &w->c[1], 40, 9, 0); /* issued with the dead in its groups */
+    program(w, &w->c[1], 40, 9, 0); /* issued with the dead worker in its groups */
     settle(w);
     check_done(w);
     look(w, true);

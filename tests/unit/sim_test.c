@@ -435,7 +435,7 @@ static void print_summary(void) {
         (unsigned long long)tally->planned);
 }
 
-/* ---- Making a failure small ---- */
+/* ---- Shrinking a failure ---- */
 
 /* Runs in a process of its own: it may crash. */
 static bool fails(uint64_t seed) {

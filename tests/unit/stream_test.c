@@ -867,7 +867,7 @@ static void test_slow_link(void) {
     hub_close(&l.hub);
 }
 
-/* A program listens but sends nothing: no WELCOME. No program listens at all. Beats stop. */
+/* A program listens but sends nothing: no WELCOME. No program listens at all. Heartbeats stop. */
 static void test_silence(void) {
     Err err;
     char endpoint[200];
@@ -903,7 +903,7 @@ static void test_silence(void) {
     stage_start(&g, NEVER, &c);
     Handle *x = full(g.s, 2, 1, 1);
     stream_flush(g.s);
-    usleep(300000); /* Beats that are not read yet do not count against the dispatcher. */
+    usleep(300000); /* Heartbeats that are not read yet do not count against the dispatcher. */
     pthread_t thread, self = pthread_self();
     pthread_create(&thread, NULL, interrupt_later, &self);
     CHECK(value(g.s, x) == -1);

@@ -104,7 +104,7 @@ bool cpu_widened(Cpu *c, const Call *call, bool (*row)(Cpu *, const Call *, Err 
 bool call_has_half(const Call *call);
 /* Returns memory until the end of the call. It comes from the arena, so that temporary memory is
  * limited like results (a view may be far larger than the memory it shows). NULL: none is left, and
- * err says so. Not to be called inside the pool. */
+ * err says so. Do not call it inside the pool. */
 void *cpu_side(Cpu *c, const Call *call, int64_t bytes, Err *err);
 void cpu_free_sides(Cpu *c); /* at the end of the call */
 
@@ -129,7 +129,7 @@ void cpu_copy(Cpu *c, const View *from, void *to);
  * false if memory is lacking. */
 bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err);
 /* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major. Returns false if the library
- * is missing or does not support strides or shape. Not to be called inside the pool. */
+ * is missing or does not support strides or shape. Do not call it inside the pool. */
 bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                    const void *b, int64_t b_k, int64_t b_n, void *out);
 struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: not installed */

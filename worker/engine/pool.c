@@ -1,5 +1,5 @@
 /* pool.c: see pool.h. A run writes the job, then each thread's share of the parts, then increments
- * the mailboxes of the threads that have a share; mailbox and share have cache lines of their own.
+ * `go` of the threads that have a share; `go` and share have cache lines of their own.
  * A part is claimed by shrinking the share that contains it: its own thread takes parts from the
  * front, so that it goes through memory in order; a thread whose share is empty steals from the end
  * of others. Only a thread that has claimed a part reads the job, and the job stays valid until all
@@ -30,8 +30,8 @@
  * spinning a GPT's step on two threads was no faster than on one. With more threads than cores,
  * spinning only takes time from the other threads. */
 enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between readings of the clock */ };
-/* The interval between calls of `ask`. The coarse clock is read, which costs a few ns and advances
- * every 1 to 4 ms. */
+/* The interval between calls of `poll`, by the coarse clock: reading that costs a few ns, and it
+ * advances every 1 to 4 ms. */
 enum { POLL_NS = 5000000 };
 
 typedef struct Gate {
@@ -50,7 +50,7 @@ typedef struct PoolThread {
 } PoolThread;
 
 struct Pool {
-    PoolThread *thread; /* [0] is the caller's: no mailbox, only scratch */
+    PoolThread *thread; /* [0] is the caller's: only its scratch is used */
     int n_threads;
     int64_t spin_ns;
     PoolFn fn;

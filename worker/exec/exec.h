@@ -54,7 +54,7 @@ bool exec_has_done(const Exec *x, uint64_t n, uint32_t client);
 
 void exec_send(Exec *x, Msg *m);                         /* consumes m */
 Client *exec_client(Exec *x, uint32_t id, bool creates); /* NULL: unknown, and not creates */
-/* To be called when a job of f has ended or f is issued. Acknowledges the frames that are done. May
+/* Call this when a job of f has ended or f is issued. Acknowledges the frames that are done. May
  * free a client that is gone. */
 void exec_frame_done(Exec *x, Frame *f);
 int64_t exec_now_ns(const Exec *x); /* monotonic */

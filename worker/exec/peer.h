@@ -14,11 +14,11 @@ void exec_on_peer(Exec *x, uint32_t rank, Msg *m);
 /* The next message for a peer, with its rank; false: none. Messages to one peer are in order. */
 bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
 /* Sets where the peer's arena is mapped, until exec_on_peer_gone. base NULL: it is not mapped, and
- * boxes are requested (GET). To be called before the first message from that peer. */
+ * boxes are requested (GET). Call it before the first message from that peer. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
-/* To be called when a worker with that rank joins, perhaps in place of one that died. */
+/* Call this when a worker with that rank joins, perhaps in place of one that died. */
 void exec_on_peer_there(Exec *x, uint32_t rank);
-/* To be called when that worker is dead. Unpins the storages that it was reading, poisons (gone)
+/* Call this when that worker is dead. Unpins the storages that it was reading, poisons (gone)
  * results that need its boxes, and stops reading its memory. */
 void exec_on_peer_gone(Exec *x, uint32_t rank);
 

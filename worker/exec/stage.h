@@ -62,7 +62,7 @@ void stages_free(Exec *x);
 static inline void stages_flush(Exec *x) {
     if (x->pending_of) x->takes->flush(x->takes);
 }
-/* Flushes, and drops the stages' unfinished work of a client (NULL: of all). To be called before a
+/* Flushes, and drops the stages' unfinished work of a client (NULL: of all). Call it before a
  * cancel or the client's end. */
 void stages_end(Exec *x, const Client *c);
 /* Executes j's pending operands and reads them again. Returns false if one is poisoned. */
