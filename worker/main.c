@@ -24,8 +24,8 @@ typedef struct App {
     WorkerConfig worker;
     Endpoint endpoint;
     const char *word, *host;
-    int port, wait_s; /* 0: not given */
-    bool is_once, is_quiet;
+    int port, wait_s;                   /* 0: not given */
+    bool is_once, is_quiet, has_waited; /* has_waited: a message has said that it waits */
 } App;
 
 static volatile sig_atomic_t stop;
@@ -86,6 +86,27 @@ static bool choose(App *a, Err *err) {
 
 static void complain(const Err *err) { err_report("gt-worker", err); }
 
+/* Says once which dispatcher the worker waits for, and how to start that one. */
+static void on_waiting(void) {
+    static const char ipc[] = "ipc://";
+    const char *text = app.endpoint.text, *port = strrchr(text, ':');
+    Err err = {0};
+    Endpoint own;
+    if (app.is_quiet || app.has_waited) return;
+    app.has_waited = true;
+    err_set(&err, ERR_IO, "no dispatcher answers at %s; waiting for one", text);
+    if (!strncmp(text, ipc, sizeof ipc - 1)) {
+        bool is_own = endpoint_local(&own, NULL) && !strcmp(text, own.text);
+        err_hint(&err, "gt-dispatcher%s%s starts it", is_own ? "" : " --ipc ",
+                 is_own ? "" : text + sizeof ipc - 1);
+    } else if (port) {
+        bool is_here = endpoint_is_private(&app.endpoint);
+        err_hint(&err, "gt-dispatcher -p %s%s", port + 1,
+                 is_here ? " starts it" : " -b '*' --insecure starts it on that machine");
+    }
+    complain(&err);
+}
+
 static void on_welcome(const Worker *w) {
     if (app.is_quiet) return;
     printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB)\n", worker_rank(w), app.endpoint.text,
@@ -109,6 +130,7 @@ static int serve(App *a) {
         if (end == WORKER_FAILED || end == WORKER_REFUSED) return 1;
         if (stop || (a->is_once && end == WORKER_LEFT)) return 0;
         if (a->is_once || (end == WORKER_GONE && why.code)) return EXIT_GONE;
+        a->has_waited = true;
         if (!a->is_quiet)
             fprintf(stderr, "gt-worker: the dispatcher at %s is gone; waiting for another\n",
                     a->endpoint.text);
@@ -144,6 +166,7 @@ int main(int argc, char **argv) {
     a->worker.endpoint = a->endpoint.text;
     a->worker.is_shared = true;
     a->worker.stop = &stop;
+    a->worker.on_waiting = on_waiting;
     a->worker.on_welcome = on_welcome;
     a->worker.welcome_ms = a->wait_s ? a->wait_s * 1000 : -1;
     code = serve(a);

@@ -21,7 +21,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000, WELCOME_MS = 10000 };
+enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000 };
+enum { WAITING_MS = 2000, WELCOME_MS = 10000 };
 
 struct Worker {
     Exec *exec;
@@ -29,6 +30,7 @@ struct Worker {
     uint32_t rank;
     uint64_t token; /* authenticates this worker to peers */
     bool is_greeted, is_welcome, has_left, is_refused;
+    void (*on_waiting_hook)(void); /* NULL: none, or it was called */
     void (*on_welcome_hook)(const Worker *w);
     const volatile sig_atomic_t *stop;
     int welcome_ms;
@@ -102,6 +104,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;
+    w->on_waiting_hook = config->on_waiting;
     w->on_welcome_hook = config->on_welcome;
     w->stop = config->stop;
     w->welcome_ms = config->welcome_ms ? config->welcome_ms : WELCOME_MS;
@@ -394,6 +397,21 @@ static bool is_over(Worker *w, const Link *link) {
     return w->has_left || w->is_refused;
 }
 
+/* The dispatcher has not answered for so long: says so, and gives up after welcome_ms. */
+static bool may_wait(Worker *w, int64_t waited_ms) {
+    if (w->welcome_ms > 0 && waited_ms > w->welcome_ms) {
+        Err err = {0};
+        err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %g s", w->welcome_ms / 1000.0);
+        complain(w->why, &err);
+        return false;
+    }
+    if (w->on_waiting_hook && waited_ms >= WAITING_MS) {
+        w->on_waiting_hook();
+        w->on_waiting_hook = NULL;
+    }
+    return true;
+}
+
 /* Serves until the worker must end; returns false if the dispatcher is gone. Messages are received
  * between kernels, so a cancel or BYE takes effect within a long frame; `poll_messages` receives
  * them within a long kernel. */
@@ -428,13 +446,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
         net_wait(link, plane_hub(plane), can_sleep ? EXEC_SLEEP_MS : IDLE_MS);
         if (can_sleep) continue;
         now = now_ms();
-        if (!w->is_welcome && w->welcome_ms > 0 && now - began > w->welcome_ms) {
-            Err err = {0};
-            err_set(&err, ERR_TIMEOUT, "no answer from the dispatcher in %g s",
-                    w->welcome_ms / 1000.0);
-            complain(w->why, &err);
-            return false;
-        }
+        if (!w->is_welcome && !may_wait(w, now - began)) return false;
         if (now - w->beat >= BEAT_MS && !send_beat(w, now)) return false;
     }
     return true;

@@ -24,9 +24,11 @@ typedef struct WorkerConfig {
     const char *data_endpoint; /* where it listens for peers; NULL: derived from `endpoint` */
     Err *why;                  /* set when worker_run cannot start or is refused; NULL: stderr */
     int welcome_ms; /* how long worker_run waits for the dispatcher; 0: 10 s; < 0: for ever */
-    /* Both may be NULL. *stop != 0 (set by a signal handler): the worker leaves. on_welcome is
-     * called when it has a rank. */
+    /* These may be NULL. *stop != 0 (set by a signal handler): the worker leaves. worker_run calls
+     * on_waiting once, if no dispatcher has answered for about 2 s, and the worker calls on_welcome
+     * when it has a rank. */
     const volatile sig_atomic_t *stop;
+    void (*on_waiting)(void);
     void (*on_welcome)(const Worker *w);
 } WorkerConfig;
 

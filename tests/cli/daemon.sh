@@ -15,6 +15,22 @@ code help 0 "$W" --help; has help "$(out)" "GT_DISPATCHER"
 # no dispatcher: a worker with --wait and a client give up in time
 code "worker alone" 69 "$W" -d "$TMP/none" --wait 1; has alone "$(err)" "no answer from the dispatcher"
 
+# ... and one that may wait says once what it waits for; later, that its dispatcher has come
+start early "$W" -d local --threads 1 --memory 64M; w=$pid
+start quiet "$W" -d "$TMP/none" --threads 1 --memory 64M --quiet --wait 4; q=$pid
+start port "$W" -p 1 --threads 1 --memory 64M; p=$pid
+await "$TMP/early.err" "hint"
+same "it waits" "$(cat "$TMP/early.err")" "gt-worker: no dispatcher answers at ipc://$TMP/gt/dispatcher; waiting for one
+  hint: gt-dispatcher starts it"
+await "$TMP/port.err" "hint: gt-dispatcher -p 1 starts it"
+start comes "$D"; d=$pid
+await "$TMP/early.out" "gt-worker: w0 at ipc"
+same "said once" "$(grep -c waiting "$TMP/early.err")" 1
+kill -TERM $p $w; wait $p $w
+kill -TERM $d; wait $d
+wait $q; same "quiet: it gave up" $? 69
+same "quiet: no word before that" "$(cat "$TMP/quiet.err")" "gt-worker: no answer from the dispatcher in 4 s"
+
 # a dispatcher with two workers of its own, at this user's socket and at a port
 start local "$D" --workers 2 --threads 1; d=$pid
 await "$TMP/local.out" "ready at ipc://$TMP/gt/dispatcher, 2 workers"
