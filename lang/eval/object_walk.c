@@ -478,8 +478,8 @@ static bool find_path(Interp *in, const Value *arg, bool module, Value *out, Lan
     if (ok && (module ? out->kind != V_OBJECT : out->kind != V_TENSOR)) {
         value_drop(*out);
         ok = error_set(e, "%s has no %s '%.200s'", value_type_name(arg[0]),
-                       module ? "module" : "parameter", path.str->s);
-        error_hint(e, module ? "m.named_modules()" : "m.named_parameters()");
+                       module ? "module" : "parameter or buffer", path.str->s);
+        error_hint(e, module ? "m.named_modules()" : "m.named_parameters(), m.named_buffers()");
     }
     value_drop(path);
     return ok;

@@ -42,9 +42,8 @@ static const char *subject_name(const Interp *in) {
 
 bool tensor_no_path(Interp *in, Value v, LangError *e) {
     if (v.kind != V_TENSOR || !grad_is_on(in) || !tensor_needs_grad(v.tensor)) return true;
-    error_set(
-        e,
-        "updating a parameter in place is never recorded, but the new value depends on parameters");
+    error_set(e, "updating a parameter or buffer in place is never recorded, but the new value "
+                 "depends on parameters");
     return error_hint(e, "no_grad { p -= lr * p.grad }   or   .detach()");
 }
 
@@ -74,7 +73,8 @@ static Tensor *as_value_of(Interp *in, const Tensor *p, Value v, const Handle **
     Tensor *cast = NULL, *out = NULL;
     if (!shape_broadcast(t, tensor_type(arg.t), &both) || both.rank != t->rank ||
         memcmp(both.shape, t->shape, sizeof t->shape[0] * t->rank)) {
-        error_set(e, "a parameter keeps its shape %s; the new value has %s", type_shape_text(t, a),
+        error_set(e, "a %s keeps its shape %s; the new value has %s",
+                  p->is_buffer ? "buffer" : "parameter", type_shape_text(t, a),
                   type_shape_text(tensor_type(arg.t), b));
     } else if (dtype_is_float(tensor_type(arg.t)->dtype) && !dtype_is_float(t->dtype) &&
                p->is_param) {
