@@ -380,6 +380,25 @@ static void place_of_offset(const Reader *r, size_t offset) {
     *r->at = (ConfigAt){line, col, 1};
 }
 
+/* If a brace, bracket or quote of an earlier line is not closed, names it in the hint. If there are
+ * only blanks where libyaml missed its end, the error's place becomes where it was opened. */
+static void name_unclosed(const Reader *r, const yaml_parser_t *p) {
+    size_t line = p->context_mark.line, open = p->context_mark.index;
+    bool is_flow = p->context && (strstr(p->context, "flow") || strstr(p->context, "quoted"));
+    if (!is_flow || line >= p->problem_mark.line) return;
+    const char *s = r->text, *end = s + r->n;
+    for (; s < end && open; open--) do
+            s++;
+        while (s < end && ((unsigned char)*s & 0xc0) == 0x80);
+    if (s == end || !*s || !strchr("{[\"'", *s)) return; /* a text with a BOM or of UTF-16 */
+    const char *rest = r->text;
+    for (size_t k = 0; rest < end && k < p->problem_mark.line; rest++) k += *rest == '\n';
+    while (rest < end && strchr(" \t\r\n", *rest)) rest++;
+    if (rest == end)
+        *r->at = (ConfigAt){(uint32_t)line + 1, (uint32_t)p->context_mark.column + 1, 1};
+    err_hint(r->err, "the %c in line %zu is not closed", *s, line + 1);
+}
+
 /* Reports libyaml's error, with its place. */
 static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     const char *problem = p->problem ? p->problem : "this is not YAML";
@@ -391,6 +410,7 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     err_set(r->err, ERR_PARSE, "%s", problem);
     if (!strcmp(problem, "did not find expected key"))
         err_hint(r->err, "the keys of one map begin in the same column");
+    name_unclosed(r, p);
     const char *s = r->text;
     uint32_t line = 1;
     for (const char *end = s + r->n; s < end && line < r->at->line; s++) line += *s == '\n';

@@ -125,6 +125,12 @@ static const Wrong wrong[] = {
     {"f: {}\n---\ng: {}\n", 3, 1, "a configuration is one document", ""},
     {"\xc3\xa9: {\xc3\xa9: 1}", 1, 6, "signal '\xc3\xa9': there is no key '\xc3\xa9'",
      "shard, backward, compile"},
+    {"f:\n  shard: {axis: 0,\n    workers: [0]\n", 2, 10, "did not find expected ',' or '}'",
+     "the { in line 2 is not closed"},
+    {"f: {shard: {axis: 0}\ng: {}\n", 2, 1, "did not find expected ',' or '}'",
+     "the { in line 1 is not closed"},
+    {"f: {backward: \"b}\n\n", 1, 15, "found unexpected end of stream",
+     "the \" in line 1 is not closed"},
     {"? [a]\n: {}\n", 1, 3, "a signal's name is a name of one line, got a list", ""},
     {"f: &f\n  <<: *f\n", 2, 3, "signal 'f': '<<' goes too deep, got <<", ""},
 };
