@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/text/pieces.h"
+#include "lang/error/utf8.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
@@ -48,14 +49,64 @@ static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
     return ok;
 }
 
+/* The files of other programs that people take for text, by their first bytes. */
+static const struct Head {
+    const char *kind;
+    uint8_t n;
+    char bytes[8];
+} heads[] = {
+    {"a NumPy array (.npy)", 6, "\x93NUMPY"},
+    {"a zip archive (.npz)", 4, "PK\3\4"},
+    {"a PNG image (.png)", 8, {'\x89', 'P', 'N', 'G', '\r', '\n', '\x1a', '\n'}},
+    {"compressed by gzip (.gz)", 3, "\x1f\x8b\x08"},
+};
+
+/* What a file of a known binary format is, or NULL. */
+static const char *kind_of(const Bytes *b) {
+    static const char no_high_bytes[4];
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        if (b->n >= heads[i].n && !memcmp(b->data, heads[i].bytes, heads[i].n))
+            return heads[i].kind;
+    /* safetensors: the length of the JSON header, in 8 bytes, then its {" */
+    bool is_tensors =
+        b->n > 10 && !memcmp(b->data + 4, no_high_bytes, 4) && !memcmp(b->data + 8, "{\"", 2);
+    return is_tensors ? "a map of tensors (.safetensors)" : NULL;
+}
+
+/* Only UTF-8 is text: bytes of other files would become strings that no function can use. */
+static bool is_text(const char *path, const Bytes *b, LangError *e) {
+    const char *kind = kind_of(b);
+    if (kind) {
+        bool is_gzip = !memcmp(b->data, "\x1f\x8b", 2);
+        error_set(e, "%.200s is %s, not text", path, kind);
+        return is_gzip
+                   ? error_hint(e, "shell(\"zcat %.200s\") for text, load(path) for tensors", path)
+                   : error_hint(e, "load(\"%.200s\")", path);
+    }
+    for (size_t i = 0; i < b->n;) {
+        int n = utf8_decode(b->data + i, b->n - i, NULL);
+        if (!n) {
+            error_set(e, "%.200s is not UTF-8 text: byte %zu is %02x", path, i,
+                      (unsigned char)b->data[i]);
+            return error_hint(e,
+                              "shell(\"iconv -f latin1 %.200s\") for Latin-1 text; load reads "
+                              "the bytes of a .txt or .bin file",
+                              path);
+        }
+        i += (size_t)n;
+    }
+    return true;
+}
+
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    return give_bytes(read_text(in, arg[0], &b, e), &b, out);
+    bool ok = read_text(in, arg[0], &b, e) && is_text(arg[0].str->s, &b, e);
+    return give_bytes(ok, &b, out);
 }
 
 static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
-    if (!read_text(in, arg[0], &b, e)) {
+    if (!read_text(in, arg[0], &b, e) || !is_text(arg[0].str->s, &b, e)) {
         bytes_fini(&b);
         return false;
     }
@@ -164,7 +215,8 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 const Builtin builtins_file[] = {
-    {"read", "path", bi_read, "The text of a file."},
+    {"read", "path", bi_read,
+     "The text of a file, in UTF-8; load(path) reads tensors and other values."},
     {"lines", "path", bi_lines, "The lines of a file, without line ends."},
     {"write", "path, text, append=false", bi_write,
      "Writes text into a file, in stream order; never waits for tensors in it."},
