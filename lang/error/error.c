@@ -469,6 +469,8 @@ static const char *const habits[][2] = {
     {"length", "len(x)"},
     {"expit", "sigmoid(x)"},
     {"psi", "digamma(x)"},
+    {"gamma", "exp(lgamma(x)), for x > 0"},
+    {"gammaln", "lgamma(x)"},
     {"rint", "round(x)"},
     {"invert", "~x"},
     {"expand_dims", "x.unsqueeze(axis)"},

@@ -14,6 +14,7 @@ Tensor *arg_as_tensor(Interp *in, Value v, LangError *e) {
     if (v.kind == V_TENSOR) return tensor_ref(v.tensor);
     if (!value_is_number(v) && value_count(v) < 0) {
         error_set(e, "expected a tensor, got %s", value_type_name(v));
+        tensor_hint_map(v, e);
         return NULL;
     }
     return tensor_from_value(in, v, DT_NONE, &made, e) ? made.tensor : NULL;

@@ -95,7 +95,8 @@ Node *parse_target(Parser *p, Node *n,
 /* Returns a hint for an unexpected token, guessed from the tokens around it, or "". If a misspelt
  * keyword is the cause, *word becomes its token. */
 const char *parse_hint(Parser *p, const Token *t, const Token **word);
-/* The hint at an else t that follows the block of a loop; otherwise NULL. */
+/* The hint at an else or elif t behind the block of a loop, or an elif behind an else; otherwise
+ * NULL. */
 const char *parse_loop_else(const Parser *p, const Token *t);
 
 /* ---- resolve.c ---- */

@@ -181,12 +181,15 @@ const char *parse_loop_else(const Parser *p, const Token *t) {
         if (k-- == first) return NULL;
         depth += (k->kind == TOK_RBRACE) - (k->kind == TOK_LBRACE);
     } while (depth > 0);
-    if (t->kind != TOK_ELSE || k->kind != TOK_LBRACE || depth < 0) return NULL;
+    bool is_elif = t->kind == TOK_ELIF;
+    if ((t->kind != TOK_ELSE && !is_elif) || k->kind != TOK_LBRACE || depth < 0) return NULL;
+    if (is_elif && k > first && k[-1].kind == TOK_ELSE)
+        return "else comes last: if a { … } elif b { … } else { … }";
     for (; k > first && k->kind != TOK_NEWLINE && k->kind != TOK_RBRACE; k--)
         if (k->kind == TOK_IF || k->kind == TOK_FOR || k->kind == TOK_WHILE) break;
-    return k->kind == TOK_FOR || k->kind == TOK_WHILE
-               ? "a loop has no else: found = true before break, then if not found { … }"
-               : NULL;
+    if (k->kind != TOK_FOR && k->kind != TOK_WHILE) return NULL;
+    return is_elif ? "elif belongs to an if, not to a loop: if a { … } elif b { … }"
+                   : "a loop has no else: found = true before break, then if not found { … }";
 }
 
 const char *parse_hint(Parser *p, const Token *t, const Token **word) {
@@ -222,6 +225,7 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
         if (before->kind == TOK_ASSIGN) return "x = a if condition else b";
         break;
     case TOK_ELSE:
+    case TOK_ELIF:
         if (p->n_open && p->src->text[p->open[p->n_open - 1].at.at] == '[')
             return "[a if condition else b for x in xs]";
         if ((hint = parse_loop_else(p, t))) return hint;

@@ -142,6 +142,8 @@ bool tensor_tolist(Interp *in, Tensor *t, Value *out, LangError *e); /* waits */
 /* Converts host data to a tensor: nested lists of numbers (shapes are checked; an error names the
  * first ragged position); tensors in lists are stacked. dtype DT_NONE: by content. */
 bool tensor_from_value(Interp *in, Value v, DType dtype, Value *out, LangError *e);
+/* False. If v is a map of tensors, hints at the one under its first key. */
+bool tensor_hint_map(Value v, LangError *e);
 int64_t value_count(Value v);       /* number of elements of a list or range; -1 for other values */
 Value value_at(Value v, int64_t i); /* borrowed */
 #endif

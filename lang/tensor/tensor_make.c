@@ -5,6 +5,7 @@
 #include "lang/file/io.h"
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/tensor.h"
+#include "lang/value/mapv.h"
 #include "runtime/inst/element.h"
 #include <assert.h>
 #include <stdio.h>
@@ -182,6 +183,13 @@ typedef struct Scan {
     char at[64];
 } Scan;
 
+bool tensor_hint_map(Value v, LangError *e) {
+    Value key, item;
+    if (v.kind != V_MAP || !mapv_at(v.map, 0, &key, &item)) return false;
+    if (key.kind != V_STR || item.kind != V_TENSOR) return false;
+    return error_hint(e, "the map's tensors by name: m[\"%.60s\"]", key.str->s);
+}
+
 static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
     int64_t n = value_count(v);
     if (n < 0) {
@@ -189,7 +197,7 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
         if (!value_is_number(v)) {
             error_set(e, "a tensor holds numbers, not %s (at %s)", value_type_name(v),
                       s->at[0] ? s->at : "the top");
-            return false;
+            return tensor_hint_map(v, e);
         }
         s->has_int |= v.kind == V_INT, s->has_float |= v.kind == V_FLOAT;
         if (s->any && depth < s->type.rank)
