@@ -3,7 +3,7 @@
 
 /* Runs after the first decision until both ways are measured again. The number doubles with each
  * later decision, so that measuring (CHOICE_TRIALS runs of the slower way) costs one percent at
- * first and then nothing. */
+ * first and then nothing. With 125 and 2000 charlm and mnist_conv take the same within 3 %. */
 enum { AGAIN = 500 };
 
 static unsigned bits(int64_t n) { return n > 0 ? 64u - (unsigned)__builtin_clzll((uint64_t)n) : 0; }

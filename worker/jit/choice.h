@@ -4,9 +4,11 @@
  * shapes. The shortest of a few times counts, since any disturbance only makes a time longer. The
  * choice changes no bit of a result.
  *
- * What it is worth, beside kernels whenever there is one (CPU time, medians of 5 runs on a busy
- * machine): nothing for steps of mlp_step.gt (the least of 5: 5 %), and 40 steps of lstm.gt take 16
- * % longer with it: short clusters of few runs pay for being measured.
+ * What it is worth: of 628 kernels of many kinds of clusters, 21 took 1.4 to 3.2 times as long as
+ * their operations. Beside kernels whenever there is one (Zen 5, one thread, CPU time, medians of
+ * 11 interleaved runs), charlm takes 0.96 to 0.99 of the time and mnist_conv 0.985. An MLP, an LSTM
+ * and a VAE take the same within 2 %. Programs of 40 to 60 steps of one large cluster take 1.03 to
+ * 1.18 times as long, because some of these steps are measurements.
  *
  * The least recently used size is evicted.
  * SPDX-License-Identifier: MIT */
