@@ -23,6 +23,8 @@
 #include <string.h>
 
 enum {
+    /* Between 800 iterations of a loop, 24,000 candidates that never recur: with 2048 to 32768 the
+     * loop goes as hot records, with 512 a ninth of it. */
     SEEN_MAX = 8192,
     PERIOD_MAX = 1024, /* instructions with results between two edges that are inserted */
 };
@@ -373,6 +375,9 @@ static Body *learn(Detector *d, FrameWriter *w) {
     Seen *seen = seen_of(d, d->hash);
     uint32_t threshold = d->config.threshold;
     if (++seen->count < threshold) return NULL;
+    /* Of 300 bodies by turns, 41 % of the instructions go as hot records; with 4, 8 and 16 it is
+     * 27, 36 and 40 %, with 64 and 128 it is 42 %. But a loop of 300 iterations after these is
+     * defined at the 64th, with 128 at the 256th. */
     enum { MORE_OFTEN = 32 };
     bool is_full = bodies_first_to_go(&d->bodies, d->forms.n) != NULL;
     if (is_full && seen->count / MORE_OFTEN < threshold) return NULL;

@@ -415,6 +415,8 @@ void pass_body(Emit *e, int pass) {
 /* True if the pass may write with non-temporal stores. They do not pay off where computing an
  * element takes longer than writing it. */
 static bool may_be_far(const Emit *e, int pass) {
+    /* Without, two operations over 4 M elements take 1.24 times as long; with 24 or 48 a GELU by
+     * hand 1.75 times. 3 and 6 are within 4 % (Zen 5, CPU time, medians of 5 and 7 runs). */
     enum { LIGHT = 12 };
     bool has_any = false;
     for (int i = 0; i < e->f->n_nodes; i++) has_any |= e->streams[i] && pass_writes(e, i, pass);
