@@ -250,10 +250,11 @@ bool fuse_equal(const Fuse *a, const Fuse *b) {
 }
 
 bool fuse_is_worth(const Fuse *f) {
-    /* Zen 5, one thread, CPU time, medians of 5 interleaved runs, as one kernel beside one by one:
-     * lines of 8 and 16 take 0.65, of 48 and 100 0.64 and 0.71, of 4 1.27 (v4) and 0.66 (v3). Steps
-     * of 12 and 24 take 0.54, of 40 and 100 0.87 and 0.70, of 128 1.05 and 0.83, of 1024 1.8. */
-    enum { SHORT_LINE = 8, FAR_APART = 128 };
+    /* Zen 5, one thread, CPU time, medians of 5 to 9 interleaved runs, as one kernel beside one by
+     * one: lines of 8 and 16 take 0.65, of 48 and 100 0.64 and 0.71, of 4 1.27 (v4) and 0.66 (v3).
+     * Steps of 12 to 100 alone take 0.54 to 0.87, but with 32 or 128 for FAR_APART mnist_conv takes
+     * 1.07 of its time with 8. */
+    enum { SHORT_LINE = 8, FAR_APART = 8 };
     if (f->is_lined && f->args.line < SHORT_LINE) return false;
     for (int k = 0; k < f->n_inputs; k++)
         if (f->stride_kind[k] == STRIDE_OTHER && f->args.line >= SHORT_LINE &&
