@@ -2,7 +2,7 @@
 # missing dispatcher is reported at once.
 . tests/fixtures/check.sh
 . tests/fixtures/daemons.sh
-export B
+export B ASAN_OPTIONS="handle_segv=0:$ASAN_OPTIONS" # a signal ends a worker built with AddressSanitizer, too
 socket=$TMP/gt/dispatcher
 none() {
     begin=$(date +%s)
