@@ -22,6 +22,7 @@
 #include "lang/tensor/tensor.h"
 #include "lang/eval/operate.h"
 #include <assert.h>
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -338,6 +339,27 @@ static void drop_args(Interp *in, Value *base, int n) {
     in->stack->top = base;
 }
 
+/* Reports a call of a namespace, as F(1) for f(1). */
+static bool space_is_called(Interp *in, Value space, const Node *call, LangError *e) {
+    const Node *callee = call && call->n_kids ? call->kid[0] : NULL;
+    const char *said = space.map->name, *name;
+    fail_at(in, call, e, "'%s' is a namespace, not a function", said);
+    Value v;
+    for (size_t i = 0; callee && callee->kind == N_NAME && interp_global(in, i, &name, &v); i++)
+        if (name != callee->str && !strcasecmp(name, callee->str) && value_is_callable(v))
+            return error_label(e, e->at, "did you mean '%s'?", name);
+    return error_hint(e, "its functions: %s.name(…)", said);
+}
+
+/* True for the parameters of a model: a map of tensors by name. */
+static bool is_state(MapV *m) {
+    Value k, v;
+    size_t n = 0;
+    for (; mapv_at(m, n, &k, &v); n++)
+        if (k.kind != V_STR || v.kind != V_TENSOR) return false;
+    return n > 0;
+}
+
 static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     char quote[80] = "";
     if (call && call->n_kids) node_text(call->kid[0], quote);
@@ -356,9 +378,12 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
         return error_hint(e, "x.to(%s), tensor(v, dtype=%s)", dtype_info[f.dtype].name,
                           dtype_info[f.dtype].name);
     }
+    if (f.kind == V_MAP && f.map->is_space) return space_is_called(in, f, call, e);
     fail_at(in, call, e, "'%s' is %s%s, not a function", quote,
             f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
     if (call && call->n_kids && hint_hidden(in, call->kid[0], e)) return false;
+    if (f.kind == V_MAP && is_state(f.map))
+        return error_hint(e, "build the model m, then m.load_state_dict(%s)", quote);
     if (f.kind == V_TENSOR || f.kind == V_LIST || f.kind == V_MAP)
         return error_hint(e, "elements: x[i]");
     return false;
@@ -742,6 +767,19 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, V
     return ok;
 }
 
+/* Suggests nn.Linear after nn.linear(4, 2) failed: nn falls back to the builtins, and the first
+ * argument is no tensor. */
+static void hint_layer(Interp *in, const Node *callee, LangError *e) {
+    char quote[80], layer[64];
+    if (callee->kind != N_FIELD || e->kind != E_RUN) return;
+    size_t n = (size_t)snprintf(layer, sizeof layer, "%s", callee->str);
+    if (!islower((unsigned char)*layer)) return;
+    *layer = (char)toupper((unsigned char)*layer);
+    const char *space = n < sizeof layer ? space_with(in, intern(layer, n)) : NULL;
+    if (space && !strcmp(space, node_text(callee->kid[0], quote)))
+        error_hint(e, "did you mean '%s.%s'?", space, layer);
+}
+
 bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     Node *callee = n->kid[0];
     Value *base = in->stack->top, f, recv = v_none(), updated = v_none(), spread = v_none();
@@ -766,6 +804,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
         n->flag |= NODE_DROPPED;
     int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
     bool ok = push_args(in, n, base, &n_pos, &n_kw, &spread, e);
+    bool has_tensor = !ok || n_pos == 0 || base[0].kind == V_TENSOR;
     if (ok) {
         if (spread.kind == V_MAP) in->spread = spread.map; /* for call_keyword */
         bool is_quiet = place && !update_is_checked(place);
@@ -778,6 +817,7 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     }
     if (place) ok = update_close(in, place, updated, ok, out, e);
     if (!ok) error_locate(e, node_span(in, n));
+    if (!ok && !has_tensor) hint_layer(in, callee, e);
     if (mode == SELF_METHOD) value_drop(recv);
     value_drop(spread);
     value_drop(f);
