@@ -433,7 +433,11 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
                   : is_text          ? IO_FORM_TEXT
                   : is_host          ? IO_FORM_HOST
                                      : IO_FORM_ITEMS;
-    if (!io_can_save(j->path, form, &err)) return error_from(e, &err);
+    if (!io_can_save(j->path, form, &err)) {
+        error_from(e, &err);
+        while (v.kind == V_LIST && v.list->n) v = v.list->v[0];
+        return value_is_number(v) ? error_hint(e, "save(tensor(x), path)") : false;
+    }
     if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
         error_set(e, "a %s file holds values by name, not one %s", strrchr(j->path, '.'),
                   value_type_name(v));

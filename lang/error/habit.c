@@ -9,6 +9,7 @@
 #define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
 #define RNN_PAD   "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
+#define SNIFFED   "drop it: load finds the delimiter and a header by itself"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
 /* A path that ends in * matches any path with that prefix. The first match counts. */
@@ -68,6 +69,7 @@ static const char *const paths[][2] = {
     {"np.savez", "save({a: x}, \"x.npz\")"},
     {"np.loadtxt", "load(\"x.csv\")"},
     {"np.genfromtxt", "load(\"x.csv\")"},
+    {"np.savetxt", "save(x, \"x.csv\")"},
     {"np.newaxis", "none: x[:, none]"},
     {"np.expand_dims", "unsqueeze%"},
     {"np.dot", "a @ b"},
@@ -173,6 +175,10 @@ static const char *const members[][2] = {
     {"short", "there is no int16: x.int()"},
     {"length", "len(x)"},
     {"len", "len(x)"},
+    {"encode", "bytes(s)"},
+    {"decode", "text(x)"},
+    {"contains", "x in xs"},
+    {"includes", "x in xs"},
     {"push", "xs.append(x)"},
     {"values", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
     {"indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
@@ -214,7 +220,7 @@ static const char *const unpacked[][2] = {
     {"var_mean", "var, mean = var_mean(x)"},
 };
 
-/* Arguments, of any function. */
+/* Arguments, of any function or, behind its name and a dot, of one. */
 static const char *const keywords[][2] = {
     {"device", NO_DEVICE},
     {"map_location", NO_DEVICE},
@@ -235,6 +241,12 @@ static const char *const keywords[][2] = {
     {"create_graph", "grad(y, xs, create_graph=true) gives gradients with a history"},
     {"allow_unused", "drop it: what y does not depend on has gradient 0"},
     {"verbose", "drop it, and print(opt.lr)"},
+    {"load.delimiter", SNIFFED},
+    {"load.sep", SNIFFED},
+    {"load.header", SNIFFED},
+    {"load.skiprows", SNIFFED},
+    {"load.skip_header", SNIFFED},
+    {"allow_pickle", "drop it: files hold values, never code"},
     {"weights_only", "drop it: files hold values, never code"},
     {"num_workers", "drop it: programs name no devices; gtsh -w N says how many workers there are"},
 };
@@ -422,9 +434,11 @@ bool habit_member(const char *kind, const char *name, LangError *e) {
     return false;
 }
 
-const char *habit_keyword(const char *name) {
+const char *habit_keyword(const char *function, const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s.%s", function, name);
     for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (!strcmp(keywords[i][0], name)) return keywords[i][1];
+        if (!strcmp(keywords[i][0], name) || !strcmp(keywords[i][0], path)) return keywords[i][1];
     return NULL;
 }
 

@@ -20,7 +20,7 @@ bool habit_is_result(const char *name);
  * values are called. Returns false if there is no hint. */
 bool habit_unpacked(const char *function, LangError *e);
 /* Returns the hint for a keyword argument of another system (device=, inplace=), or NULL. */
-const char *habit_keyword(const char *name);
+const char *habit_keyword(const char *function, const char *name);
 /* Returns the hint for a missing file that is a module in Python (import os), or NULL. */
 const char *habit_import(const char *name);
 /* Returns the hint for `from a.b import C, d` or `import a.b as c`, or NULL. text: from the first

@@ -196,7 +196,7 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const char *name
     for (int i = 0; i < en->n_params; i++) names_add(&names, en->param[i].name);
     const char *near = nearest_name(name, strlen(name), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), name);
-    const char *habit = habit_keyword(name);
+    const char *habit = habit_keyword(plain_name(en), name);
     if (habit)
         error_hint(e, "%s", habit);
     else if (near)

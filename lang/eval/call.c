@@ -137,7 +137,7 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const char *name, const 
     Bytes sig = {0};
     fn_signature(f, &sig);
     fail_at(in, at, e, "%s() has no argument '%s'", fn_name(f), name);
-    const char *habit = habit_keyword(name);
+    const char *habit = habit_keyword(fn_name(f), name);
     if (habit)
         error_hint(e, "%s", habit);
     else if (near)
@@ -862,6 +862,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     else if (base.kind == V_MAP && (!strcmp(n->str, "shape") || !strcmp(n->str, "dtype")))
         error_hint(e, "each tensor in the map has its own: {k: v.%s for k, v in %s.items()}",
                    n->str, node_text(n->kid[0], quote));
+    else if (base.kind == V_MAP && !strcmp(n->str, "files"))
+        error_hint(e, "%s.keys()", node_text(n->kid[0], quote));
     else if (base.kind == V_MAP)
         error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
     else if (base.kind != V_TENSOR && base.kind != V_OBJECT)

@@ -356,11 +356,11 @@ static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangErr
         if (strict && wrapped_names(l, &text))
             error_hint(e,
                        "the names begin with '%.60s': load_state_dict({k[%zu:]: v for k, v in "
-                       "m.items() if k.startswith(\"%.60s\")})",
+                       "state.items() if k.startswith(\"%.60s\")})",
                        text.data, text.n, text.data);
         else if (strict && !l->n_misfits)
-            error_hint(
-                e, "load_state_dict(m, strict=false) takes what fits, gives [missing, unexpected]");
+            error_hint(e, "m.load_state_dict(state, strict=false) loads what fits and returns "
+                          "[missing, unexpected]");
     }
     bytes_fini(&text);
     return ok;
