@@ -3,6 +3,7 @@
  * last. SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/utf8.h"
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -526,6 +527,16 @@ static const char *const habits[][2] = {
     {"global", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
     {"nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
 };
+
+const char *habit_search(const char *words) {
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
+        const char *name = habits[i][0], *s = words;
+        while (*s && (*s == ' ' || tolower((unsigned char)*s) == tolower((unsigned char)*name)))
+            name += *s++ != ' ';
+        if (!*s && !*name) return habits[i][1];
+    }
+    return NULL;
+}
 
 const char *habit_hint(const char *s, size_t n) {
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)

@@ -104,4 +104,6 @@ int error_exit_code(const LangError *e);
 /* Returns the hint for a word of another language ("null", "np", "elseif"), or NULL. For syntax
  * errors and undefined names. */
 const char *habit_hint(const char *s, size_t n);
+/* The same for words of a search: case and blanks do not count ("data loader"). */
+const char *habit_search(const char *words);
 #endif

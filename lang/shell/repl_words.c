@@ -13,6 +13,7 @@
 #include "lang/shell/repl.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
+#include "lang/error/error.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,6 +97,10 @@ static bool put_doc(const char *name, Value v, Bytes *out) {
     if (v.kind == V_BUILTIN) {
         bytes_printf(out, "%s(%s)\n", name, v.builtin->signature);
         if (v.builtin->doc && *v.builtin->doc) bytes_printf(out, "    %s\n", v.builtin->doc);
+        const BuiltinEntry *twin = ((const BuiltinEntry *)v.builtin)->twin;
+        if (twin)
+            bytes_printf(out, "%s(%s), of a tensor\n    %s\n", name, twin->b.signature,
+                         twin->b.doc);
         return true;
     }
     if (!fn) return false;
@@ -167,11 +172,21 @@ static bool method_doc(const char *name, Bytes *out) {
     return false;
 }
 
-/* True if each of the words, at blanks, is in one of the two texts. */
-static bool has_words(const char *words, const char *name, const char *text) {
+static bool is_word_part(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* True if the text has this word: one of 1 or 2 letters as a whole word, a longer one anywhere. */
+static bool has_word(const char *text, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strcasestr(at, word)); at++)
+        if (n > 2 || ((at == text || !is_word_part(at[-1])) && !is_word_part(at[n]))) return true;
+    return false;
+}
+
+/* True if each of the words, at blanks, is in the text. */
+static bool has_words(const char *words, const char *text) {
     char word[64];
     for (int used; sscanf(words, "%63s%n", word, &used) == 1; words += used)
-        if (!strcasestr(name, word) && !strcasestr(text, word)) return false;
+        if (!has_word(text, word)) return false;
     return true;
 }
 
@@ -182,8 +197,7 @@ static void search_one(Interp *in, const char *name, const char *words, Bytes *o
     if (!find_value(in, name, strlen(name), &v, &ignored)) return;
     Bytes doc = {0};
     if (put_doc(name, v, &doc)) {
-        const char *text = strchr(doc.data, '\n');
-        if (has_words(words, name, text)) bytes_add(out, doc.data, doc.n);
+        if (has_words(words, doc.data)) bytes_add(out, doc.data, doc.n);
     }
     bytes_fini(&doc);
     value_drop(v);
@@ -215,7 +229,9 @@ static void search_docs(Interp *in, const char *words, Bytes *out) {
     for (size_t i = 0; i < names.n; i++) {
         const char *name = names.name[i];
         if (words) {
-            search_one(in, name, words, out);
+            size_t k = 0;
+            while (k < i && names.name[k] != name) k++; /* sum of a list and of a tensor */
+            if (k == i) search_one(in, name, words, out);
             continue;
         }
         if (column + strlen(name) + 2 > 78) {
@@ -317,8 +333,12 @@ static void help(Interp *in, const char *what) {
             bytes_putc(&b, '\n');
         }
         value_drop(v);
-    } else if (!is_statement && (is_search || !method_doc(what, &b)))
-        search_docs(in, what, &b);
+    } else if (!is_statement && (is_search || !method_doc(what, &b))) {
+        const char *habit = habit_search(what);
+        if (habit) bytes_printf(&b, "%s: %s\n", what, habit);
+        bool is_letter = n == 1; /* is in most texts */
+        if ((is_search || !habit) && !is_letter) search_docs(in, what, &b);
+    }
     if (b.n)
         fputs(b.data, stdout);
     else
