@@ -294,6 +294,7 @@ static bool run_source(Repl *r, Source *src) {
     src->is_prompt = true;
     stream_interrupted = 0;
     r->was_interrupted = false;
+    stream_input(r->in->stream);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->config->debug, src, p);
     bool ok = p && interp_run(r->in, p, true, &e);

@@ -130,6 +130,8 @@ bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
 }
 bool stream_is_lost(const Stream *s) { return s->is_started && s->is_gone; }
 uint64_t stream_tensors(const Stream *s) { return s->n_live; }
+void stream_input(Stream *s) { s->input_seq = s->next_seq; }
+
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
 uint64_t stream_done(const Stream *s) {
     return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq;

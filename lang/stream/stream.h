@@ -128,6 +128,8 @@ bool stream_files(Stream *s, const char *path, Span at, LangError *e);
  * returns true. */
 bool stream_finish(Stream *s, bool has_failed, LangError *e);
 void stream_flush(Stream *s);
+/* At the prompt: another input starts. Its effects run although an earlier input failed. */
+void stream_input(Stream *s);
 /* Handles the messages that have arrived, runs the effects that are due; never waits. */
 void stream_poll(Stream *s);
 /* At a statement's end: the same, if many instructions were issued or an effect may be due. */

@@ -4,8 +4,9 @@
  * The queue has one entry per effect. Entries without operands (a print of host values) only wait
  * for their turn. A failure does not stop the stream: it is stored until stream_take_error.
  *
- * In a script the program ends at its first failure in stream order. Later effects do not run and
- * later fetches fail, whether or not they depend on it and whichever message arrives first. A
+ * A script, and each input at the prompt, ends at its first failure in stream order. Later effects
+ * do not run and later fetches fail, whether or not they depend on it and whichever message arrives
+ * first: a check has no result that the value checked could depend on. A
  * single embedded worker sends everything in stream order, so all earlier failures are known when a
  * reply arrives. With several workers, or with a remote dispatcher, which may move a client to
  * another worker, a reply may arrive before the failure of an earlier instruction. Then
@@ -78,31 +79,34 @@ static void cause_report(Stream *s, Cause *c, LangError *e) {
     for (size_t i = 0; i < s->effects.n; i++) {
         Pending *p = fifo_at(&s->effects, i);
         p->is_behind |= c->seq < p->seq;
+        p->is_cut |= c->seq < p->seq && c->seq >= p->input_seq;
     }
 }
 
-/* Returns the unreported failure that is first in the stream, or NULL. */
-static Cause *first_unreported(const Stream *s) {
+/* Returns the unreported failure that is first in the stream, at or after instruction `from`, or
+ * NULL. */
+static Cause *first_unreported(const Stream *s, uint64_t from) {
     Cause *first = NULL;
     for (int i = 0; i < s->n_causes && s->n_unreported; i++)
-        if (!s->cause[i]->is_reported && (!first || s->cause[i]->seq < first->seq))
+        if (!s->cause[i]->is_reported && s->cause[i]->seq >= from &&
+            (!first || s->cause[i]->seq < first->seq))
             first = s->cause[i];
     return first;
 }
 
 bool stream_has_error(const Stream *s) {
-    const Cause *c = first_unreported(s);
+    const Cause *c = first_unreported(s, 0);
     return c && (c->is_ordered || c->seq < s->acked_seq || s->config.prompt || s->is_gone);
 }
 
 bool stream_take_error(Stream *s, LangError *e) {
     if (!stream_has_error(s)) return false;
-    cause_report(s, first_unreported(s), e);
+    cause_report(s, first_unreported(s, 0), e);
     return true;
 }
 
 bool stream_is_behind(Stream *s, uint64_t seq, LangError *e) {
-    Cause *c = s->config.prompt ? NULL : first_unreported(s);
+    Cause *c = first_unreported(s, s->input_seq);
     if (!c || c->seq >= seq) return false;
     cause_report(s, c, e);
     return true;
@@ -235,7 +239,7 @@ static ErrCode poison_of(const Reply *r) {
  * if the original failure was reported, and survived, before the effect was issued; otherwise a
  * save could be lost silently. */
 static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
-    if (p->is_behind || p->may_be_lost || first_unreported(s)) return;
+    if (p->is_behind || p->may_be_lost || first_unreported(s, 0)) return;
     if (poison != ERR_CANCELLED && s->n_causes == 0) return; /* the failure is yet to arrive */
     LangError e;
     stream_cause(s, poison, p->at, &e);
@@ -256,11 +260,10 @@ static void pending_fini(Stream *s, Pending *p) {
     free(p->handle);
 }
 
-/* True in a script if p is after a failure and was issued before that was reported. */
+/* True if p is after a failure of the same input and was issued before that was reported. */
 static bool is_after_error(const Stream *s, const Pending *p) {
-    if (s->config.prompt) return false;
-    const Cause *c = first_unreported(s);
-    return p->is_behind || (c && c->seq < p->seq);
+    const Cause *c = first_unreported(s, p->input_seq);
+    return p->is_cut || (c && c->seq < p->seq);
 }
 
 /* Runs or skips an effect and frees it. Fails with *err if its `done` does or its reply is
@@ -376,6 +379,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.at = at;
     q.calls = stream_calls(s);
     q.seq = s->next_seq;
+    q.input_seq = s->input_seq;
     q.n = n;
     q.has_inst = n > 0;
     q.is_answered = n == 0;

@@ -12,8 +12,8 @@ void stream_run_effects(Stream *s);
  * Consumes p->ctx, and p->fetch if it fails. */
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at, LangError *e);
 void stream_drop_effects(Stream *s);
-/* True if an instruction before seq failed and was not reported yet: e becomes that failure. Always
- * false at the prompt. */
+/* True if an instruction of this script or input, before seq, failed and was not reported yet: e
+ * becomes that failure. */
 bool stream_is_behind(Stream *s, uint64_t seq, LangError *e);
 /* Sets e to the reason why a value needed at `at` is poisoned. Returns false. */
 bool stream_cause(Stream *s, ErrCode code, Span at, LangError *e);

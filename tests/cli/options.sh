@@ -34,6 +34,19 @@ for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
 done
 code "env and -w" 2 env GT_DISPATCHER=local "$GTSH" -w 2 -p 1
 has "env and -w" "$(err)" "hint: gt-dispatcher --workers says it there; or drop GT_DISPATCHER"
+# A check of the library that fails ends its input at the prompt: no value, no file, but later inputs run.
+cat >"$TMP/checked" <<'END'
+x = tensor(3.); y = 7
+F.bce(x, x)
+y = F.bce(x, x).item()
+print(1); print(F.bce(x, x)); print(x)
+F.bce(x, x); save(x, "checked.npy")
+print(y)
+ok, r = attempt(fn() => F.bce(x, x).item()); print(ok, x)
+END
+same "prompt: a check ends its input" \
+    "$(cd "$TMP" && "$GTSH" -i -q --norc <checked 2>/dev/null | tr '\n' ' ')" "1 7 false tensor(3.) "
+same "prompt: no file after a failed check" "$(ls "$TMP" | grep -c npy)" 0
 for given in "-c print(1)" -i "$TMP/a.gt"; do
     code "--client $given" 2 "$GTSH" --client c1 $given
     has "--client $given" "$(err)" "--client is for instructions: a tape, or --replay"
