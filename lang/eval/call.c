@@ -526,6 +526,32 @@ static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
     return true;
 }
 
+/* True if a statement of the block assigns to the variable `name`, or, of_self, to self.name. */
+static bool assigns(const Node *block, const char *name, bool of_self) {
+    for (uint32_t i = 0; i < block->n_kids; i++) {
+        const Node *n = block->kid[i], *to = n->kind == N_ASSIGN ? n->kid[0] : NULL;
+        if (to && to->kind == (of_self ? N_FIELD : N_NAME) && to->str == name) return true;
+    }
+    return false;
+}
+
+/* Hints at why an object lacks a member: its constructor, or a method init
+ * that did not run, assigns the name. */
+static void hint_member(const Object *o, const char *name, LangError *e) {
+    const Node *body = o->module->make->ast->body;
+    if (assigns(body, name, false)) {
+        error_hint(e, "the constructor sets a variable %s; a field is self.%s = …", name, name);
+        return;
+    }
+    for (uint32_t i = 0; i < body->n_kids; i++) {
+        const Node *n = body->kid[i];
+        if (n->kind != N_FN_STMT || strcmp(n->fn->name, "init") || n->fn->is_expr) continue;
+        if (assigns(n->fn->body, name, true))
+            error_hint(e, "making an object does not call init: the module's own block is the "
+                          "constructor: module M(n) { self.n = n }");
+    }
+}
+
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
     if (is_argument(in, field, recv, e)) return false;
@@ -580,7 +606,13 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);
-    if (near) error_label(e, e->at, "did you mean '%s'?", near);
+    if (near)
+        error_label(e, e->at, "did you mean '%s'?", near);
+    else if (recv.kind == V_OBJECT) {
+        fail_at(in, field, e, "%s has no field or method '%s'",
+                with_article(recv, kind, sizeof kind), field->str);
+        hint_member(recv.obj, field->str, e);
+    }
     names_fini(&names);
     return false;
 }
@@ -866,7 +898,9 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
         error_hint(e, "%s.keys()", node_text(n->kid[0], quote));
     else if (base.kind == V_MAP)
         error_hint(e, "%s.get(\"%s\", otherwise)", node_text(n->kid[0], quote), n->str);
-    else if (base.kind != V_TENSOR && base.kind != V_OBJECT)
+    else if (base.kind == V_OBJECT)
+        hint_member(base.obj, n->str, e);
+    else if (base.kind != V_TENSOR)
         hint_hidden(in, n->kid[0], e);
     names_fini(&names);
     return false;
