@@ -84,9 +84,13 @@ static bool solved_type(Infer *s) {
     TRY(need_square(s, 0) && need_same_dtype(s, 1));
     TensorType a = s->in[0], b = s->in[1], r;
     ShapeText ta, tb;
-    if (b.rank < 2 || b.shape[b.rank - 2] != a.shape[a.rank - 1])
+    if (b.rank < 2)
         return op_fail(s, ERR_SHAPE, ": %s equations, but right sides of shape %s",
                        shape_text(&a, &ta), shape_text(&b, &tb));
+    /* The program may have given a vector, or left=false: only the size is its own. */
+    if (b.shape[b.rank - 2] != a.shape[a.rank - 1])
+        return op_fail(s, ERR_SHAPE, ": %s equations, but right sides of %lld elements",
+                       shape_text(&a, &ta), (long long)b.shape[b.rank - 2]);
     int64_t n = b.shape[b.rank - 2], k = b.shape[b.rank - 1];
     a.rank -= 2, b.rank -= 2;
     if (!shape_broadcast(&a, &b, &r))

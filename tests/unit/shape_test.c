@@ -291,7 +291,7 @@ static const Case wrong[] = {
     {"f32[3,3] f64[3,1]", "t9 = solve_triangular t0 t1",
      "solve_triangular: operands of different dtypes: float32 and float64"},
     {"f32[3,3] f32[2,1]", "t9 = solve_triangular t0 t1",
-     "solve_triangular: (3, 3) equations, but right sides of shape (2, 1)"},
+     "solve_triangular: (3, 3) equations, but right sides of 2 elements"},
     {"f32[2,3,3] f32[4,3,1]", "t9 = solve_triangular t0 t1",
      "solve_triangular: leading axes do not broadcast: (2, 3, 3) and (4, 3, 1)"},
     {"f32[3,3] f32[3,1] f32[3,3] i64[2]", "t9 = solve t0 t1 t2 t3",
