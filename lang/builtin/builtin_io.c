@@ -151,6 +151,10 @@ static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value path;
     if (arg[2].kind != V_NONE && arg[2].kind != V_STR)
         return error_set(e, "'key' must be a string, not %s", value_type_name(arg[2]));
+    if (arg[0].kind == V_OBJECT) { /* model.load(path) */
+        error_set(e, "load reads a file and changes no %s", value_type_name(arg[0]));
+        return error_hint(e, "model.load_state_dict(load(path))");
+    }
     TRY(take_path(in, arg[0], &path, e));
     const char *key = arg[2].kind == V_STR ? arg[2].str->s : NULL;
     char floats[32];
