@@ -43,6 +43,8 @@ static bool is_field_base(const Node *n) {
 
 static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
+    if (n->str == in->refused)
+        return error_hint(e, "the definition of %s failed above: enter all of it again", n->str);
     if (habit_path(n->at, builtin_is_known, in, e)) return false;
     const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
     if (habit) return error_hint(e, "%s", habit);

@@ -288,6 +288,16 @@ static void run_failed(Repl *r, const LangError *e) {
     }
 }
 
+/* The interned name of the module or function that the text begins to define, or NULL. */
+static const char *defined_name(const char *s) {
+    s += strspn(s, " \t\r\n");
+    size_t word = !strncmp(s, "module", 6) ? 6 : !strncmp(s, "fn", 2) ? 2 : 0;
+    size_t gap = word ? strspn(s + word, " \t") : 0;
+    const char *name = s + word + gap;
+    size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    return gap && n ? intern(name, n) : NULL;
+}
+
 /* Runs one complete text; its output and failures are shown before the next prompt. */
 static bool run_source(Repl *r, Source *src) {
     LangError e = {0};
@@ -297,6 +307,8 @@ static bool run_source(Repl *r, Source *src) {
     stream_input(r->in->stream);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->config->debug, src, p);
+    const char *refused = p ? NULL : defined_name(src->text);
+    if (refused) r->in->refused = refused;
     bool ok = p && interp_run(r->in, p, true, &e);
     if (!ok) run_failed(r, &e);
     if (e.kind != E_INTERRUPT) {
