@@ -235,7 +235,7 @@ static void names(void) {
     char big[300];
     memset(big, 'a', sizeof big);
     CHECK(nearest_name(big, sizeof big, list, 9) == NULL);
-    CHECK_STR(habit_hint("null", 4), "none");
+    CHECK_STR(habit_hint("null", 4), "write none");
     CHECK(habit_hint("loss", 4) == NULL);
 }
 
