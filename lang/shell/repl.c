@@ -12,6 +12,7 @@
 #include "lang/shell/repl_lost.h"
 #include "lang/shell/repl_words.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,7 +113,7 @@ static void history_open(Repl *r) {
 }
 
 /* Appends to the history file, so that concurrent prompts merge. Lines with a leading blank are
- * left out. */
+ * left out. A new file is readable by its owner only, as a shell's: lines may hold secrets. */
 static void history_keep(Repl *r, const char *text, size_t n) {
     while (n && text[n - 1] == '\n') n--;
     if (!r->is_terminal || n == 0 || text[0] == ' ') return;
@@ -121,9 +122,9 @@ static void history_keep(Repl *r, const char *text, size_t n) {
     free(entry);
     if (!r->history) return;
     make_parents(r->history);
-    FILE *f = fopen(r->history, "ab");
-    if (!f) return;
-    fclose(f);
+    int fd = open(r->history, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    close(fd);
     append_history(1, r->history);
 }
 

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -309,6 +310,7 @@ static void history(void) {
     char path[] = "/tmp/gt-history-XXXXXX";
     int fd = mkstemp(path);
     close(fd);
+    unlink(path); /* the prompt makes it */
     setenv("GT_HISTFILE", path, 1);
     Session s = prompt();
     line(&s, "x = 41", NULL);
@@ -316,6 +318,8 @@ static void history(void) {
     reply(&s, "fn f() {\r", " {…> ");
     reply(&s, "return x }\r", "gt> ");
     leave(&s, "\004", 0);
+    struct stat made = {0};
+    CHECK(!stat(path, &made) && (made.st_mode & 0777) == 0600);
     char text[512] = "";
     FILE *f = fopen(path, "r");
     text[f ? fread(text, 1, sizeof text - 1, f) : 0] = '\0';
