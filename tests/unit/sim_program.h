@@ -370,6 +370,7 @@ static SimValue *gen_reduce(Gen *g) {
     c.keeps_any = op != OP_SUM && op != OP_PROD;
     c.bound = v->type.dtype == DT_BOOL ? 1 : v->bound;
     if (op == OP_SUM) c.terms = fmax(1, (double)type_numel(&v->type));
+    if (op == OP_PROD) c.bound = pow(fmax(1, c.bound), (double)type_numel(&v->type));
     return take(g, &c);
 }
 
