@@ -1,5 +1,5 @@
-/* fuse_bench: clusters as one kernel, against the same ops one by one on the same engine and
- * against memcpy of the bytes that the cluster must read and write, all in one run, with 1 and 2
+/* fuse_bench: fusions as one kernel, against the same ops one by one on the same engine and
+ * against memcpy of the bytes that the fusion must read and write, all in one run, with 1 and 2
  * threads: a GELU by hand of 4 M elements; softmax, layer norm and log-sum-exp over (4096, 1024);
  * an Adam step over 10 M parameters in 50 tensors. Usage: fuse_bench [THREADS ...]
  * SPDX-License-Identifier: MIT */
@@ -36,7 +36,7 @@ typedef struct Step {
 } Step;
 typedef struct Program {
     const char *name;
-    Fuse fuse;
+    Fusion fuse;
     int n;
     Step step[OPS];
     View value[OPS + 8]; /* eager tensors; inputs first */
@@ -44,7 +44,7 @@ typedef struct Program {
     int n_values;
     float scalar[OPS];
     int n_scalars;
-    double bytes; /* bytes that the cluster reads and writes */
+    double bytes; /* bytes that the fusion reads and writes */
     const FusedKernel *kernel;
 } Program;
 
@@ -208,7 +208,7 @@ static void run_copy(void *ctx) {
     int64_t n = (int64_t)(r->p[0].bytes * r->n / 2), piece = 1 << 18;
     pool_run(pool, (int)((n + piece - 1) / piece), copy_part, ctx);
 }
-static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
+static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
 
 static void bench(void (*build)(Program *), int n, const char *title) {
     Program *p = calloc((size_t)n, sizeof *p);
@@ -216,7 +216,7 @@ static void bench(void (*build)(Program *), int n, const char *title) {
         build(&p[i]);
         if (!fuse_done(&p[i].fuse)) exit(1);
     }
-    Fuse *f = &p->fuse;
+    Fusion *f = &p->fuse;
     for (int i = 0; i < 2; i++) {
         p->kernel = jit_get(jit, f->signature, f->signature_bytes, f->hash, make_source, f);
         if (!p->kernel && !jit_wait(jit, 60000)) exit(1);

@@ -17,7 +17,7 @@ if arg("stats", false) {
 EOF
 printf 'hot:\n  compile: true\n' >"$TMP/hot.yaml"
 run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
-# The number of kernels requested by a run in which no cluster occurs twice. On a slow machine a cluster may end early, and
+# The number of kernels requested by a run in which no fusion occurs twice. On a slow machine a fusion may end early, and
 # then requests none; so a run that should request kernels is tried several times.
 asked() {
     want=$1; shift
@@ -36,7 +36,7 @@ asked 1 -w 2
 define="--define no"; asked 0
 define= ; asked 1 --config "$TMP/hot.yaml"
 
-# In such a scope a cluster that ends because no instruction follows also requests its kernel.
+# In such a scope a fusion that ends because no instruction follows also requests its kernel.
 cat >"$TMP/clock.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(4096.0) / 64.0
@@ -47,7 +47,7 @@ print(s["w0.jit.pending"] + s["w0.jit.compiled"] + s["w0.jit.cached"] + s["w0.ji
 EOF
 run "$TMP/clock.gt"; same "ended by the clock" "$(tail -n 1 "$TMP/out")" 2
 
-# With GT_FUSE=wait the worker waits for kernels: every cluster is launched.
+# With GT_FUSE=wait the worker waits for kernels: every fusion is launched.
 cat >"$TMP/knobs.gt" <<'EOF'
 signal.define("hot", compile=true)
 x = arange(4096.0).reshape(64, 64) / 64.0

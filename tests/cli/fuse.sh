@@ -1,4 +1,4 @@
-# Fusion never changes a bit: a training loop and random programs print the same text with clusters run one by one, by
+# Fusion never changes a bit: a training loop and random programs print the same text with fusions run one by one, by
 # kernels that are waited for, by kernels from the disk cache, with two workers, and without a compiler. `make test`:
 # some sizes and dtypes, one random program, and kernels of another instruction set for three of them; `make soak`: all
 # sizes, dtypes and instruction sets, and other random programs.

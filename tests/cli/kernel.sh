@@ -10,7 +10,7 @@ if arg("both", false) { signal both { [x, y, w] = f() } } else { [x, y, w] = f()
 EOF
 gt() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(err)"; }
 ask() { cp "$TMP/k.gt" "$TMP/ask.gt"; printf '%s\n' "$1" >>"$TMP/ask.gt"; shift; gt "$@"; }
-# Repeats until the answer has this part: on a slow machine a cluster may end early.
+# Repeats until the answer has this part: on a slow machine a fusion may end early.
 until_has() {
     what=$1 part=$2; shift 2
     for try in 1 2 3 4 5 6 7 8; do ask "$@"; case "$(out)" in *"$part"*) return ;; esac; done

@@ -1,4 +1,4 @@
-# Matrix products and the clusters that read them give the same bits: separately and op by op, tile by tile, with
+# Matrix products and the fusions that read them give the same bits: separately and op by op, tile by tile, with
 # kernels as they become ready, and with two workers.
 . tests/fixtures/check.sh
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME

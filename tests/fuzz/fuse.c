@@ -1,9 +1,9 @@
 /* fuse: a property test: fusion and compiling never change a bit. Random programs (fuse_program.h)
- * run one instruction at a time, then in clusters, many times: while kernels are being compiled, so
+ * run one instruction at a time, then in fusions, many times: while kernels are being compiled, so
  * that they become ready at any moment; with ready kernels used every other time; with kernels from
  * disk, from a cache with damaged files, and from an empty cache that several processes fill at
  * once; on one thread and on three; in frames that end anywhere, some in scopes with `compile:
- * true`; with clusters of any size. Every fetched value must have the same bits each time, except
+ * true`; with fusions of any size. Every fetched value must have the same bits each time, except
  * for the payload of a nan, and no memory may be left.
  *
  *   fuse [-n N] [-s FIRST] [-j JOBS] [-l LENGTH]      N programs; those of one job share a cache

@@ -30,7 +30,7 @@ typedef struct Program {
     uint64_t next_id;
     TensorType base[2]; /* most tensors have this shape, or one that broadcasts to it */
     TensorType focus;   /* most operands have this type ... */
-    int focused;        /* ... for so many more instructions: such runs become one cluster */
+    int focused;        /* ... for so many more instructions: such runs become one fusion */
 } Program;
 
 static Attr ints_attr(Program *p, AttrKey key, const int64_t *v, int n) {
@@ -308,7 +308,7 @@ static void product(Program *p) {
         in[!is_first].id = x.id, types[!is_first] = x.type;
         in[is_first].id = y->id, types[is_first] = y->type;
     }
-    if (rand_below(&p->r, 3)) effect(p, OP_FETCH, in[0].id); /* then no cluster is open */
+    if (rand_below(&p->r, 3)) effect(p, OP_FETCH, in[0].id); /* then no fusion is open */
     if (!try_inst(p, &(Inst){.op = OP_MATMUL, .n_in = 2, .in = in}, types)) return;
     p->focus = p->live[p->n_live - 1].type;
     p->focused = rand_below(&p->r, 12);

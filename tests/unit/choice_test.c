@@ -1,4 +1,4 @@
-/* choice_test: choosing whether a cluster is fused. At first both ways are tried, then the faster
+/* choice_test: choosing whether a fusion is fused. At first both ways are tried, then the faster
  * one is used, separately for each size. One bad measurement does not decide, and a change is
  * noticed.
  * SPDX-License-Identifier: MIT */
@@ -6,7 +6,7 @@
 #include "tests/unit/check.h"
 #include <string.h>
 
-/* Runs n clusters of so many elements, which take the given times either way. Returns how many were
+/* Runs n fusions of so many elements, which take the given times either way. Returns how many were
  * fused. */
 static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fused_ns, int *timed) {
     int fused = 0;
@@ -17,7 +17,7 @@ static int run(Choice *c, int n, int64_t elements, int64_t eager_ns, int64_t fus
         Way way = choice_way(t, &is_timed);
         fused += way == WAY_FUSED;
         *timed += is_timed;
-        if (is_timed) choice_tell(t, way, elements, way == WAY_FUSED ? fused_ns : eager_ns);
+        if (is_timed) choice_report(t, way, elements, way == WAY_FUSED ? fused_ns : eager_ns);
     }
     return fused;
 }
@@ -51,7 +51,7 @@ int main(void) {
         ChoiceTrial *t = choice_trial(&c, 100, 0);
         Way way = choice_way(t, &is_timed);
         CHECK(is_timed);
-        choice_tell(t, way, 100, i % 3 == 0 ? 5000000 : way == WAY_FUSED ? 1000 : 2000);
+        choice_report(t, way, 100, i % 3 == 0 ? 5000000 : way == WAY_FUSED ? 1000 : 2000);
     }
     CHECK_INT(run(&c, 100, 100, 2000, 1000, &timed), 100);
     /* More sizes than there is room for, alternating: there is always an answer. */

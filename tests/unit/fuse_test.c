@@ -1,10 +1,10 @@
-/* fuse_test: a cluster's kernel gives the same bits as the cpu engine op by op. Random clusters
+/* fuse_test: a fusion's kernel gives the same bits as the cpu engine op by op. Random fusions
  * over all dtypes, broadcast and permuted inputs, odd sizes, nan and infinities, reductions along
  * rows and over them, of more than one block, single elements of rows, totals, outputs written over
  * inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which share a kernel if
- * the inputs have the same kind of strides. Then: which clusters share a kernel, and the kernels'
+ * the inputs have the same kind of strides. Then: which fusions share a kernel, and the kernels'
  * cache: from disk, damaged, used by two at once, too large, missing, no compiler. Usage: fuse_test
- * [CLUSTERS [SEED]]
+ * [FUSIONS [SEED]]
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -23,12 +23,12 @@ static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
 static int n_far[FUSED_LANES + 1]; /* by kind of unit: runs with is_far */
 
-static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
-static const FusedKernel *ask(Jit *j, Fuse *f) {
+static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
+static const FusedKernel *ask(Jit *j, Fusion *f) {
     return jit_get(j, f->signature, f->signature_bytes, f->hash, make_source, f);
 }
 
-/* ---- Values: each is a tensor of the eager run and a reference into the cluster ---- */
+/* ---- Values: each is a tensor of the eager run and a reference into the fusion ---- */
 
 typedef struct Value {
     View view; /* in the eager run: shape of the space, or rows with trailing axes of 1 */
@@ -41,7 +41,7 @@ typedef struct Value {
 
 enum { VALUES = 40 };
 typedef struct Trial {
-    Fuse fuse;
+    Fusion fuse;
     Value value[VALUES], index; /* owned NULL: there is none */
     int n_values;
     int n_stored;
@@ -114,7 +114,7 @@ static Value random_input(Trial *t, Rand *strides, Rand *r, DType d, bool is_row
     return v;
 }
 
-/* ---- One op, eagerly and in the cluster ---- */
+/* ---- One op, eagerly and in the fusion ---- */
 
 static bool fails(Engine *e, Ticket k) {
     Err err;
@@ -178,7 +178,7 @@ static Value scalar(Trial *t, Rand *r, Op op, DType d) {
     return v;
 }
 
-/* A constant: `full` takes a wide immediate, the cluster the converted value. */
+/* A constant: `full` takes a wide immediate, the fusion the converted value. */
 static Value full(Trial *t, Rand *r, DType d, bool is_row) {
     bool is_float = dtype_is_float(d);
     Operand dummy = {0};
@@ -212,7 +212,7 @@ static Value random_index(Trial *t, Rand *strides, Rand *r, DType d) {
     return v;
 }
 
-/* ---- Random clusters ---- */
+/* ---- Random fusions ---- */
 
 static const DType dtypes[] = {DT_F32,  DT_F32, DT_F32, DT_F32, DT_F64, DT_F16,
                                DT_BF16, DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
@@ -464,10 +464,10 @@ static bool check_trial(Trial *t, const FusedKernel *k, Engine *e, Rand *r, bool
     return ok;
 }
 
-static void test_random(int clusters, uint64_t seed) {
+static void test_random(int fusions, uint64_t seed) {
     JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir};
     Jit *jit = jit_new(&config);
-    int n = 2 * clusters, accepted = 0, shared = 0;
+    int n = 2 * fusions, accepted = 0, shared = 0;
     Trial **trial = xcalloc((size_t)n, sizeof *trial);
     for (int i = 0; i < n; i++) {
         Trial *t = xmalloc(sizeof *t);
@@ -489,15 +489,15 @@ static void test_random(int clusters, uint64_t seed) {
             if (!trial[j] || !fuse_equal(&trial[i]->fuse, &trial[j]->fuse)) continue;
             shared++;
             Bytes a = {0}, b = {0};
-            emit_cluster(&a, &trial[i]->fuse);
-            emit_cluster(&b, &trial[j]->fuse);
+            emit_fusion(&a, &trial[i]->fuse);
+            emit_fusion(&b, &trial[j]->fuse);
             CHECK_STR(a.data, b.data);
             bytes_fini(&a);
             bytes_fini(&b);
         }
     }
-    CHECK_MSG(clusters < 8 || shared > clusters / 4, "only %d of %d graphs share a kernel", shared,
-              clusters);
+    CHECK_MSG(fusions < 8 || shared > fusions / 4, "only %d of %d graphs share a kernel", shared,
+              fusions);
     CHECK(jit_wait(jit, 600000));
     for (int i = 0; i < n; i++) {
         Trial *t = trial[i];
@@ -515,8 +515,8 @@ static void test_random(int clusters, uint64_t seed) {
                     jit_source(jit, t->fuse.signature, t->fuse.signature_bytes, t->fuse.hash));
     }
     JitStats s = jit_stats(jit);
-    printf("  %d clusters, %d pairs share a kernel, %llu kernels in %llu calls, %.0f ms\n",
-           accepted, shared, (unsigned long long)s.compiled, (unsigned long long)s.compiler_calls,
+    printf("  %d fusions, %d pairs share a kernel, %llu kernels in %llu calls, %.0f ms\n", accepted,
+           shared, (unsigned long long)s.compiled, (unsigned long long)s.compiler_calls,
            s.compile_ms);
     CHECK_INT(s.failed, 0);
     for (int i = 0; i < n; i++) {
@@ -537,7 +537,7 @@ static void test_bad_index(void) {
         static int64_t index[8];
         for (int i = 0; i < 8; i++) index[i] = i * 5;
         index[5] = (const int64_t[]){0, 40, -1, INT64_MIN}[bad];
-        Fuse f;
+        Fusion f;
         TensorType space = {.rank = 2, .dtype = DT_F32, .shape = {8, 40}};
         TensorType rows = {.rank = 2, .dtype = DT_I64, .shape = {8, 1}};
         fuse_init(&f, &space, 1);
@@ -558,7 +558,7 @@ static void test_bad_index(void) {
     jit_free(&jit);
 }
 
-/* ---- Clusters that must not share a kernel ---- */
+/* ---- Fusions that must not share a kernel ---- */
 
 typedef struct Small {
     Op op;
@@ -569,7 +569,7 @@ typedef struct Small {
 } Small;
 
 /* exp(a op b) * scalar over (8, columns). */
-static void make_small(Fuse *f, const Small *s) {
+static void make_small(Fusion *f, const Small *s) {
     static double data[1 << 14];
     TensorType space = {.rank = 2, .shape = {8, s->columns}};
     fuse_init(f, &space, 0);
@@ -607,7 +607,7 @@ static void test_signature(void) {
         {{OP_ADD, DT_F32, 40, 0, true, false, false, 2}, false, "operands swapped"},
         {{OP_ADD, DT_F32, 40, 0, false, true, false, 2}, false, "two outputs"},
     };
-    Fuse a, b;
+    Fusion a, b;
     make_small(&a, &base);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         make_small(&b, &rows[i].s);
@@ -647,7 +647,7 @@ static void remove_all(const char *dir) {
     rmdir(dir);
 }
 
-static bool computes_sum(Fuse *f, const FusedKernel *k) { /* of make_small with the base row */
+static bool computes_sum(Fusion *f, const FusedKernel *k) { /* of make_small with the base row */
     float out[8 * 40];
     double *data = (double *)(void *)f->input[0].data;
     for (int i = 0; i < 320; i++) ((float *)data)[i] = (float)i * 0.01f;
@@ -678,7 +678,7 @@ static const Small base_row = {OP_ADD, DT_F32, 40, 0, false, false, false, 2};
 static void test_cache(void) {
     char dir[96], path[512];
     snprintf(dir, sizeof dir, "%s/a", cache_dir);
-    Fuse f;
+    Fusion f;
     make_small(&f, &base_row);
     JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
     Jit *j = jit_new(&config);
@@ -726,7 +726,7 @@ static void test_cache(void) {
 static void test_bounds(void) {
     char dir[96], path[512];
     snprintf(dir, sizeof dir, "%s/b/c", cache_dir);
-    Fuse f;
+    Fusion f;
     make_small(&f, &base_row);
     JitConfig config = {.isa = kernels_find()->isa, .dir = dir};
     /* Freed while its compiler runs: the compiler is ended, and no file is left. */
@@ -737,7 +737,7 @@ static void test_bounds(void) {
     /* Two kernels in one file; then a cache that holds less than one of it. */
     Small other = base_row;
     other.op = OP_SUB;
-    Fuse g;
+    Fusion g;
     make_small(&g, &other);
     for (int small = 0; small < 2; small++) {
         config.bytes_max = small ? 1 : 0;
@@ -784,7 +784,7 @@ static void test_bounds(void) {
 }
 
 int main(int argc, char **argv) {
-    int clusters = argc > 1 ? atoi(argv[1]) : rand_rounds(12);
+    int fusions = argc > 1 ? atoi(argv[1]) : rand_rounds(12);
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
     snprintf(cache_dir, sizeof cache_dir, "%s/gt_fuse_test.XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
@@ -800,8 +800,8 @@ int main(int argc, char **argv) {
     test_bad_index();
     test_cache();
     test_bounds();
-    for (int done = 0; done < clusters; done += 48, seed++)
-        test_random(clusters - done < 48 ? clusters - done : 48, seed);
+    for (int done = 0; done < fusions; done += 48, seed++)
+        test_random(fusions - done < 48 ? fusions - done : 48, seed);
     /* The draws of a seed depend on the table of operations: continue until both kinds occurred. */
     for (int more = 0; more < 6 && !(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]); more++)
         test_random(6, seed++);

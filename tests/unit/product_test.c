@@ -1,7 +1,7 @@
-/* product_test: a matmul and the cluster that reads it, computed tile by tile, give the same bits
+/* product_test: a matmul and the fusion that reads it, computed tile by tile, give the same bits
  * as one after the other: for every way to split the product, with an output in the product's
  * memory and in its own, with kernels of elements and of rows, on any number of threads. Each
- * element is passed exactly once, after it was written. A cluster that takes a few microseconds is
+ * element is passed exactly once, after it was written. A fusion that takes a few microseconds is
  * not split. (fuse.sh tests whole programs.)
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/cpu_engines.h"
@@ -60,7 +60,7 @@ static void try_shape(const int64_t *p, int layout, bool by_rows) {
                      .unit = by_rows ? FUSED_ROWS : FUSED_ELEMENTS,
                      .scratch_n = by_rows ? 4 : 0,
                      .cost = 4};
-    Fuse f;
+    Fusion f;
     fuse_init(&f, &t.type, by_rows ? 1 : 0);
     FuseRef r[2] = {fuse_input(&f, &t), fuse_input(&f, &bias)};
     fuse_store(&f, fuse_node(&f, OP_ADD, DT_F32, false, r, 2));
@@ -106,7 +106,7 @@ static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
                      .reductions = 1,
                      .columns = unit == FUSED_LANES,
                      .cost = 24};
-    Fuse f;
+    Fusion f;
     fuse_init(&f, &t.type, unit == FUSED_ELEMENTS ? 0 : 1);
     FuseRef r[2] = {fuse_input(&f, &t), fuse_input(&f, &t)};
     fuse_store(&f, fuse_node(&f, OP_ADD, DT_F32, false, r, 2));

@@ -114,8 +114,9 @@ uint64_t cpu_key(DType d, const void *p);
 uint64_t cpu_key_nan(DType d);
 
 /* cpu_fused.c: EngineOps.fused and EngineOps.fused_product */
-bool cpu_fused(Engine *e, struct Fuse *f, const struct FusedKernel *k);
-bool cpu_fused_product(Engine *e, const Call *product, struct Fuse *f, const struct FusedKernel *k);
+bool cpu_fused(Engine *e, struct Fusion *f, const struct FusedKernel *k);
+bool cpu_fused_product(Engine *e, const Call *product, struct Fusion *f,
+                       const struct FusedKernel *k);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Writes a row-major copy of a view. parallel: the caller must not be inside the pool. */

@@ -1,10 +1,10 @@
-/* cpu_fused.c: runs the kernel of a cluster (fuse.h) on the pool, in parts of fixed boundaries, or
+/* cpu_fused.c: runs the kernel of a fusion (fuse.h) on the pool, in parts of fixed boundaries, or
  * after a matmul, tile by tile.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/emit/fuse.h"
 
-/* The parts below which one thread does all the work. A cluster computes in registers, several
+/* The parts below which one thread does all the work. A fusion computes in registers, several
  * times faster than its cost suggests. The client that sends its instructions takes as long and
  * needs a core too. Waking another thread for less work makes both slower. */
 enum { FUSED_ALONE = 4 };
@@ -34,7 +34,7 @@ static void product_range(void *ctx, int64_t begin, int64_t end, int thread) {
     fused_range(ctx, begin / r->unit, end / r->unit, thread);
 }
 
-bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKernel *k) {
+bool cpu_fused_product(Engine *e, const Call *product, Fusion *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     const View *out = &product->out[0];
     int rank = out->type.rank;
@@ -57,7 +57,7 @@ bool cpu_fused_product(Engine *e, const Call *product, Fuse *f, const FusedKerne
  * would only evict useful lines, and each line would be read before it is written; and prefetched
  * inputs arrive sooner. The bits are the same. Not for an output over an input, whose lines are
  * cached. */
-static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
+static void set_far(const Cpu *c, Fusion *f, const FusedKernel *k) {
     enum { AHEAD_BYTES = 8192 };
     FusedArgs *a = &f->args;
     uint64_t bytes = 0, size = (uint64_t)(a->rows * a->n);
@@ -84,7 +84,7 @@ static void set_far(const Cpu *c, Fuse *f, const FusedKernel *k) {
 
 /* A thread computes one row, or one lane, without checking pool_is_cancelled: some tenths of a
  * second at most. A longer one (a view may show far more than there is memory) runs op by op. */
-static bool is_endless(const Fuse *f, const FusedKernel *k) {
+static bool is_endless(const Fusion *f, const FusedKernel *k) {
     enum { MOST = 1 << 28 };
     const FusedArgs *a = &f->args;
     if (k->unit == FUSED_ROWS) return a->n > MOST;
@@ -93,7 +93,7 @@ static bool is_endless(const Fuse *f, const FusedKernel *k) {
 }
 
 enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
-bool cpu_fused(Engine *e, Fuse *f, const FusedKernel *k) {
+bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
     int32_t bad = 0; /* if set, it runs again op by op, which reports the index */

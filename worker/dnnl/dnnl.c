@@ -214,12 +214,12 @@ static void tile_size(int64_t batch, const DnnlShape *s, int64_t *m, int64_t *n)
     *m = s->M, *n = s->N;
     for (;;) {
         int64_t tiles = batch * ((s->M + *m - 1) / *m) * ((s->N + *n - 1) / *n);
-        bool is_cut = *m > (turns_both ? 8 * edge : edge) || *n > edge;
+        bool is_too_large = *m > (turns_both ? 8 * edge : edge) || *n > edge;
         int64_t work = *m * *n * s->K;
-        is_cut = is_cut || (tiles < 2 && work > small) || (tiles < 8 && work > large);
-        if (!is_cut || (*m <= 32 && *n <= 32)) return;
-        bool cuts_n = (turns_both && *n > narrow) || (turns_b ? *n >= *m : *n > *m);
-        int64_t *longer = cuts_n ? n : m;
+        is_too_large = is_too_large || (tiles < 2 && work > small) || (tiles < 8 && work > large);
+        if (!is_too_large || (*m <= 32 && *n <= 32)) return;
+        bool splits_n = (turns_both && *n > narrow) || (turns_b ? *n >= *m : *n > *m);
+        int64_t *longer = splits_n ? n : m;
         *longer = (*longer / 2 + 31) / 32 * 32;
     }
 }

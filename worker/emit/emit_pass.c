@@ -149,7 +149,7 @@ bool pass_has_column(const Emit *e, int i, int pass) {
 
 /* Marks the operands of needed nodes as needed. Returns true if any was new. */
 static bool spread_needs(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool has_any = false;
     for (int i = f->n_nodes - 1; i >= 0; i--) {
         has_any |= e->needs[i];
@@ -165,7 +165,7 @@ static bool spread_needs(Emit *e, int pass) {
     return has_any;
 }
 bool pass_find_needs(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool has_any = false;
     memset(e->needs, 0, sizeof e->needs);
     memset(e->needs_input, 0, sizeof e->needs_input);
@@ -194,7 +194,7 @@ bool pass_find_needs(Emit *e, int pass) {
 /* Writes the pointers of one line that the loop reads and writes. `at` counts elements of the
  * row. */
 void pass_pointers(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     for (int k = 0; k < f->n_inputs; k++) {
         if (!e->needs_input[k]) continue;
         DType d = f->input[k].type.dtype;
@@ -239,7 +239,7 @@ void pass_pointers(Emit *e, int pass) {
 /* ---- Non-temporal stores (fused.h, is_far) ---- */
 
 void pass_find_streams(Emit *e) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool picks = false;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
@@ -263,7 +263,7 @@ void pass_places(Emit *e, int pass) {
                       emit_ctype(e->f->node[i].dtype), i);
 }
 void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     char of[16] = ""; /* a suffix of names if the loop covers all passes */
     if (e->is_short) snprintf(of, sizeof of, "_%d", pass);
     for (int i = 0; i < f->n_nodes; i++)
@@ -286,12 +286,12 @@ void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
  * if enough is computed there: each piece is a loop of its own over PIECE elements, and the values
  * for later pieces stay in the L1 cache.
  *
- * Measured on Zen 5 (CPU time, medians of 7 interleaved runs): a cluster with tanh, exp, log and
+ * Measured on Zen 5 (CPU time, medians of 7 interleaved runs): a fusion with tanh, exp, log and
  * sin over 1 M elements takes 0.53 of its time in one loop (v3: 0.48), and 0.60 over 20 k. */
 enum {
     /* 128 and 512 take 1.03 and 1.08 times as long there, 1024 and 2048 1.15 and 1.18. */
     PIECE = 256,
-    /* Computed nodes that are worth a piece of their own. With 1 or 2 that cluster takes 1.3 times
+    /* Computed nodes that are worth a piece of their own. With 1 or 2 that fusion takes 1.3 times
      * as long; with 6 or more 0.94, but a GELU by hand 1.08 to 1.17. */
     PIECE_OPS = 3
 };
@@ -332,7 +332,7 @@ static bool is_of_piece(const Emit *e, int i, int pass, int piece) {
 }
 /* Finds the operands of a piece's nodes, and the values that the last piece writes and folds. */
 static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *input) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool is_last = piece == e->n_pieces - 1;
     memset(node, 0, FUSE_NODES * sizeof *node);
     memset(input, 0, FUSED_INPUTS * sizeof *input);
@@ -352,7 +352,7 @@ static void find_operands(const Emit *e, int pass, int piece, bool *node, bool *
     for (int k = 0; e->picks && k < f->n_inputs; k++) input[k] |= e->needs_input[k];
 }
 static void put_writes(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         const char *half = n->is_stored && dtype_is_half((DType)n->dtype) ? "h_" : "";
@@ -371,7 +371,7 @@ static void put_writes(Emit *e, int pass) {
     }
 }
 static void put_piece(Emit *e, int pass, int piece) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool node[FUSE_NODES], input[FUSED_INPUTS];
     find_operands(e, pass, piece, node, input);
     for (int k = 0; k < f->n_inputs; k++) {
@@ -445,18 +445,18 @@ static void put_far(Emit *e, int pass, int piece, const char *from, const char *
 /* Writes the pass's loop over [0, count), in pieces. */
 static void put_pieces(Emit *e, int pass) {
     find_pieces(e, pass);
-    bool is_cut = e->n_pieces > 1;
-    for (int i = 0; is_cut && i < e->f->n_nodes; i++) {
+    bool has_pieces = e->n_pieces > 1;
+    for (int i = 0; has_pieces && i < e->f->n_nodes; i++) {
         if (!is_between(e, i, pass)) continue;
         const char *type = emit_held(e->f->node[i].dtype);
         emit_line(e, "%s w%d[%d] __attribute__((aligned(64)));", type, i, PIECE);
     }
-    if (is_cut) {
+    if (has_pieces) {
         emit_line(e, "for (int64_t left = 0, right; left < count; left = right) {");
         emit_line(e, "right = count - left < %d ? count : left + %d;", PIECE, PIECE);
     }
     for (int piece = 0; piece < e->n_pieces; piece++) {
-        const char *from = is_cut ? "left" : "0", *to = is_cut ? "right" : "count";
+        const char *from = has_pieces ? "left" : "0", *to = has_pieces ? "right" : "count";
         if (piece == e->n_pieces - 1 && may_be_far(e, pass)) {
             put_far(e, pass, piece, from, to);
             from = "i0";
@@ -466,7 +466,7 @@ static void put_pieces(Emit *e, int pass) {
         put_piece(e, pass, piece);
         emit_line(e, "}");
     }
-    if (is_cut) emit_line(e, "}");
+    if (has_pieces) emit_line(e, "}");
 }
 
 /* Writes the computation of a row's element `index`, the same as in the pass's loop. */
@@ -498,7 +498,7 @@ void pass_pick(Emit *e, int i, int pass) {
 
 /* Writes the loop over elements [from, to) of the row. */
 void pass_loop(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     if (!pass_find_needs(e, pass)) return;
     if (f->is_lined) {
         emit_line(e, "FusedWalk lines;");

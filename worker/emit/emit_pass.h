@@ -1,9 +1,9 @@
-/* emit_pass.h: the inner part of emit_cluster.c: writes the expressions of a cluster's nodes, and
- * the loop of one pass over a row's elements. The callers write the loops around it: emit_cluster.c
+/* emit_pass.h: the inner part of emit_fusion.c: writes the expressions of a fusion's nodes, and
+ * the loop of one pass over a row's elements. The callers write the loops around it: emit_fusion.c
  * those over elements, blocks and long rows, emit_rows.c those over short rows, with all passes in
  * one loop.
  *
- * Names in the source, each followed by the cluster's number of the thing:
+ * Names in the source, each followed by the fusion's number of the thing:
  *   x input, y the input's value at the start of a row, s scalar, v value of the space,
  *   r value of a row, T accumulators of blocks, f accumulators of a row, k kept values of a row,
  *   c operand of a reduction, laid out, l accumulators of a lane of rows,
@@ -17,7 +17,7 @@
 #include "worker/emit/fuse.h"
 
 typedef struct Emit {
-    const Fuse *f;
+    const Fusion *f;
     FusePlan plan;
     Bytes *out;
     int depth;

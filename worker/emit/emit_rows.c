@@ -43,7 +43,7 @@ static int slots_of(Emit *e, int i) {
     return last - e->plan.pass[i] + 1;
 }
 int64_t emit_scratch(Emit *e, int64_t *per_element) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     int64_t bytes = 0;
     *per_element = 0;
     emit_line(e, "const int64_t stride = (n + 15) & ~INT64_C(15);");
@@ -83,7 +83,7 @@ void emit_bases(Emit *e) {
         emit_line(e, "const char *const b%d = A->in[%d] + rows.offset[%d];", k, k, k);
 }
 void emit_row_inputs(Emit *e) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     for (int k = 0; k < f->n_inputs; k++) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
@@ -204,7 +204,7 @@ static void put_variable(Emit *e, VariableUse use, const char *type, char letter
 }
 /* Calls put_variable for the variables that the pass's loop (pass_find_needs) uses. */
 static void put_variables(Emit *e, VariableUse use, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     bool row[FUSE_NODES] = {0};
     char type[32];
     for (int k = 0; k < f->n_inputs; k++) {
@@ -240,7 +240,7 @@ static void put_variables(Emit *e, VariableUse use, int pass) {
 
 /* Writes "if (the pass has a row) {" and the values of that row that earlier passes computed. */
 static void put_row_of(Emit *e, int pass) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     if (pass)
         emit_line(e, "if (step >= %d && step - %d < count) {", pass, pass);
     else
@@ -303,7 +303,7 @@ static void put_row(Emit *e) {
     emit_line(e, "}");
 }
 static void put_short(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     int n_passes = e->plan.n_passes;
     emit_line(e, "const int64_t is_far = A->is_far;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);

@@ -1,5 +1,5 @@
-/* emit_rows.h: the loops over the rows of a cluster (fuse.h), between emit_pass.c, which writes the
- * loop over a row's elements, and emit_cluster.c, which writes the functions around.
+/* emit_rows.h: the loops over the rows of a fusion (fuse.h), between emit_pass.c, which writes the
+ * loop over a row's elements, and emit_fusion.c, which writes the functions around.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EMIT_EMIT_ROWS_H
 #define GT_WORKER_EMIT_EMIT_ROWS_H

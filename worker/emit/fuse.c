@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-void fuse_init(Fuse *f, const TensorType *space, int trailing) {
+void fuse_init(Fusion *f, const TensorType *space, int trailing) {
     assert(trailing >= 0 && trailing <= space->rank);
     f->space = *space;
     f->trailing = trailing;
@@ -18,7 +18,7 @@ static bool same_view(const View *a, const View *b) {
     return true;
 }
 
-FuseRef fuse_input(Fuse *f, const View *v) {
+FuseRef fuse_input(Fusion *f, const View *v) {
     for (int i = 0; i < f->n_inputs; i++)
         if (same_view(&f->input[i], v)) return FUSE_INPUT + i;
     if (f->n_inputs == FUSED_INPUTS || v->type.rank > f->space.rank) return FUSE_NONE;
@@ -26,7 +26,7 @@ FuseRef fuse_input(Fuse *f, const View *v) {
     return FUSE_INPUT + f->n_inputs++;
 }
 
-FuseRef fuse_scalar(Fuse *f, DType d, const void *value) {
+FuseRef fuse_scalar(Fusion *f, DType d, const void *value) {
     if (f->n_scalars == FUSED_SCALARS) return FUSE_NONE;
     if (dtype_is_half(d)) d = DT_F32;
     f->scalar[f->n_scalars] = d;
@@ -34,8 +34,8 @@ FuseRef fuse_scalar(Fuse *f, DType d, const void *value) {
     return FUSE_SCALAR + f->n_scalars++;
 }
 
-static FuseRef add_node(Fuse *f, Op op, DType dtype, bool is_row, bool is_total, const FuseRef *in,
-                        int n_in) {
+static FuseRef add_node(Fusion *f, Op op, DType dtype, bool is_row, bool is_total,
+                        const FuseRef *in, int n_in) {
     assert(n_in >= 1 && n_in <= 3);
     if (f->n_nodes == FUSE_NODES) return FUSE_NONE;
     FuseNode *n = &f->node[f->n_nodes];
@@ -53,17 +53,17 @@ static FuseRef add_node(Fuse *f, Op op, DType dtype, bool is_row, bool is_total,
     return f->n_nodes++;
 }
 
-FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in) {
+FuseRef fuse_node(Fusion *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in) {
     return add_node(f, op, dtype, is_row, false, in, n_in);
 }
 
-FuseRef fuse_total(Fuse *f, Op op, DType dtype, const FuseRef *in, int n_in) {
+FuseRef fuse_total(Fusion *f, Op op, DType dtype, const FuseRef *in, int n_in) {
     FuseRef r = add_node(f, op, dtype, true, true, in, n_in);
     if (r != FUSE_NONE) f->node[r].is_column = true;
     return r;
 }
 
-FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in) {
+FuseRef fuse_column(Fusion *f, Op op, DType dtype, bool is_row, FuseRef in) {
     FuseRef r = fuse_node(f, op, dtype, is_row, &in, 1);
     if (r == FUSE_NONE) return r;
     assert(!is_row || !fuse_is_node(in) || f->node[in].is_row);
@@ -71,7 +71,7 @@ FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in) {
     return r;
 }
 
-char **fuse_store(Fuse *f, FuseRef node) {
+char **fuse_store(Fusion *f, FuseRef node) {
     FuseNode *n = &f->node[node];
     if (!n->is_stored) {
         if (f->n_outputs == FUSED_OUTPUTS) return NULL;
@@ -92,7 +92,7 @@ static int cost_of(const FuseNode *n) { return op_has((Op)n->op, FACT_CHEAP) ? 1
  * norm takes 1.4 times as long, with 12 softmax 1.3 times; 1 and 6 are within 4 %. */
 enum { RECOMPUTED_MAX = 3 };
 
-void fuse_plan(const Fuse *f, FusePlan *p) {
+void fuse_plan(const Fusion *f, FusePlan *p) {
     *p = (FusePlan){.n_passes = 1};
     for (int i = f->n_nodes - 1; i >= 0; i--) {
         p->is_used[i] |= f->node[i].is_stored;
@@ -151,7 +151,7 @@ void fuse_plan(const Fuse *f, FusePlan *p) {
 /* ---- Loops and signature ---- */
 
 /* Lays out axes [from, to) of the space, merged where all inputs allow it. */
-static void lay_out(const Fuse *f, int from, int to, FusedLoop *l) {
+static void lay_out(const Fusion *f, int from, int to, FusedLoop *l) {
     l->rank = 0;
     int64_t s[FUSED_INPUTS];
     for (int d = from; d < to; d++) {
@@ -174,7 +174,7 @@ static void lay_out(const Fuse *f, int from, int to, FusedLoop *l) {
     }
 }
 
-static void sign(Fuse *f) {
+static void sign(Fusion *f) {
     unsigned char *s = f->signature;
     *s++ = (unsigned char)f->n_nodes;
     *s++ = (unsigned char)f->n_inputs;
@@ -205,7 +205,7 @@ static void sign(Fuse *f) {
  * medians of 5 interleaved runs). */
 enum { ROW_BYTES_MAX = 1 << 22 };
 
-bool fuse_done(Fuse *f) {
+bool fuse_done(Fusion *f) {
     FusedArgs *a = &f->args;
     if (!f->n_outputs || type_numel(&f->space) == 0) return false;
     int split = f->trailing ? f->space.rank - f->trailing : 0;
@@ -244,12 +244,12 @@ bool fuse_done(Fuse *f) {
     return row_bytes <= ROW_BYTES_MAX && (p.n_passes == 1 || a->n <= ROW_BYTES_MAX);
 }
 
-bool fuse_equal(const Fuse *a, const Fuse *b) {
+bool fuse_equal(const Fusion *a, const Fusion *b) {
     return a->signature_bytes == b->signature_bytes &&
            !memcmp(a->signature, b->signature, a->signature_bytes);
 }
 
-bool fuse_is_worth(const Fuse *f) {
+bool fuse_is_worth(const Fusion *f) {
     /* Zen 5, one thread, CPU time, medians of 5 to 9 interleaved runs, as one kernel beside one by
      * one: lines of 8 and 16 take 0.65, of 48 and 100 0.64 and 0.71, of 4 1.27 (v4) and 0.66 (v3).
      * Steps of 12 to 100 alone take 0.54 to 0.87, but with 32 or 128 for FAR_APART mnist_conv takes
@@ -263,7 +263,7 @@ bool fuse_is_worth(const Fuse *f) {
     return true;
 }
 
-double fuse_gain(const Fuse *f, bool has_product) {
+double fuse_gain(const Fusion *f, bool has_product) {
     int trips = 0, all = 0;
     for (int i = 0; i < f->n_nodes; i++) {
         if (f->node[i].is_row && !fuse_is_reduce(&f->node[i])) continue;

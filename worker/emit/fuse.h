@@ -1,13 +1,13 @@
-/* fuse.h: clusters: several instructions that one kernel computes in one or a few passes over
- * memory. A cluster is a small graph of MAP rows, casts and reductions over one space of elements.
- * The kernel that emit_cluster.c writes for it gives the same bits as the engine op by op.
+/* fuse.h: fusions: several instructions that one kernel computes in one or a few passes over
+ * memory. A fusion is a small graph of MAP rows, casts and reductions over one space of elements.
+ * The kernel that emit_fusion.c writes for it gives the same bits as the engine op by op.
  *
  * The space has a shape, whose last `trailing` axes are the row that reductions fold; without
  * reductions `trailing` is 0, and the whole space is one row. A node is of the space (one value per
  * element) or of rows (one per row: the result of a reduction, or computed from such values).
  * Softmax along the last axis: max (rows), sub, exp (space), sum (rows), div (space). A fold along
  * the other axes, over the rows, gives one value per column, or one value if it folds row values: a
- * bias's gradient, a loss's sum, a total. Nothing in the cluster reads these, except that a node
+ * bias's gradient, a loss's sum, a total. Nothing in the fusion reads these, except that a node
  * computed from totals alone is another total.
  *
  * Inputs are views that broadcast to the space, read in place; scalars are immediates. Stored
@@ -28,7 +28,7 @@ enum {
     FUSE_SIGNATURE = FUSE_NODES * 8 + FUSED_INPUTS * 2 + FUSED_SCALARS + 8
 };
 
-/* An operand: a node, an input or a scalar. FUSE_NONE: the cluster is full. */
+/* An operand: a node, an input or a scalar. FUSE_NONE: the fusion is full. */
 typedef int FuseRef;
 enum { FUSE_INPUT = FUSE_NODES, FUSE_SCALAR = FUSE_INPUT + FUSED_INPUTS, FUSE_NONE = -1 };
 static inline bool fuse_is_node(FuseRef r) { return r < FUSE_INPUT; }
@@ -45,7 +45,7 @@ typedef struct FuseNode {
     uint8_t output; /* is_stored: its index in args.out */
 } FuseNode;
 
-typedef struct Fuse {
+typedef struct Fusion {
     TensorType space; /* dtype unused */
     int trailing;
     int n_nodes, n_inputs, n_scalars, n_outputs;
@@ -59,43 +59,43 @@ typedef struct Fuse {
     uint64_t hash;
     size_t signature_bytes;
     unsigned char signature[FUSE_SIGNATURE];
-} Fuse;
+} Fusion;
 
-void fuse_init(Fuse *f, const TensorType *space, int trailing);
+void fuse_init(Fusion *f, const TensorType *space, int trailing);
 /* Adds an input: v broadcasts to the space (right-aligned axes); the same view twice is one input.
- * Halves are read as float. Returns FUSE_NONE if the cluster is full, as do all functions below. */
-FuseRef fuse_input(Fuse *f, const View *v);
+ * Halves are read as float. Returns FUSE_NONE if the fusion is full, as do all functions below. */
+FuseRef fuse_input(Fusion *f, const View *v);
 /* Adds a scalar. value: of dtype d; for halves a float32, as exec makes them. Never shared. */
-FuseRef fuse_scalar(Fuse *f, DType d, const void *value);
+FuseRef fuse_scalar(Fusion *f, DType d, const void *value);
 /* Adds a MAP row, a CAST, or a REDUCE over the trailing axes, with its result's dtype; FULL of a
  * scalar; and, where rows have one axis, GATHER (in: of the space; an index of rows; gives rows)
  * and SCATTER_ADD (in: of the space; an index and a summand, of rows). is_row: one value per row;
  * always so for a REDUCE. The operands of other is_row nodes are of rows, scalars, or inputs that
  * do not change along a row. A reduction's operand is a node of the space or an input. */
-FuseRef fuse_node(Fuse *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in);
+FuseRef fuse_node(Fusion *f, Op op, DType dtype, bool is_row, const FuseRef *in, int n_in);
 /* Adds a REDUCE over the rows, of a node of space or rows, or of an input. is_row: of a row value,
  * or of an input that does not change along a row; then only fuse_total may use it. */
-FuseRef fuse_column(Fuse *f, Op op, DType dtype, bool is_row, FuseRef in);
+FuseRef fuse_column(Fusion *f, Op op, DType dtype, bool is_row, FuseRef in);
 /* Adds a MAP row or a CAST of totals, scalars and inputs of one element. */
-FuseRef fuse_total(Fuse *f, Op op, DType dtype, const FuseRef *in, int n_in);
+FuseRef fuse_total(Fusion *f, Op op, DType dtype, const FuseRef *in, int n_in);
 /* Makes the node's value an output. Returns the address of its pointer in args.out, or NULL if
  * there are too many outputs. */
-char **fuse_store(Fuse *f, FuseRef node);
+char **fuse_store(Fusion *f, FuseRef node);
 /* Lays out loops and signature; no nodes may be added afterwards. Returns false if it cannot be one
  * kernel: nothing is stored, the space is empty, or a row is too long for the passes that it
  * needs. */
-bool fuse_done(Fuse *f);
-bool fuse_equal(const Fuse *a, const Fuse *b); /* equal signatures */
+bool fuse_done(Fusion *f);
+bool fuse_equal(const Fusion *a, const Fusion *b); /* equal signatures */
 /* True if one kernel is likely to pay off; false if lines are so short that walking over them costs
  * more than the ops. */
-bool fuse_is_worth(const Fuse *f);
+bool fuse_is_worth(const Fusion *f);
 
 /* Estimates the part of its operations' separate time that a kernel saves, from 0 to 1. Of all
- * trips to memory one is left, none if the cluster is fused with a product; expensive computations
+ * trips to memory one is left, none if the fusion is fused with a product; expensive computations
  * take their time either way. */
-double fuse_gain(const Fuse *f, bool has_product);
+double fuse_gain(const Fusion *f, bool has_product);
 
-/* ---- for the emitter: emit_cluster.c, emit_rows.c, emit_pass.c ---- */
+/* ---- for the emitter: emit_fusion.c, emit_rows.c, emit_pass.c ---- */
 
 static inline bool fuse_is_reduce(const FuseNode *n) { /* over a row */
     return op_info[n->op].class_ == CLASS_REDUCE && !n->is_column;
@@ -115,5 +115,5 @@ typedef struct FusePlan {
     bool is_kept[FUSE_NODES];    /* not stored, but kept in scratch memory for later passes */
     bool is_chunked[FUSE_NODES]; /* a REDUCE whose operand is laid out for it, block by block */
 } FusePlan;
-void fuse_plan(const Fuse *f, FusePlan *p);
+void fuse_plan(const Fusion *f, FusePlan *p);
 #endif

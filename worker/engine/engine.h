@@ -52,7 +52,7 @@ typedef struct EngineConfig {
     bool is_shared; /* the arena is a memfd, which other processes can map */
 } EngineConfig;
 
-struct Fuse;
+struct Fusion;
 struct FusedKernel;
 typedef struct Engine Engine;
 typedef struct EngineOps {
@@ -84,14 +84,14 @@ typedef struct EngineOps {
     void (*copy_in)(Engine *e, void *device, const void *host, uint64_t bytes);
     /* Writes row-major elements. All calls on v must be done. */
     void (*copy_out)(Engine *e, void *host, const View *v);
-    /* Optional: runs the kernel of a cluster (fuse.h, with its outputs filled in) to its end.
+    /* Optional: runs the kernel of a fusion (fuse.h, with its outputs filled in) to its end.
      * Returns false, with nothing done, if there is no memory for it. */
-    bool (*fused)(Engine *e, struct Fuse *f, const struct FusedKernel *k);
-    /* Optional: runs a matmul and the cluster that reads its result (of the cluster's shape,
+    bool (*fused)(Engine *e, struct Fusion *f, const struct FusedKernel *k);
+    /* Optional: runs a matmul and the fusion that reads its result (of the fusion's shape,
      * row-major), if possible tile by tile while the tile is in the cache. An output may share the
      * memory of the matmul's result if the kernel may overwrite it. Returns false if it failed;
      * parts of both may then have run, and running them again is safe. */
-    bool (*fused_product)(Engine *e, const Call *product, struct Fuse *f,
+    bool (*fused_product)(Engine *e, const Call *product, struct Fusion *f,
                           const struct FusedKernel *k);
     /* Optional, for engines that compute inside submit. During a call the submitting thread calls
      * is_cancelled every few ms. Once it returns true, or after cancel(e, true), the current call

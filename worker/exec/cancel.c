@@ -6,7 +6,7 @@
 static bool is_busy_cancelled(void *ctx) {
     Exec *x = ctx;
     x->poll(x->poll_ctx);
-    return x->busy && (x->busy->is_cut || x->is_ending);
+    return x->busy && (x->busy->has_pending_cancel || x->is_ending);
 }
 
 void exec_set_poll(Exec *x, void (*poll)(void *ctx), void *ctx) {
@@ -17,14 +17,14 @@ void exec_set_poll(Exec *x, void (*poll)(void *ctx), void *ctx) {
 void exec_cancel_running(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = x->busy;
     if (!c || c->id != client || c->is_gone || x->busy_seq >= seq || seq <= c->cancel_end) return;
-    c->is_cut = x->may_cancel = true;
-    c->cut_end = seq;
+    c->has_pending_cancel = x->may_cancel = true;
+    c->pending_cancel_end = seq;
 }
 
 void exec_cancel_done(Exec *x, Client *c) {
-    c->is_cut = false;
+    c->has_pending_cancel = false;
     x->may_cancel = x->is_ending;
-    for (const Client *o = x->clients; o; o = o->next) x->may_cancel |= o->is_cut;
+    for (const Client *o = x->clients; o; o = o->next) x->may_cancel |= o->has_pending_cancel;
 }
 
 void exec_end(Exec *x) { x->is_ending = x->may_cancel = true; }
@@ -32,7 +32,7 @@ void exec_end(Exec *x) { x->is_ending = x->may_cancel = true; }
 static void begin_call(Exec *x, Client *c, uint64_t seq) {
     x->busy = c, x->busy_seq = seq;
     if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel)
-        x->ops->cancel(x->engine, c->is_cut || x->is_ending);
+        x->ops->cancel(x->engine, c->has_pending_cancel || x->is_ending);
 }
 
 static void end_call(Exec *x) {
@@ -48,7 +48,7 @@ Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticke
     return t;
 }
 
-bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fuse *f,
+bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fusion *f,
                 const struct FusedKernel *k) {
     begin_call(x, c, seq);
     bool ok =
@@ -63,10 +63,11 @@ void exec_call_failed(Exec *x, Job *j, const Err *err) {
         exec_fail_in_order(x, j, err);
         return;
     }
-    if (!c->is_cut) return; /* the worker shuts down */
-    if (c->cut_end > c->cancel_end) {
-        c->cancel_end = c->cut_end;
-        c->is_cancel_reported = c->cut_end == UINT64_MAX; /* the client is gone: no report */
+    if (!c->has_pending_cancel) return; /* the worker shuts down */
+    if (c->pending_cancel_end > c->cancel_end) {
+        c->cancel_end = c->pending_cancel_end;
+        c->is_cancel_reported =
+            c->pending_cancel_end == UINT64_MAX; /* the client is gone: no report */
     }
     exec_report_cancelled(x, j);
 }

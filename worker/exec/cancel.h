@@ -18,7 +18,7 @@ void exec_end(Exec *x); /* the worker shuts down: from now on all calls are canc
 /* Submits a client's call to the engine. A cancel or the client's end cancels it. */
 Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticket *after,
                  int n_after);
-bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fuse *f,
+bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fusion *f,
                 const struct FusedKernel *k); /* product: NULL without one */
 void exec_cancel_done(Exec *x, Client *c);    /* the cancel has been handled: calls run again */
 /* Reports in order that the engine failed j; as cancelled if j was cancelled. */

@@ -217,7 +217,7 @@ void exec_on_body(Exec *x, const Msg *m) {
 
 void exec_on_cancel(Exec *x, uint32_t client, uint64_t seq) {
     Client *c = exec_client(x, client, false);
-    if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->is_cut)) return;
+    if (!c || seq < c->cancel_end || (seq == c->cancel_end && !c->has_pending_cancel)) return;
     stages_end(x, c);
     if (seq > c->cancel_end)
         c->is_cancel_reported = false; /* else a cancelled call has reported it */

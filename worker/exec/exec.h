@@ -15,7 +15,7 @@
  * queue.c jobs in flight and waiting, and why there is no deadlock; move.c tensors from other
  * workers; peer.c messages between workers; box.c copies; effect.c replies; check.c nan; cancel.c
  * cancelled calls; stats.c statistics; watch.c times; job.h shared types; stage.h the interface
- * for clusters and plans.
+ * for fusions and plans.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_EXEC_H
 #define GT_WORKER_EXEC_EXEC_H

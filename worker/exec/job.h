@@ -31,8 +31,8 @@ typedef enum JobKind {
     JOB_EFFECT,  /* runs when all jobs before it are done */
     JOB_EXPORT,  /* the owner's half of a move: offers the operand's boxes to their readers */
     JOB_IMPORT,  /* the reader's half of a move: assembles the result */
-    JOB_PENDING, /* a node of the open cluster of a stage (stage.h); in no queue */
-    JOB_PRODUCT  /* a matmul that waits for the cluster that reads it; in no queue */
+    JOB_PENDING, /* a node of the open fusion of a stage (stage.h); in no queue */
+    JOB_PRODUCT  /* a matmul that waits for the fusion that reads it; in no queue */
 } JobKind;
 
 typedef enum JobState {
@@ -49,7 +49,7 @@ struct Job {
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;        /* it is in Client.ready */
-    int16_t node;         /* JOB_PENDING: index in the cluster */
+    int16_t node;         /* JOB_PENDING: index in the fusion */
     uint32_t n_unstarted; /* operands whose makers have not started */
     uint32_t n_waits;     /* operands and descriptors that it still waits for */
     uint32_t group;       /* of an instruction with `on`; else 0 */
@@ -132,8 +132,8 @@ struct Client {
     bool checks_nan; /* `check nan=true`: every float result is checked */
     bool compiles;   /* `scope compile=true`: kernels are compiled at their first request */
     /* A cancel, or the client's end, has arrived but is not handled yet; its seq. */
-    bool is_cut;
-    uint64_t cut_end;
+    bool has_pending_cancel;
+    uint64_t pending_cancel_end;
     uint64_t ack_seq, ack_bytes;
     uint64_t unread; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
@@ -170,7 +170,7 @@ struct Exec {
     void *poll_ctx;
     Client *busy; /* the client whose call the engine is executing; NULL: none */
     uint64_t busy_seq;
-    bool may_cancel, is_ending; /* may_cancel: some client is_cut, or is_ending */
+    bool may_cancel, is_ending; /* may_cancel: some client has_pending_cancel, or is_ending */
     uint32_t rank;
     int threads;
     Client *clients;

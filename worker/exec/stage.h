@@ -1,7 +1,7 @@
 /* stage.h: the interface of stages. A stage executes several instructions together. There are two
  * kinds. A stage with `look` is called before the next instructions of a frame are decoded: plan.c,
  * which runs a hot body as it ran before. A stage with `take` is called before an instruction goes
- * to the engine: collect.c, which makes clusters. worker.c adds both. A stage does not change the
+ * to the engine: collect.c, which makes fusions. worker.c adds both. A stage does not change the
  * bits of results.
  *
  * An Observer is told how instructions are executed one by one: plan_record.c, which records plans.
@@ -75,15 +75,15 @@ static inline bool job_reads_pending(const Job *j) {
     return false;
 }
 
-struct Cluster;      /* collect.h */
+struct FusionRun;    /* collect.h */
 struct CollectTrial; /* likewise */
 /* Called while Exec.observer is set. */
 struct Observer {
     int n_steps;                                 /* number of steps seen so far */
     void (*saw_call)(Observer *o, const Job *j); /* j->call is about to be submitted */
     void (*saw_data)(Observer *o, const Job *j); /* j's payload was copied to its result */
-    void (*saw_cluster)(Observer *o, const struct Cluster *c); /* c's kernel was called */
-    /* The steps from `begin` on are a cluster, of which those before `alone` are its matmul. Which
+    void (*saw_fusion)(Observer *o, const struct FusionRun *c); /* c's kernel was called */
+    /* The steps from `begin` on are a fusion, of which those before `alone` are its matmul. Which
      * way of running it is faster is not decided yet. */
     void (*saw_trial)(Observer *o, int begin, int alone, const struct CollectTrial *t);
     void (*issued)(Observer *o); /* the instruction of the last Stage.before was issued */

@@ -36,7 +36,7 @@ typedef struct Wait Wait; /* queue.c */
 typedef enum Filled {
     FILLED_OTHERWISE, /* not filled yet, or not by a call: data, moves */
     FILLED_ALONE,     /* by one call of the engine */
-    FILLED_IN_TURN,   /* by one call, as part of a cluster (collect.h) that ran one by one */
+    FILLED_IN_TURN,   /* by one call, as part of a fusion (collect.h) that ran one by one */
     FILLED_FUSED      /* by a kernel of several operations */
 } Filled;
 
@@ -48,7 +48,7 @@ typedef struct Storage {
     uint32_t users;  /* jobs among them */
     Ticket made;     /* ticket of the call in flight that fills it; 0: none */
     ErrCode poison;  /* ERR_NONE, or why it has no values */
-    uint32_t kernel; /* jit_number of the cluster that filled it; else 0 */
+    uint32_t kernel; /* jit_number of the fusion that filled it; else 0 */
     uint16_t op;     /* the op that filled it */
     uint8_t filled;  /* Filled */
     Names *owner;

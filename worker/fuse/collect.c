@@ -17,16 +17,16 @@
 #include <string.h>
 
 enum {
-    /* When no instruction comes, the cluster waits this long for one before it is flushed. SOON_NS:
-     * in a scope with `compile: true`. If waiting has rarely paid off, the cluster is flushed at
+    /* When no instruction comes, the fusion waits this long for one before it is flushed. SOON_NS:
+     * in a scope with `compile: true`. If waiting has rarely paid off, the fusion is flushed at
      * once, but every TRY_PATIENCE-th time it waits, to notice a change. */
     IDLE_NS = 100000,
     SOON_NS = 1000000,
     PATIENCE_MAX = 4, /* limit of Collect.patience, above and below 0 */
     TRY_PATIENCE = 128,
-    MIN_REQUESTS = 2,    /* no kernel for a cluster that runs once */
+    MIN_REQUESTS = 2,    /* no kernel for a fusion that runs once */
     WORTH_NS = 10000000, /* time that a kernel must be able to save before it is compiled */
-    EDGE_MIN = 12        /* nodes of a cluster that is flushed at a loop's edge */
+    EDGE_MIN = 12        /* nodes of a fusion that is flushed at a loop's edge */
 };
 
 typedef struct Collect {
@@ -35,13 +35,13 @@ typedef struct Collect {
     bool waits;    /* for each kernel; for tests */
     bool is_off;   /* there will be no kernels */
     uint64_t luck; /* not 0: uses about every other kernel that is ready, at random; for tests */
-    bool is_auto;  /* false: gathers only in scopes with `compile: true` */
-    int batch_max; /* nodes of a cluster */
+    bool is_auto;  /* false: collects only in scopes with `compile: true` */
+    int batch_max; /* nodes of a fusion */
     int n;
     Job *job[FUSE_NODES];
     FuseRef operand[FUSE_NODES][3]; /* of each node: its tensor operands, by index in Job.held */
     int uses[FUSE_NODES];           /* of each node: how often pending jobs read it */
-    Job *product;                   /* a pending matmul, issued before the cluster; NULL: none */
+    Job *product;                   /* a pending matmul, issued before the fusion; NULL: none */
     int passed;                     /* instructions issued since the last one that became pending */
     bool is_at_edge;                /* nothing was issued since a loop's edge */
     bool is_soon;    /* a node is in a scope with `compile: true`: it needs its kernel soon */
@@ -49,9 +49,9 @@ typedef struct Collect {
     bool is_patient; /* it waits during this idle time */
     int patience;    /* recent waits that paid off, minus those that did not */
     unsigned n_idle; /* idle times with patience < 0 */
-    Fuse fuse;
+    Fusion fuse;
     /* During a flush: */
-    JitEntry *entry; /* NULL: the cluster can have no kernel */
+    JitEntry *entry; /* NULL: the fusion can have no kernel */
     ChoiceTrial *trial;
     bool is_timed;
     int64_t begin_ns, alone_ns; /* when it began; when its product was done */
@@ -125,7 +125,7 @@ static void stats(const Stage *stage, Bytes *out) {
 
 /* ---- Gathering ---- */
 
-/* True if the result has one element and the open cluster has more: then the cluster stays open. */
+/* True if the result has one element and the open fusion has more: then the fusion stays open. */
 static bool is_aside(const Collect *c, const TensorType *type) {
     return c->n && type_numel(type) == 1 && type_numel(&c->fuse.space) > 1;
 }
@@ -172,7 +172,7 @@ static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poi
     return true;
 }
 
-/* Adds j to the open cluster or to a new one, or makes it the pending product. Returns false if it
+/* Adds j to the open fusion or to a new one, or makes it the pending product. Returns false if it
  * does none of these. */
 static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     Exec *x = c->stage.x;
@@ -206,7 +206,7 @@ static bool take(Stage *s, Job *j, const TensorType *type, ErrCode *poison) {
     Collect *c = (Collect *)s;
     if (add(c, j, type, poison)) return true;
     if (*poison) return false;
-    c->is_at_edge = false; /* j is issued, and the cluster stays open */
+    c->is_at_edge = false; /* j is issued, and the fusion stays open */
     if (s->x->pending_of && ++c->passed > FUSE_NODES) stages_flush(s->x);
     return false;
 }
@@ -241,7 +241,7 @@ static bool is_wanted(const Collect *c, int i) {
     return c->job[i]->out[0]->refs > 1 + (uint32_t)c->uses[i];
 }
 
-/* Returns the storage of input k of the cluster if this cluster is its last reader, else NULL. */
+/* Returns the storage of input k of the fusion if this fusion is its last reader, else NULL. */
 static Storage *dying_input(const Collect *c, int k, const Storage *out) {
     const View *v = &c->fuse.input[k];
     Storage *st = NULL;
@@ -258,7 +258,7 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
     return st;
 }
 
-static void make_source(void *ctx, Bytes *out) { emit_cluster(out, ctx); }
+static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
 
 static bool is_lucky(Collect *c) {
     c->luck = c->luck * UINT64_C(6364136223846793005) + 1442695040888963407; /* Knuth's */
@@ -267,7 +267,7 @@ static bool is_lucky(Collect *c) {
 
 /* A bad index must be reported even if nothing reads the result. So nodes that may fail and are not
  * read are stored. Returns false if there are too many outputs. */
-static bool store_unread(Fuse *f) {
+static bool store_unread(Fusion *f) {
     bool is_read[FUSE_NODES] = {0};
     for (int i = f->n_nodes; i-- > 0;) {
         const FuseNode *n = &f->node[i];
@@ -279,9 +279,9 @@ static bool store_unread(Fuse *f) {
     return true;
 }
 
-/* Returns the kernel if the cluster is to run as one. Else returns NULL and sets c->why. */
+/* Returns the kernel if the fusion is to run as one. Else returns NULL and sets c->why. */
 static const FusedKernel *chosen_kernel(Collect *c) {
-    Fuse *f = &c->fuse;
+    Fusion *f = &c->fuse;
     c->why = "alone";
     if (c->n < 2 && !c->product) return NULL;
     c->why = "more results than a kernel can have";
@@ -325,12 +325,12 @@ bool collect_has_news(const CollectTrial *t) {
 void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
     const Collect *c = (const Collect *)s;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
-    if (t->trial->size == t->size) choice_tell(t->trial, way, t->elements, ns);
+    if (t->trial->size == t->size) choice_report(t->trial, way, t->elements, ns);
     if (!t->is_fused) jit_lost(c->jit, t->entry, (int64_t)((double)alone_ns * t->gain));
 }
 
-/* If the run was timed, reports the time to choice_tell and the trial to the observer. begin,
- * alone: Observer.n_steps before the cluster and after its product. */
+/* If the run was timed, reports the time to choice_report and the trial to the observer. begin,
+ * alone: Observer.n_steps before the fusion and after its product. */
 static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (!c->is_timed) return;
     Observer *o = c->stage.x->observer;
@@ -346,7 +346,7 @@ static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
     if (o) o->saw_trial(o, begin, alone, &t);
 }
 
-/* Returns the input of the cluster that is the result of the pending product, if the cluster's
+/* Returns the input of the fusion that is the result of the pending product, if the fusion's
  * space has as many elements; else -1. */
 static int product_input(const Collect *c) {
     const Storage *t = c->product ? c->product->out[0] : NULL;
@@ -358,7 +358,7 @@ static int product_input(const Collect *c) {
     return -1;
 }
 
-/* Returns where to write the product; NULL if there is no memory. If only the cluster reads the
+/* Returns where to write the product; NULL if there is no memory. If only the fusion reads the
  * product, it may lie in the memory of a result, which then overwrites it. from: for each node, the
  * input whose memory its result has taken, or NULL. */
 static char *place_product(const Collect *c, const FusedKernel *k, int input,
@@ -374,7 +374,7 @@ static char *place_product(const Collect *c, const FusedKernel *k, int input,
     return fill(c->stage.x, t) ? t->data : NULL;
 }
 
-/* Runs the product and the cluster, whose outputs have memory. */
+/* Runs the product and the fusion, whose outputs have memory. */
 static bool run_with_product(Collect *c, const FusedKernel *k, Storage *const *from) {
     Exec *x = c->stage.x;
     int input = product_input(c);
@@ -393,7 +393,7 @@ static bool run_with_product(Collect *c, const FusedKernel *k, Storage *const *f
 
 static bool run_fused(Collect *c) {
     Exec *x = c->stage.x;
-    Fuse *f = &c->fuse;
+    Fusion *f = &c->fuse;
     const FusedKernel *k = chosen_kernel(c);
     if (!k) return false;
     c->why = "not enough memory right now";
@@ -448,8 +448,8 @@ static bool run_fused(Collect *c) {
     x->kernels++;
     x->pending_of->kernels++;
     if (x->observer)
-        x->observer->saw_cluster(x->observer, &(Cluster){f, c->entry, k, c->job, c->n, c->operand,
-                                                         c->product, product_input(c)});
+        x->observer->saw_fusion(x->observer, &(FusionRun){f, c->entry, k, c->job, c->n, c->operand,
+                                                          c->product, product_input(c)});
     return true;
 }
 
@@ -507,7 +507,7 @@ static void adopt(Exec *x, Job *j) {
     j->frame->pending--; /* the queue counts it now */
 }
 
-/* Runs the product alone; the cluster's jobs then read its result. */
+/* Runs the product alone; the fusion's jobs then read its result. */
 static void run_product(Collect *c) {
     Exec *x = c->stage.x;
     Job *p = c->product;
@@ -541,7 +541,7 @@ static bool has_late(const Job *j) {
     return false;
 }
 
-/* Runs the jobs one by one, as if there were no clusters. */
+/* Runs the jobs one by one, as if there were no fusions. */
 static void run_eagerly(Collect *c) {
     Exec *x = c->stage.x;
     int n = c->n, i = 0;
@@ -595,9 +595,9 @@ static void about(const Stage *s, uint32_t kernel, Bytes *out) {
 }
 
 /* "w0 c1: sub exp sum div over [64,64]: compiled, 3f0c..", or "...: one by one: no kernel yet" */
-static void log_cluster(const Collect *c) {
+static void log_fusion(const Collect *c) {
     const Exec *x = c->stage.x;
-    const Fuse *f = &c->fuse;
+    const Fusion *f = &c->fuse;
     Bytes line = {0};
     bytes_printf(&line, "w%u c%u:%s", x->rank, x->pending_of->id, c->product ? " matmul" : "");
     for (int i = 0; i < c->n; i++) bytes_printf(&line, " %s", op_info[f->node[i].op].name);
@@ -625,7 +625,7 @@ static void flush(Stage *s) {
     if (c->product && product_input(c) < 0) run_product(c);
     int begin = o ? o->n_steps : 0, alone = begin;
     bool is_fused = c->n && run_fused(c);
-    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_cluster(c);
+    if (log_is(LOG_COMPILE) && c->n + (c->product != NULL) > 1) log_fusion(c);
     for (int i = 0; is_fused && i < c->n; i++) let_job_go(x, c->job[i]);
     if (c->product && is_fused) {
         let_job_go(x, c->product);

@@ -1,47 +1,47 @@
-/* collect.h: gathers instructions into clusters (fuse.h), each of which becomes one kernel.
+/* collect.h: collects instructions into fusions (fuse.h), each of which becomes one kernel.
  * SPDX-License-Identifier: MIT
  *
  * An instruction of a kind that fit.h lists (pointwise, a cast, a reduction along the last or the
  * first axes, and a few more) is not executed when it is issued. If its shape fits the open
- * cluster, its job becomes a node of that cluster; else a new cluster begins. Until the cluster is
+ * fusion, its job becomes a node of that fusion; else a new fusion begins. Until the fusion is
  * executed the job is pending: its result has a name, and a storage without memory, whose maker is
- * the job. A cluster is executed
+ * the job. A fusion is executed
  *  - before an instruction that is no node of it and reads one of its values,
  *  - before an effect, a move or a check, and before an instruction of another client,
- *  - before a node of another shape, with which a new cluster begins,
+ *  - before a node of another shape, with which a new fusion begins,
  *  - when it is full, or when many instructions have passed it,
  *  - at the edge of a loop if it has EDGE_MIN nodes (collect.c),
  *  - when no instruction comes: at once after the edge of a loop, else after a while.
- * That while makes the clusters of a loop the same in each iteration, whatever the timing of the
- * client's frames; else each of them would need a kernel of its own. If waiting has been in vain
- * several times (the client itself waits for a result), clusters are executed at once.
+ * That while makes the fusions of a loop the same in each iteration, whatever the timing of the
+ * client's frames; else each of them would need a kernel of its own. If waiting did not pay off
+ * several times (the client itself waits for a result), fusions are executed at once.
  *
  * What it is worth (tests/bench, beside operations one by one): 2.5 to 7.4 times the speed on large
  * pointwise chains and on rows (softmax, layer norm, cross-entropy).
  *
- * Only this stage decides what fuses; plans (worker/plan) repeat its clusters. Gathering only while
+ * Only this stage decides what fuses; plans (worker/plan) repeat its fusions. Collecting only while
  * a plan is recorded was tried (CPU time, medians of 7 and 9 runs, against the program as it is):
  * steps of an MLP whose batch size changes each step take 11 to 21 % longer, 12 iterations over 3 M
  * elements with their kernels on disk 2.4 times as long, charlm 3 % longer. An MLP, an LSTM, a VAE
  * and straight-line programs take the same within the noise. Few of such steps recur as plans.
  *
- * When a cluster is executed, most temporaries have been freed. Those have no name left, so they
+ * When a fusion is executed, most temporaries have been freed. Those have no name left, so they
  * are not stored. A name of a view of a pending value counts as a name of the value. If the kernel
  * is not ready (jit.h), the jobs go to the engine one by one, in order, which gives the same bits.
  * If there is no memory, the jobs wait in the client's queue like other jobs. So no result depends
- * on when a kernel is ready, nor on which instructions were gathered together. Pending jobs hold
+ * on when a kernel is ready, nor on which instructions were collected together. Pending jobs hold
  * their operands. No pending job outlives a cancel of its client, the client, or the engine.
  *
- * A float32 matmul is pending too if no cluster is open. If the cluster after it reads its result
+ * A float32 matmul is pending too if no fusion is open. If the fusion after it reads its result
  * element for element (a bias, an activation, a scale, an optimizer's step, a softmax), the engine
  * computes both, tile by tile, while the tile is in the cache. The product is stored only if
  * anything else reads it.
  *
- * GT_AUTO_COMPILE=0: clusters only in scopes with `compile: true`. GT_WORKER_BATCH_SIZE=N: at most
- * N nodes in one kernel. There are no clusters with N = 1, with GT_COMPILE=0 or GT_FUSE=0, without
+ * GT_AUTO_COMPILE=0: fusions only in scopes with `compile: true`. GT_WORKER_BATCH_SIZE=N: at most
+ * N nodes in one kernel. There are no fusions with N = 1, with GT_COMPILE=0 or GT_FUSE=0, without
  * a compiler (jit.h), and for an engine without `fused`. For tests, GT_FUSE=wait waits for each
  * kernel, and GT_FUSE=luck:SEED requests each at once and uses about every other one that is ready.
- * Otherwise choice.h decides whether a cluster runs as its kernel. */
+ * Otherwise choice.h decides whether a fusion runs as its kernel. */
 #ifndef GT_WORKER_FUSE_COLLECT_H
 #define GT_WORKER_FUSE_COLLECT_H
 #include "worker/emit/fuse.h"
@@ -49,23 +49,23 @@
 #include "worker/jit/choice.h"
 #include "worker/jit/jit.h"
 
-/* Returns NULL if clusters are off. */
+/* Returns NULL if fusions are off. */
 Stage *collect_new(const EngineOps *ops, const Engine *e);
 
-/* ---- For plan.c, which repeats clusters ---- */
+/* ---- For plan.c, which repeats fusions ---- */
 
-/* A cluster that ran as a kernel. */
-typedef struct Cluster {
-    const Fuse *fuse;
+/* A fusion that ran as a kernel. */
+typedef struct FusionRun {
+    const Fusion *fuse;
     JitEntry *entry;
     const FusedKernel *kernel;
     Job *const *job; /* n jobs, one per node */
     int n;
     const FuseRef (*operand)[3]; /* of each node: the tensor operands, by their index in the call */
     const Job *product;          /* the matmul computed with it; NULL: none ... */
-    int input;                   /* ... and the cluster's input for its result */
-} Cluster;
-/* A cluster whose faster way (choice.h) is not decided yet. */
+    int input;                   /* ... and the fusion's input for its result */
+} FusionRun;
+/* A fusion whose faster way (choice.h) is not decided yet. */
 typedef struct CollectTrial {
     JitEntry *entry;
     ChoiceTrial *trial; /* of this size; reused if its size differs */
@@ -75,13 +75,13 @@ typedef struct CollectTrial {
     int64_t elements;
     double gain; /* fuse_gain */
 } CollectTrial;
-/* True if the cluster may run differently now: its kernel is ready, or may be requested (which only
- * gathering does), or its present way has been measured often enough. */
+/* True if the fusion may run differently now: its kernel is ready, or may be requested (which only
+ * collecting does), or its present way has been measured often enough. */
 bool collect_has_news(const CollectTrial *t);
 /* Reports the time of a run: ns in all, alone_ns without the product. */
 void collect_tell(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);
 void collect_launched(Stage *collect, JitEntry *e); /* counts a launch of e's kernel */
-/* Counts the work of a plan (plan.h) as if it had been gathered. */
+/* Counts the work of a plan (plan.h) as if it had been collected. */
 void collect_count(Stage *collect, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,
                    uint64_t products);
 #endif

@@ -10,7 +10,7 @@ bool fit_is_kind(Op op) {
 bool fit_is_source(Op op) { return op == OP_FULL || op == OP_GATHER || op == OP_SCATTER_ADD; }
 
 static bool is_reduce(Op op) { return op_info[op].class_ == CLASS_REDUCE; }
-static int lead_rank(const Fuse *f) { return f->space.rank - f->trailing; }
+static int lead_rank(const Fusion *f) { return f->space.rank - f->trailing; }
 
 /* The extents of a's first axes and of b are the same, but for those of 1. */
 static bool same_extents(const TensorType *a, int a_to, const TensorType *b) {
@@ -23,10 +23,10 @@ static bool same_extents(const TensorType *a, int a_to, const TensorType *b) {
     while (d < a_to && a->shape[d] == 1) d++;
     return d == a_to;
 }
-bool fit_is_space(const Fuse *f, const TensorType *t) {
+bool fit_is_space(const Fusion *f, const TensorType *t) {
     return same_extents(&f->space, f->space.rank, t);
 }
-static bool is_rows(const Fuse *f, const TensorType *t) {
+static bool is_rows(const Fusion *f, const TensorType *t) {
     return f->trailing && same_extents(&f->space, lead_rank(f), t);
 }
 static bool same_shape(const TensorType *a, const TensorType *b) {
@@ -38,7 +38,7 @@ static bool same_shape(const TensorType *a, const TensorType *b) {
 
 /* v, which broadcasts to t, as a view that broadcasts to the space, or to rows; t has the extents
  * of that. */
-static View along_space(const Fuse *f, const View *v, const TensorType *t, bool is_row) {
+static View along_space(const Fusion *f, const View *v, const TensorType *t, bool is_row) {
     View r = {.type = {.dtype = v->type.dtype, .rank = f->space.rank}, .data = v->data};
     int to = is_row ? lead_rank(f) : f->space.rank;
     for (int d = 0, a = 0; d < f->space.rank; d++) {
@@ -53,7 +53,7 @@ static View along_space(const Fuse *f, const View *v, const TensorType *t, bool 
     return r;
 }
 /* A view along the space of a row value that repeats it along the last axes. */
-static bool repeats_rows(const Fuse *f, const View *v) {
+static bool repeats_rows(const Fusion *f, const View *v) {
     int64_t step = 1;
     for (int d = f->space.rank - 1; d >= 0; d--) {
         int64_t extent = v->type.shape[d];
@@ -69,7 +69,7 @@ static bool repeats_rows(const Fuse *f, const View *v) {
 
 /* Operand v of storage st as an operand of a node of the space or of rows, whose result is t, or
  * whose operands broadcast to t. FUSE_NONE: it cannot be. */
-static FuseRef tensor_ref(Fuse *f, const Storage *st, const View *v, bool is_row,
+static FuseRef tensor_ref(Fusion *f, const Storage *st, const View *v, bool is_row,
                           const TensorType *t) {
     if (fit_is_pending(st)) {
         int i = st->maker->node;
@@ -94,7 +94,7 @@ static FuseRef tensor_ref(Fuse *f, const Storage *st, const View *v, bool is_row
     return fuse_input(f, &shown);
 }
 
-static FuseRef scalar_ref(Fuse *f, const Job *j, int slot) {
+static FuseRef scalar_ref(Fusion *f, const Job *j, int slot) {
     const View *v = &j->call.in[slot];
     DType d = (DType)v->type.dtype;
     if (slot > 0 || j->call.n_in < 3) return fuse_scalar(f, d, v->data);
@@ -103,7 +103,7 @@ static FuseRef scalar_ref(Fuse *f, const Job *j, int slot) {
 }
 
 /* Operands of a node of rows or of the space. */
-static bool refs_of(Fuse *f, const Job *j, bool is_row, const TensorType *t, FuseRef in[3],
+static bool refs_of(Fusion *f, const Job *j, bool is_row, const TensorType *t, FuseRef in[3],
                     FuseRef operand[3]) {
     for (int i = 0, k = 0; i < j->call.n_in; i++) {
         const View *v = &j->call.in[i];
@@ -124,8 +124,8 @@ static bool has_pending(const Job *j) {
     return false;
 }
 
-/* A cluster without rows, whose values are one for each row of t: its space is t from now on. */
-static bool becomes_rows(Fuse *f, const TensorType *t) {
+/* A fusion without rows, whose values are one for each row of t: its space is t from now on. */
+static bool becomes_rows(Fusion *f, const TensorType *t) {
     int lead = f->space.rank;
     if (f->trailing || t->rank < lead) return false;
     if (t->rank == lead)
@@ -166,14 +166,14 @@ static int folded_axes(const Job *j, bool *over_rows) {
 }
 
 /* All of a pending row value. */
-static bool folds_rows(const Fuse *f, const Job *j, int folded, bool over_rows) {
+static bool folds_rows(const Fusion *f, const Job *j, int folded, bool over_rows) {
     const TensorType *x = &j->call.in[0].type;
     const Storage *st = j->held[0];
     return fit_is_pending(st) && f->node[st->maker->node].is_row && is_rows(f, x) &&
            (over_rows ? folded == lead_rank(f) : folded == x->rank);
 }
 
-static FuseRef fit_reduce(Fuse *f, int n, const Job *j, const TensorType *type,
+static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type,
                           FuseRef operand[3]) {
     const TensorType *x = &j->call.in[0].type;
     bool over_rows;
@@ -199,7 +199,7 @@ static FuseRef fit_reduce(Fuse *f, int n, const Job *j, const TensorType *type,
 }
 
 /* Of totals that are pending. */
-static FuseRef fit_total(Fuse *f, const Job *j, const TensorType *type, FuseRef operand[3]) {
+static FuseRef fit_total(Fusion *f, const Job *j, const TensorType *type, FuseRef operand[3]) {
     FuseRef in[3];
     for (int i = 0, k = 0; i < j->call.n_in; i++) {
         const View *v = &j->call.in[i];
@@ -225,13 +225,13 @@ static FuseRef fit_total(Fuse *f, const Job *j, const TensorType *type, FuseRef 
     }
     return fuse_total(f, j->inst.op, (DType)type->dtype, in, j->call.n_in);
 }
-static bool reads_total(const Fuse *f, const Job *j) {
+static bool reads_total(const Fusion *f, const Job *j) {
     for (int k = 0; k < j->n_held; k++)
         if (fit_is_pending(j->held[k]) && f->node[j->held[k]->maker->node].is_column) return true;
     return false;
 }
 
-static FuseRef fit_map(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
+static FuseRef fit_map(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
     if (type_numel(type) == 0) return FUSE_NONE;
     if (!n) fuse_init(f, type, 0);
     if (n && type_numel(type) == 1 && reads_total(f, j)) return fit_total(f, j, type, operand);
@@ -246,7 +246,7 @@ static FuseRef fit_map(Fuse *f, int n, const Job *j, const TensorType *type, Fus
 }
 
 /* The immediate as `full` stores it. */
-static FuseRef fit_full(Fuse *f, int n, const Job *j, const TensorType *type) {
+static FuseRef fit_full(Fusion *f, int n, const Job *j, const TensorType *type) {
     const View *v = &j->call.in[0];
     DType d = (DType)type->dtype, from = (DType)v->type.dtype;
     bool is_known =
@@ -265,7 +265,8 @@ static FuseRef fit_full(Fuse *f, int n, const Job *j, const TensorType *type) {
 }
 
 /* One element of each row is read, or added to: the index has the last axis, of 1. */
-static FuseRef fit_along(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
+static FuseRef fit_along(Fusion *f, int n, const Job *j, const TensorType *type,
+                         FuseRef operand[3]) {
     const TensorType *x = &j->call.in[0].type;
     const Attr *axis = inst_attr(j->call.inst, ATTR_AXIS);
     bool adds = j->inst.op == OP_SCATTER_ADD;
@@ -287,7 +288,7 @@ static FuseRef fit_along(Fuse *f, int n, const Job *j, const TensorType *type, F
     return fuse_node(f, j->inst.op, d, !adds, in, j->call.n_in);
 }
 
-FuseRef fit_job(Fuse *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
+FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
     Op op = j->inst.op;
     int inputs = f->n_inputs, scalars = f->n_scalars, nodes = f->n_nodes, trailing = f->trailing;
     bool may_change = n && !trailing;

@@ -37,7 +37,7 @@ Way choice_way(ChoiceTrial *t, bool *is_timed) {
     return t->way;
 }
 
-void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns) {
+void choice_report(ChoiceTrial *t, Way way, int64_t elements, int64_t ns) {
     double each = (double)ns / (double)(elements > 0 ? elements : 1);
     if (!t->n[way] || each < t->least[way]) t->least[way] = each;
     t->n[way] += t->n[way] < CHOICE_TRIALS;

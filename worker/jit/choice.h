@@ -1,13 +1,13 @@
-/* choice.h: whether a cluster that has a kernel runs as that kernel or as separate operations,
+/* choice.h: whether a fusion that has a kernel runs as that kernel or as separate operations,
  * whichever is faster here. Both ways are timed in the program itself: the first few times, and
  * again after many runs. Sizes that differ much are timed separately, because one kernel serves all
  * shapes. The shortest of a few times counts, since any disturbance only makes a time longer. The
  * choice changes no bit of a result.
  *
- * What it is worth: of 628 kernels of many kinds of clusters, 21 took 1.4 to 3.2 times as long as
+ * What it is worth: of 628 kernels of many kinds of fusions, 21 took 1.4 to 3.2 times as long as
  * their operations. Beside kernels whenever there is one (Zen 5, one thread, CPU time, medians of
  * 11 interleaved runs), charlm takes 0.96 to 0.99 of the time and mnist_conv 0.985. An MLP, an LSTM
- * and a VAE take the same within 2 %. Programs of 40 to 60 steps of one large cluster take 1.03 to
+ * and a VAE take the same within 2 %. Programs of 40 to 60 steps of one large fusion take 1.03 to
  * 1.18 times as long, because some of these steps are measurements.
  *
  * The least recently used size is evicted.
@@ -43,9 +43,9 @@ typedef struct Choice {
 } Choice;
 
 /* Returns the entry of this size, a new one if there is none. depth: that of a product fused with
- * the cluster, 0: no product. Borrowed until the next call. */
+ * the fusion, 0: no product. Borrowed until the next call. */
 ChoiceTrial *choice_trial(Choice *c, int64_t elements, int64_t depth);
-/* Returns the way to run it now. *is_timed: the caller must report the time to choice_tell. */
+/* Returns the way to run it now. *is_timed: the caller must report the time to choice_report. */
 Way choice_way(ChoiceTrial *t, bool *is_timed);
-void choice_tell(ChoiceTrial *t, Way way, int64_t elements, int64_t ns);
+void choice_report(ChoiceTrial *t, Way way, int64_t elements, int64_t ns);
 #endif

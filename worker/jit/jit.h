@@ -64,7 +64,7 @@ void jit_free(Jit **j);
 /* What a worker knows of one signature. Owned by the Jit. */
 typedef struct JitEntry JitEntry;
 
-/* Appends the source for ctx, as emit_cluster makes it. It must depend on the signature alone. */
+/* Appends the source for ctx, as emit_fusion makes it. It must depend on the signature alone. */
 typedef void (*JitMake)(void *ctx, Bytes *out);
 /* Returns the entry of a signature of n bytes; hash is any hash of them. Beyond JIT_ENTRIES_MAX it
  * evicts the least recently used entry without holders, and its kernel. Returns NULL if too many

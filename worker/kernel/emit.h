@@ -1,7 +1,7 @@
 /* emit.h: C source from the op table, in three separate layers: the expression of one op for one
  * dtype, which any loop may contain; the lines that genkernels writes around it for the built-in
- * kernels (their loops are the macros of kernel_loops.h); and the kernels of clusters, compiled at
- * run time (emit_cluster.c). The emitted source needs worker/kernel/prologue.h.
+ * kernels (their loops are the macros of kernel_loops.h); and the kernels of fusions, compiled at
+ * run time (emit_fusion.c). The emitted source needs worker/kernel/prologue.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_EMIT_H
 #define GT_WORKER_KERNEL_EMIT_H
@@ -22,11 +22,11 @@ void emit_map(Bytes *out, Op op, DType d);
 void emit_reduce(Bytes *out, Op op, DType d);
 void emit_cast(Bytes *out, DType from, DType to);
 
-/* Appends the functions of a cluster that fuse_done has accepted and its FusedKernel, `const
+/* Appends the functions of a fusion that fuse_done has accepted and its FusedKernel, `const
  * FusedKernel FUSED(kernel)`. The macro FUSED(x) must be defined before that text, differently for
- * each cluster in a file. Equal signatures give equal text. emit_head is the top of such a file:
+ * each fusion in a file. Equal signatures give equal text. emit_head is the top of such a file:
  * kernel_fused.h and all that it includes. */
-struct Fuse;
-void emit_cluster(Bytes *out, const struct Fuse *f);
+struct Fusion;
+void emit_fusion(Bytes *out, const struct Fusion *f);
 extern const char emit_head[];
 #endif

@@ -2,10 +2,10 @@
  * kernel's arguments. It is the head of every such kernel's source (kernel_fused.h), so it includes
  * nothing else.
  *
- * A cluster (fuse.h) has a space of rows * n elements. A row is what its reductions fold; without
+ * A fusion (fuse.h) has a space of rows * n elements. A row is what its reductions fold; without
  * reductions everything is one row. A kernel's range counts
  *   elements, when nothing is reduced;
- *   blocks of rows (row * blocks + block), when the cluster ends with its reductions: `run` leaves
+ *   blocks of rows (row * blocks + block), when the fusion ends with its reductions: `run` leaves
  *     one accumulator per block in args->table, `finish` combines them for a range of rows;
  *   rows, when elements are computed from reductions: several passes over each row;
  *   lanes, when rows are folded: 16 for each FUSED_BLOCK rows; lane l holds the rows whose number

@@ -126,8 +126,8 @@ static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
            seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
-/* True for an instruction that no plan can contain. */
-static bool is_cut(Op op) {
+/* True for an instruction that no plan can contain: it ends a segment. */
+static bool ends_segment(Op op) {
     if (op_info[op].class_ != CLASS_CONTROL) return false;
     switch (op) {
     case OP_FREE:
@@ -141,10 +141,10 @@ static bool is_cut(Op op) {
     }
 }
 
-/* True if a segment may begin there: at the body's first instruction, after a cut instruction, and
- * where another segment ended. */
+/* True if a segment may begin there: at the body's first instruction, after such an instruction,
+ * and where another segment ended. */
 static bool is_natural(const Body *b, uint32_t at) {
-    return at == 0 || spot_at(b, at) || is_cut((Op)b->form[at - 1].op);
+    return at == 0 || spot_at(b, at) || ends_segment((Op)b->form[at - 1].op);
 }
 
 /* ---- Holding ---- */
@@ -163,7 +163,7 @@ static bool is_long(const FrameReader *r) {
     if (rest > r->hot_left) rest = r->hot_left;
     for (uint32_t i = 0; i < rest && n < LONG; i++) {
         const BodyForm *f = &b->form[r->hot_at + i];
-        if (is_cut((Op)f->op)) break;
+        if (ends_segment((Op)f->op)) break;
         n += f->n_out > 0;
     }
     return n == LONG;
@@ -231,7 +231,7 @@ static void begin_recording(Plans *plans, Job *j) {
     Exec *x = plans->stage.x;
     Client *c = j->frame->client;
     const FrameReader *at = &j->frame->reader;
-    if (!j->body || !is_natural(j->body, j->body_at) || is_cut(j->inst.op)) return;
+    if (!j->body || !is_natural(j->body, j->body_at) || ends_segment(j->inst.op)) return;
     if (!may_plan(x, c, j->seq) || j->seq < c->plan_hold) return;
     Spot *spot = spot_make(plans, j->body, j->body_at);
     uint32_t limit = length_here(j->body, spot, j->body_at, at->hot_left + 1);
@@ -260,7 +260,7 @@ static void begin_recording(Plans *plans, Job *j) {
 
 static bool goes_on(const Recorder *r, const Job *j) {
     return j && j->body == r->body && j->args == r->at && r->n < r->limit && !r->has_failed &&
-           !is_cut(j->inst.op) && exec_now_ns(r->x) - r->begin_ns < PLAN_NS;
+           !ends_segment(j->inst.op) && exec_now_ns(r->x) - r->begin_ns < PLAN_NS;
 }
 
 /* Ends the recording before j if j does not belong to it. Begins one with j if that is possible. */
@@ -482,7 +482,7 @@ static bool do_fused(Run *u, const Step *s, Err *err) {
         collect_launched(u->p->owner->collect, s->entry);
         return true;
     }
-    if (u->client->is_cut) return err_set(err, ERR_CANCELLED, "interrupted");
+    if (u->client->has_pending_cancel) return err_set(err, ERR_CANCELLED, "interrupted");
     return err_set(err, ERR_MEMORY, "worker w%u is out of memory for what a kernel needs",
                    u->x->rank);
 }
@@ -594,7 +594,7 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
-/* True if p's clusters may run differently now, so that p is to be recorded again. Looks once in
+/* True if p's fusions may run differently now, so that p is to be recorded again. Looks once in
  * CHOICE_TRIALS runs, because deciding a way takes as many. If no new plan replaces p, it is stale
  * again after twice the runs. */
 static bool is_stale(Plan *p) {

@@ -4,13 +4,13 @@
  * What they are worth: a loop of x = x + b of 8 x 8 takes 20 % fewer instructions of the processor
  * in the whole program, one of three operations 26 % (callgrind, one worker in the process, without
  * start-up); an addition of 64 x 64 takes 0.44 us of CPU in place of 0.67. A step of charlm, whose
- * kernels are longer, gains 3 %. collect.h says, with figures, why clusters are gathered outside of
- * plans too.
+ * kernels are longer, gains 3 %. collect.h says, with figures, why instructions are fused outside
+ * of plans too.
  * SPDX-License-Identifier: MIT
  *
- * A body is cut into segments. A cut is at each instruction that does more than arithmetic (an
- * effect, a move or collective, a check), and where a segment would take too long. A segment may
- * span several iterations of a short body. When a segment comes for the second time, it is issued
+ * A body is split into segments. A segment ends at each instruction that does more than arithmetic
+ * (an effect, a move or collective, a check), and where it would take too long. A segment may span
+ * several iterations of a short body. When a segment comes for the second time, it is issued
  * one by one while an observer records it (plan_record.c): the calls of the engine, in terms of
  * values and not of addresses; the names that are left at the end; the tensors from outside, which
  * were made before the segment. From the recording a plan is made (plan_make.c): the calls and
@@ -24,11 +24,11 @@
  *    their instructions and give the same types; they are written into the calls.
  *  - No call is in flight, and no job waits.
  *  - There is memory for the whole segment.
- * Otherwise nothing is changed, and the instructions are issued one by one. After a while that is
- * recorded too, as another plan of the same position. To find a plan of a position, the types of
- * those outside tensors count whose types were seen to change. So a body may have a plan for each
- * of a thousand shapes. The plans of all clients share a limited memory; the least recently used
- * are evicted (variants.h). A plan that has to be undone each time is tried at ever longer
+ * Otherwise nothing is changed, and the instructions are issued one by one. If that happens often,
+ * it is recorded too, as another plan of the same position. The key of a plan at its position is
+ * the types of those outside tensors whose types were seen to change. So a body may have a plan for
+ * each of a thousand shapes. The plans of all clients share a limited memory; the least recently
+ * used are evicted (variants.h). A plan that has to be undone each time is tried at ever longer
  * intervals.
  *
  * A body of the dispatcher (body.h) has instructions for groups, of which this rank does its part
@@ -52,9 +52,9 @@
  * or because of a cancel: then what depends on it is poisoned.
  *
  * The engine executes the same calls in the same order on the same values, so the bits are those of
- * instructions issued one by one. A cluster runs as it did when it was recorded: by its kernel or
+ * instructions issued one by one. A fusion runs as it did when it was recorded: by its kernel or
  * one by one. While choice.h has not decided which is faster, runs of plans are measured too, and
- * the plan is recorded again when its clusters may run differently.
+ * the plan is recorded again when its fusions may run differently.
  *
  * GT_PLAN=0: all instructions are issued one by one.
  *
@@ -66,7 +66,7 @@
 #define GT_WORKER_PLAN_PLAN_H
 #include "worker/exec/stage.h"
 
-/* collect: the stage whose clusters plans repeat (collect_new), or NULL. Returns NULL if plans are
+/* collect: the stage whose fusions plans repeat (collect_new), or NULL. Returns NULL if plans are
  * off. */
 Stage *plans_new(Stage *collect);
 #endif

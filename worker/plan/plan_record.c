@@ -479,7 +479,7 @@ static void saw_trial(Observer *o, int begin, int alone, const CollectTrial *tri
 
 /* Records which values and arguments node i of g reads. operand: the node's tensor operands.
  * Returns false if that is not possible. */
-static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int operand[3],
+static bool bind_node(Recorder *r, Fusion *g, int i, const Job *j, const int operand[3],
                       RecValue *input[FUSED_INPUTS]) {
     for (int a = 0, k = 0; a < j->call.n_in; a++) {
         const View *v = &j->call.in[a];
@@ -509,7 +509,7 @@ static bool bind_node(Recorder *r, Fuse *g, int i, const Job *j, const int opera
     return true;
 }
 
-/* Records where the product lies until the cluster has read it: in its own memory, if it has any,
+/* Records where the product lies until the fusion has read it: in its own memory, if it has any,
  * else in that of a result. */
 static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *patch,
                           int *n_patch) {
@@ -531,17 +531,17 @@ static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *
     *n_patch += 2;
 }
 
-static void saw_cluster(Observer *o, const Cluster *c) {
+static void saw_fusion(Observer *o, const FusionRun *c) {
     Recorder *r = (Recorder *)o;
     Job *const *job = c->job;
     const Job *product = c->product;
     int n = c->n;
     if (!is_recorded(r, job[0])) return;
-    Fuse *g = memcpy(arena_alloc(&r->arena, sizeof *g), c->fuse, sizeof *g);
+    Fusion *g = memcpy(arena_alloc(&r->arena, sizeof *g), c->fuse, sizeof *g);
     RecValue *read[FUSED_INPUTS] = {0};
     for (int i = 0; i < n; i++)
         if (!bind_node(r, g, i, job[i], c->operand[i], read)) {
-            recorder_fail(r, "operands of a cluster");
+            recorder_fail(r, "operands of a fusion");
             return;
         }
     int most = g->n_inputs + g->n_outputs + (product ? product->call.n_in + 2 : 0);
@@ -593,7 +593,7 @@ Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit) {
     Recorder *r = xcalloc(1, sizeof *r);
     r->seen = (Observer){.saw_call = saw_call,
                          .saw_data = saw_data,
-                         .saw_cluster = saw_cluster,
+                         .saw_fusion = saw_fusion,
                          .saw_trial = saw_trial,
                          .issued = issued};
     r->x = x;

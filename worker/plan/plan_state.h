@@ -75,8 +75,8 @@ typedef struct Value {
     int slot;          /* operand's place */
     char *to;          /* the engine's scalar; NULL: it reads none */
     uint8_t dtype;     /* exec_immediate converts it to this */
-    uint8_t to_dtype;  /* of `to`, in a cluster; DT_NONE: the dtype that exec_immediate returns */
-    bool is_condition; /* of where, in a cluster: 0 or 1 */
+    uint8_t to_dtype;  /* of `to`, in a fusion; DT_NONE: the dtype that exec_immediate returns */
+    bool is_condition; /* of where, in a fusion: 0 or 1 */
 } Value;
 /* A view whose start is an argument. */
 typedef struct Shift {
@@ -121,10 +121,10 @@ typedef struct Step {
     Begin *begin;
     int *drop; /* externals whose names are dropped after it */
     Call *call;
-    Fuse *fuse;
+    Fusion *fuse;
     JitEntry *entry; /* of the kernel */
     const FusedKernel *kernel;
-    Call *product; /* the matmul that is computed with the cluster; NULL: none */
+    Call *product; /* the matmul that is computed with the fusion; NULL: none */
     int host;      /* the patch of the result whose memory it uses first; PLAN_NONE: none */
     Shift *shift;
     uint32_t data_at; /* STEP_DATA: of the payload's word; the payload is behind that word ... */
@@ -133,7 +133,7 @@ typedef struct Step {
     uint64_t skip, taken; /* bytes: the range of it that this rank uses */
 } Step;
 
-/* Steps [begin, end) are a cluster whose way is being measured; those before `alone` are its
+/* Steps [begin, end) are a fusion whose way is being measured; those before `alone` are its
  * product. */
 typedef struct Trial {
     CollectTrial what;
@@ -276,7 +276,7 @@ typedef enum Miss {
     MISS_VALUES, /* arguments */
     MISS_MEMORY, /* not enough of it */
     MISS_UNDONE, /* something failed on the way */
-    MISS_STALE,  /* it must be renewed: its clusters may run differently now */
+    MISS_STALE,  /* it must be renewed: its fusions may run differently now */
     MISS_COUNT
 } Miss;
 
@@ -301,7 +301,7 @@ typedef struct Spots {
 
 struct Plans {
     Stage stage;    /* first */
-    Stage *collect; /* NULL: there are no clusters */
+    Stage *collect; /* NULL: there are no fusions */
     uint32_t mark;
     Lru all;
     uint64_t bodies, made, runs, instructions;

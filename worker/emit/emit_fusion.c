@@ -1,6 +1,6 @@
-/* emit_cluster.c: writes the C source of a cluster (fuse.h). fused.h describes the form of that
+/* emit_fusion.c: writes the C source of a fusion (fuse.h). fused.h describes the form of that
  * source, emit_pass.h the names in it. Functions are named FUSED(...), a macro that is redefined
- * for each cluster in a file.
+ * for each fusion in a file.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
@@ -9,7 +9,7 @@
 /* ---- Functions ---- */
 
 static void put_head(Emit *e, const char *name) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     emit_line(e,
               "static void FUSED(%s)(const FusedArgs *A, int64_t begin, int64_t end, "
               "char *scratch) {",
@@ -114,7 +114,7 @@ static void put_lane_tables(Emit *e, const char *unit) {
 }
 /* Writes the totals that are folded from row values, and the nodes computed from them. */
 static void put_totals(Emit *e) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (!emit_is_total(e, i)) continue;
@@ -146,7 +146,7 @@ static void next_of_lanes(Emit *e, const char *step) {
 }
 /* Writes the loop over the rows of some lanes of a block, in order. */
 static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     put_head(e, "run");
     *scratch = emit_scratch(e, per_element);
     put_accumulators(e);
@@ -194,7 +194,7 @@ static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
 /* ---- The whole ---- */
 
 static void put_summary(Emit *e) {
-    const Fuse *f = e->f;
+    const Fusion *f = e->f;
     static const char *const stride_text[] = {"one value", "side by side", "apart"};
     bytes_printf(e->out, "/* %d ops", f->n_nodes);
     for (int k = 0; k < f->n_inputs; k++)
@@ -225,7 +225,7 @@ static void put_reductions(Emit *e) {
     }
 }
 
-void emit_cluster(Bytes *out, const Fuse *f) {
+void emit_fusion(Bytes *out, const Fusion *f) {
     _Static_assert((int)FUSED_BLOCK == 4096 && (int)FUSED_RANK == MAX_DIMS, "fused.h");
     Emit e = {.f = f, .out = out};
     fuse_plan(f, &e.plan);
