@@ -81,7 +81,7 @@ static bool finish(Steps *s, const char *name, Tensor *y, Value bias, DType narr
 typedef struct ConvArgs {
     Axes stride, padding, dilation;
     int64_t groups;
-    bool cut[WINDOW_AXES]; /* drop the first result of an axis */
+    bool drops_first[WINDOW_AXES]; /* drop the first result of an axis */
 } ConvArgs;
 
 /* padding: numbers, "valid" or "same". If "same" needs one more after than before, both sides are
@@ -100,7 +100,7 @@ static bool read_padding(Value v, int n, const Tensor *w, ConvArgs *a, LangError
         if (__builtin_mul_overflow(a->dilation[i], tensor_type(w)->shape[2 + i] - 1, &all) ||
             all < 0)
             all = 0; /* the operation reports the error */
-        a->padding[i] = (all + 1) / 2, a->cut[i] = all % 2;
+        a->padding[i] = (all + 1) / 2, a->drops_first[i] = all % 2;
     }
     return true;
 }
@@ -137,7 +137,7 @@ static bool conv(Interp *in, int n, const Value *arg, Value *out, LangError *e) 
         y = step_op(&s, OP_CONV, (Arg[]){arg_tensor(x), arg_tensor(w)}, 2, attr, n_attr + is_wide);
     }
     for (int i = 0; y && i < n; i++)
-        if (a.cut[i])
+        if (a.drops_first[i])
             y = steps_keep(&s,
                            tensor_slice(in, y, 2 + i, 1, tensor_type(y)->shape[2 + i] - 1, 1, e));
     return finish(&s, "conv", y, arg[2], narrow, n, is_one, out);

@@ -143,14 +143,14 @@ BUILTIN(softplus) {
     double beta, threshold;
     TRY(arg_float_of(arg[1], "beta", &beta, e));
     TRY(arg_float_of(arg[2], "threshold", &threshold, e));
-    bool is_cut = threshold < 20;
-    if (beta == 1 && !is_cut) return map_call(in, OP_SOFTPLUS, arg, out, e);
+    bool has_threshold = threshold < 20;
+    if (beta == 1 && !has_threshold) return map_call(in, OP_SOFTPLUS, arg, out, e);
     Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product, whole;
     TRY(map_call(in, OP_MUL, v, &product, e));
     bool ok = map_call(in, OP_SOFTPLUS, &product, &soft[0], e);
     ok = ok && map_call(in, OP_DIV, soft, &whole, e);
     value_drop(soft[0]);
-    if (ok && is_cut) {
+    if (ok && has_threshold) {
         ok = above_threshold(in, product, threshold, arg[0], whole, out, e);
         value_drop(whole);
     } else if (ok)
@@ -300,8 +300,8 @@ static bool product(Interp *in, const char *name, int a_rank, int b_rank, const 
                        (long long)tensor_type(a)->shape[0], (long long)tensor_type(b)->shape[0]);
         error_hint(e, "a @ b repeats a batch of one");
     }
-    ok = ok && arg_dtype_of(arg[2], DT_NONE, &wide, e) &&
-         tensor_matmul(in, a, b, wide, NULL, &t, e);
+    ok =
+        ok && arg_dtype_of(arg[2], DT_NONE, &wide, e) && tensor_matmul(in, a, b, wide, NULL, &t, e);
     return steps_give(&s, ok ? steps_keep(&s, t) : NULL, out);
 }
 

@@ -35,7 +35,7 @@ static bool read_widths(Value v, const TensorType *t, Widths *w, LangError *e) {
 }
 
 /* Crops x by the negative widths and sets those to 0. Takes ownership of x; NULL returns NULL. */
-static Tensor *cut(Interp *in, Tensor *x, Widths *w, LangError *e) {
+static Tensor *crop(Interp *in, Tensor *x, Widths *w, LangError *e) {
     for (int axis = 0; x && axis < tensor_type(x)->rank; axis++) {
         int64_t *b = &w->before[axis], *a = &w->after[axis], n = tensor_type(x)->shape[axis];
         int64_t first = *b < 0 ? -*b : 0, left = n - first + (*a < 0 ? *a : 0);
@@ -54,7 +54,7 @@ static Tensor *constant(Interp *in, Tensor *x, Widths *w, Operand value, LangErr
     int64_t step[MAX_DIMS];
     Tensor *frame = NULL, *t = NULL;
     bool is_wider = false;
-    x = cut(in, x, w, e);
+    x = crop(in, x, w, e);
     if (!x) return NULL;
     int rank = tensor_type(x)->rank;
     TensorType s = *tensor_type(x), wide = s;
@@ -93,7 +93,7 @@ static Tensor *places(Steps *s, PadMode mode, int64_t n, int64_t before, int64_t
 static Tensor *gathered(Interp *in, Tensor *x, Widths *w, PadMode mode, const char *name,
                         LangError *e) {
     int rank = tensor_type(x)->rank;
-    if (mode == PAD_CIRCULAR) x = cut(in, x, w, e);
+    if (mode == PAD_CIRCULAR) x = crop(in, x, w, e);
     for (int i = 0; x && i < w->n; i++) {
         int axis = rank - 1 - i;
         int64_t n = tensor_type(x)->shape[axis], before = w->before[axis], after = w->after[axis];

@@ -283,8 +283,8 @@ BUILTIN(stack) { /* tensors, axis */
 }
 
 /* A list of slices of x along axis, of the given sizes in order. Takes ownership of x. */
-static bool cut(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n, bool drop_axis,
-                Value *out, LangError *e) {
+static bool split_by_sizes(Interp *in, Tensor *x, int axis, const int64_t *size, int64_t n,
+                           bool drop_axis, Value *out, LangError *e) {
     Value list = v_list(in, (size_t)n);
     int64_t start = 0;
     bool ok = true;
@@ -313,7 +313,7 @@ static bool cut_equal(Interp *in, Tensor *x, int axis, int64_t size, bool drop_a
     int64_t *sizes = xmalloc(sizeof *sizes * (size_t)(n + 1));
     for (int64_t i = 0; i < n; i++) sizes[i] = i < n - 1 ? size : length - size * (n - 1);
     if (!length && n) sizes[0] = 0;
-    bool ok = cut(in, x, axis, sizes, n, drop_axis, out, e);
+    bool ok = split_by_sizes(in, x, axis, sizes, n, drop_axis, out, e);
     free(sizes);
     return ok;
 }
@@ -347,7 +347,7 @@ BUILTIN(split) { /* x, size or sizes, axis */
     if (ok && sum != type_of(x)->shape[axis])
         ok = error_set(e, "split: the sizes sum to %lld, but axis %d has %lld", (long long)sum,
                        axis, (long long)type_of(x)->shape[axis]);
-    ok = ok ? cut(in, x, axis, sizes, n, false, out, e) : (tensor_unref(x), false);
+    ok = ok ? split_by_sizes(in, x, axis, sizes, n, false, out, e) : (tensor_unref(x), false);
     free(sizes);
     return ok;
 }
@@ -364,7 +364,7 @@ BUILTIN(chunk) { /* x, n, axis */
     if (n > 1 << 16) return tensor_unref(x), error_set(e, "chunk: too many parts of an empty axis");
     /* an empty axis gives n parts, as in PyTorch */
     int64_t *sizes = xcalloc((size_t)n, sizeof *sizes);
-    bool ok = cut(in, x, axis, sizes, n, false, out, e);
+    bool ok = split_by_sizes(in, x, axis, sizes, n, false, out, e);
     free(sizes);
     return ok;
 }

@@ -79,7 +79,7 @@ static void cause_report(Stream *s, Cause *c, LangError *e) {
     for (size_t i = 0; i < s->effects.n; i++) {
         Pending *p = fifo_at(&s->effects, i);
         p->is_behind |= c->seq < p->seq;
-        p->is_cut |= c->seq < p->seq && c->seq >= p->input_seq;
+        p->is_behind_in_input |= c->seq < p->seq && c->seq >= p->input_seq;
     }
 }
 
@@ -263,7 +263,7 @@ static void pending_fini(Stream *s, Pending *p) {
 /* True if p is after a failure of the same input and was issued before that was reported. */
 static bool is_after_error(const Stream *s, const Pending *p) {
     const Cause *c = first_unreported(s, p->input_seq);
-    return p->is_cut || (c && c->seq < p->seq);
+    return p->is_behind_in_input || (c && c->seq < p->seq);
 }
 
 /* Runs or skips an effect and frees it. Fails with *err if its `done` does or its reply is

@@ -63,7 +63,7 @@ typedef struct Pending {
     uint64_t seq, input_seq; /* input_seq: as in Stream, when it was issued */
     bool has_inst, is_answered, has_failed;
     bool is_behind;           /* after a failure that has been reported */
-    bool is_cut;              /* the same, and the failure is of the same input */
+    bool is_behind_in_input;  /* the same, and the failure is of the same input */
     bool may_be_lost;         /* as in Effect; or cancelled, which has been reported */
     bool is_file;             /* writes a file */
     bool is_print, is_hushed; /* is_hushed: the user interrupted it, do not print */
@@ -103,8 +103,8 @@ struct Stream {
     /* instructions */
     uint64_t next_id, next_seq;
     uint64_t input_seq; /* next_seq at the start of this input of the prompt; in a script 0 */
-    uint64_t edge_seq; /* next_seq at the last `edge` */
-    uint64_t poll_seq; /* from this next_seq on, a safepoint polls */
+    uint64_t edge_seq;  /* next_seq at the last `edge` */
+    uint64_t poll_seq;  /* from this next_seq on, a safepoint polls */
     FrameWriter frame;
     Detector *hot; /* of hot loop bodies, or NULL */
     Operand *frees;

@@ -46,16 +46,16 @@ static int64_t int_at(const ReplyValue *v, int64_t i) {
     return element_int(v->type.dtype, at(v, i));
 }
 
-static bool is_cut(const Show *s, int axis) {
+static bool is_elided(const Show *s, int axis) {
     return s->edge && s->v->type.shape[axis] > 2 * s->edge;
 }
 static int64_t shown_count(const Show *s, int axis) {
-    return is_cut(s, axis) ? 2 * s->edge : s->v->type.shape[axis];
+    return is_elided(s, axis) ? 2 * s->edge : s->v->type.shape[axis];
 }
 
 /* Offset of the k-th printed item of an axis. */
 static int64_t shown_offset(const Show *s, int axis, int64_t k) {
-    if (is_cut(s, axis) && k >= s->edge) k = s->stored[axis] - 2 * s->edge + k;
+    if (is_elided(s, axis) && k >= s->edge) k = s->stored[axis] - 2 * s->edge + k;
     return k * s->stride[axis];
 }
 
@@ -141,7 +141,7 @@ static void indent(Bytes *out, int n) {
 }
 
 static void write_vector(const Show *s, int axis, int64_t offset, int column) {
-    int64_t n = shown_count(s, axis), cells = n + is_cut(s, axis);
+    int64_t n = shown_count(s, axis), cells = n + is_elided(s, axis);
     int64_t per_line = (s->p->linewidth - column) / (s->width + 2);
     if (per_line < 1) per_line = 1;
     bytes_putc(s->out, '[');
@@ -150,7 +150,7 @@ static void write_vector(const Show *s, int axis, int64_t offset, int column) {
             bytes_puts(s->out, ",\n"), indent(s->out, column + 1);
         else if (cell)
             bytes_puts(s->out, ", ");
-        if (is_cut(s, axis) && cell == s->edge)
+        if (is_elided(s, axis) && cell == s->edge)
             bytes_puts(s->out, " ...");
         else
             write_element(s, offset + shown_offset(s, axis, k++), s->out);
@@ -168,7 +168,7 @@ static void write_nested(const Show *s, int axis, int64_t offset, int column) {
         write_vector(s, axis, offset, column);
         return;
     }
-    int64_t n = shown_count(s, axis), cells = n + is_cut(s, axis);
+    int64_t n = shown_count(s, axis), cells = n + is_elided(s, axis);
     bytes_putc(s->out, '[');
     for (int64_t cell = 0, k = 0; cell < cells; cell++) {
         if (cell) {
@@ -176,7 +176,7 @@ static void write_nested(const Show *s, int axis, int64_t offset, int column) {
             for (int i = 0; i < rank - axis - 1; i++) bytes_putc(s->out, '\n');
             indent(s->out, column + 1);
         }
-        if (is_cut(s, axis) && cell == s->edge)
+        if (is_elided(s, axis) && cell == s->edge)
             bytes_puts(s->out, "...");
         else
             write_nested(s, axis + 1, offset + shown_offset(s, axis, k++), column + 1);
@@ -189,8 +189,8 @@ static void show_init(Show *s, const ReplyValue *v, const PrintOptions *p, Bytes
     if (!v->edge && type_numel(&v->type) > p->threshold) s->edge = p->edgeitems;
     int64_t stride = 1;
     for (int i = v->type.rank - 1; i >= 0; i--) {
-        bool cut = v->edge && v->type.shape[i] > 2 * (int64_t)v->edge;
-        s->stored[i] = cut ? 2 * (int64_t)v->edge : v->type.shape[i];
+        bool elided = v->edge && v->type.shape[i] > 2 * (int64_t)v->edge;
+        s->stored[i] = elided ? 2 * (int64_t)v->edge : v->type.shape[i];
         s->stride[i] = stride;
         stride *= s->stored[i];
     }
