@@ -70,7 +70,8 @@ static void take_all(World *w) {
     deliver(w);
 }
 
-static void say(World *w, PeerId from, Msg *m) {
+/* Passes *m, from this peer, to the dispatcher, and its answers to the peers. */
+static void on_message(World *w, PeerId from, Msg *m) {
     dispatcher_on_message(w->d, from, m, 0);
     deliver(w);
 }
@@ -84,7 +85,7 @@ static void hello(World *w, PeerId peer, Role role, bool is_right) {
                .name = "fuzz"};
     Msg m;
     wire_hello(&h, &m);
-    say(w, peer, &m);
+    on_message(w, peer, &m);
 }
 
 /* ---- Sane instructions ---- */
@@ -503,7 +504,7 @@ static void frame(World *w, Player *p) {
     p->is_messy = p->is_messy || is_messy;
     for (int i = 0; is_messy && i < 3 && b->n; i++)
         b->data[(size_t)(byte(w) << 8 | byte(w)) % b->n] ^= (uint8_t)(1 << byte(w) % 8);
-    say(w, p->peer, &m);
+    on_message(w, p->peer, &m);
 }
 
 /* A loop: its instructions in full, iteration by iteration, with or without edges, mixed with other
@@ -531,7 +532,7 @@ static void flush(World *w, Player *p, FrameWriter *f) {
     if (!f->head) return;
     p->seq += f->count;
     frame_end(f, &m);
-    say(w, p->peer, &m);
+    on_message(w, p->peer, &m);
 }
 
 /* Acknowledges everything, so that the window is no limit. */
@@ -540,7 +541,7 @@ static void settle(World *w, const Player *p) {
     for (int k = 0; k < WORKERS && p->is_there; k++) {
         if (!w->worker[k].peer) continue;
         wire_ack(&(Ack){.client = p->id, .seq = w->worker[k].sent[p->id]}, &m);
-        say(w, w->worker[k].peer, &m);
+        on_message(w, w->worker[k].peer, &m);
     }
 }
 
@@ -589,7 +590,7 @@ static bool garbage(World *w, PeerId from) {
     msg_push(&m, b);
     if (byte(w) % 4 == 0) msg_push(&m, buf_new(0));
     bool is_bye = wire_kind(&m) == MSG_BYE;
-    say(w, from, &m);
+    on_message(w, from, &m);
     return is_bye;
 }
 
@@ -615,7 +616,7 @@ static void worker_says(World *w, const ModelWorker *from) {
     case 4: wire_peer_hello(1, 2, &m); break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }
-    say(w, from->peer, &m);
+    on_message(w, from->peer, &m);
 }
 
 static void worker_event(World *w) {
@@ -651,9 +652,11 @@ static void player_event(World *w, Player *p) {
         deliver(w);
         break;
     case 1: p->is_there = !garbage(w, p->peer) && p->is_there; break;
-    case 2: wire_text(MSG_STATS, "", 0, &m), say(w, p->peer, &m); break;
-    case 3: wire_cancel(&(Cancel){.client = 3, .seq = p->seq}, &m), say(w, p->peer, &m); break;
-    case 4: wire_text(MSG_BYE, "", 0, &m), p->is_there = false, say(w, p->peer, &m); break;
+    case 2: wire_text(MSG_STATS, "", 0, &m), on_message(w, p->peer, &m); break;
+    case 3:
+        wire_cancel(&(Cancel){.client = 3, .seq = p->seq}, &m), on_message(w, p->peer, &m);
+        break;
+    case 4: wire_text(MSG_BYE, "", 0, &m), p->is_there = false, on_message(w, p->peer, &m); break;
     case 5:
     case 6: loop(w, p); break;
     default: frame(w, p);
@@ -666,7 +669,7 @@ static void closes_books(World *w, const Player *p) {
         Msg m;
         if (!w->worker[k].peer) continue;
         wire_ack(&(Ack){.client = p->id, .seq = w->worker[k].sent[p->id]}, &m);
-        say(w, w->worker[k].peer, &m);
+        on_message(w, w->worker[k].peer, &m);
     }
     const Client *c = map_get(&w->d->client_by_id, p->id);
     MUST(c && c->next_seq == p->seq);
@@ -695,7 +698,7 @@ static void frees_all(World *w, Player *p) {
         p->seq += f.count;
         Msg m;
         frame_end(&f, &m);
-        say(w, p->peer, &m);
+        on_message(w, p->peer, &m);
     }
     take_all(w);
     for (int k = 0; p->is_there && k < WORKERS; k++) {

@@ -1,7 +1,7 @@
-/* shard_place.h: an independent oracle for the placement of tensors: births, copies (signal.tensor)
- * and pointwise operations on tensors of one shape, in nested scopes and outside. It follows the
- * documented rules, not the dispatcher's code. The program prints x.placement(), which asks the
- * workers what they hold; the oracle says what it must print.
+/* shard_place.h: an independent oracle for the placement of tensors: new ones, copies
+ * (signal.tensor) and pointwise operations on tensors of one shape, in nested scopes and outside.
+ * It follows the documented rules, not the dispatcher's code. The program prints x.placement(),
+ * which asks the workers what they hold; the oracle computes what it must print.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_SHARD_PLACE_H
 #define GT_TESTS_FUZZ_SHARD_PLACE_H
@@ -14,11 +14,11 @@ typedef struct Where {
     int axis; /* -1: whole on each */
 } Where;
 
-typedef struct Wish {
-    bool says; /* it gives a layout for tensors */
+typedef struct Request {
+    bool has_shard; /* it gives a layout for tensors */
     int n, rank[RANKS], axis;
     bool is_whole;
-} Wish;
+} Request;
 
 typedef struct Placed {
     int n_axes, shape[3];
@@ -31,32 +31,32 @@ static bool same_ranks(const Where *a, int n, const int *rank) {
 
 /* The axis along which a request splits a tensor: -1 if there is none, or if it has less than two
  * rows. */
-static int wished_axis(const Wish *w, const Placed *p) {
+static int requested_axis(const Request *w, const Placed *p) {
     int a = w->axis < 0 ? w->axis + p->n_axes : w->axis;
     return w->is_whole || w->n == 1 || a < 0 || a >= p->n_axes || p->shape[a] < 2 ? -1 : a;
 }
 
-static Where born(const Wish *w, const Placed *p) {
-    Where at = {.n = 1, .rank = {0}, .axis = -1}; /* home */
+static Where new_place(const Request *w, const Placed *p) {
+    Where at = {.n = 1, .rank = {0}, .axis = -1}; /* the first worker */
     if (!w) return at;
     at.n = w->n;
     memcpy(at.rank, w->rank, sizeof at.rank);
-    at.axis = wished_axis(w, p);
+    at.axis = requested_axis(w, p);
     return at;
 }
 
 /* The layout of an operation's result on tensors of one shape. */
-static Where computed(const Wish *w, const Placed *const *in, int n_in) {
+static Where computed(const Request *w, const Placed *const *in, int n_in) {
     const Where *most = &in[0]->at;
     if (w) {
         const Where *split = NULL; /* the scope's axis takes precedence */
         for (int i = 0; i < n_in; i++) {
             const Where *at = &in[i]->at;
             if (!same_ranks(at, w->n, w->rank) || at->axis < 0) continue;
-            if (at->axis == wished_axis(w, in[i])) return *at;
+            if (at->axis == requested_axis(w, in[i])) return *at;
             if (!split) split = at;
         }
-        return split ? *split : born(w, in[0]);
+        return split ? *split : new_place(w, in[0]);
     }
     for (int i = 1; i < n_in; i++)
         if ((in[i]->at.axis >= 0 ? in[i]->at.n : 0) > (most->axis >= 0 ? most->n : 0))
@@ -86,8 +86,8 @@ static void where_text(const Placed *p, Bytes *to) {
     bytes_printf(to, "]\n");
 }
 
-static Wish some_wish(Rand *r, int n_workers) {
-    Wish w = {.says = rand_below(r, 6) != 0, .axis = rand_below(r, 5) - 2};
+static Request some_request(Rand *r, int n_workers) {
+    Request w = {.has_shard = rand_below(r, 6) != 0, .axis = rand_below(r, 5) - 2};
     w.is_whole = rand_below(r, 6) == 0;
     if (w.is_whole) w.axis = 0;
     w.n = rand_below(r, 3) ? 1 + rand_below(r, n_workers) : n_workers;
@@ -104,38 +104,39 @@ static Wish some_wish(Rand *r, int n_workers) {
 static void place_write(Lines *out, Bytes *expected, uint64_t seed, int n_workers) {
     Writer *w = xcalloc(1, sizeof *w);
     Rand *r = &w->r;
-    Wish wish[SIGNALS];
+    Request request[SIGNALS];
     Placed p[PLACED];
     int open[3], n = 0;
     r->state = seed, w->out = out, out->n = 0;
-    say(w, "dt = float32");
-    say(w,
+    write_line(w, "dt = float32");
+    write_line(
+        w,
         "fn where_is(x) { p = x.placement(); print(p.layout, p.axis if p.layout == \"split\" else "
         "-1, p.workers, p.shapes) }");
     for (int i = 0; i < SIGNALS; i++) {
-        wish[i] = some_wish(r, n_workers);
-        if (!wish[i].says) continue;
+        request[i] = some_request(r, n_workers);
+        if (!request[i].has_shard) continue;
         char ranks[64] = "";
-        for (int k = 0; k < wish[i].n; k++)
-            sprintf(ranks + strlen(ranks), "%s%d", k ? ", " : "", wish[i].rank[k]);
-        say(w,
-            wish[i].is_whole ? "signal.define(\"s%d\", workers=[%s], replicated=true)"
-                             : "signal.define(\"s%d\", workers=[%s], axis=%d)",
-            i, ranks, wish[i].axis);
+        for (int k = 0; k < request[i].n; k++)
+            sprintf(ranks + strlen(ranks), "%s%d", k ? ", " : "", request[i].rank[k]);
+        write_line(w,
+                   request[i].is_whole ? "signal.define(\"s%d\", workers=[%s], replicated=true)"
+                                       : "signal.define(\"s%d\", workers=[%s], axis=%d)",
+                   i, ranks, request[i].axis);
     }
     for (int steps = 0; steps < 40 && n < PLACED; steps++) {
         int kind = below(w, 10), a = n ? below(w, n) : 0;
-        const Wish *in_force = NULL;
+        const Request *in_force = NULL;
         for (int i = w->depth; i-- > 0 && !in_force;)
-            if (wish[open[i]].says) in_force = &wish[open[i]];
+            if (request[open[i]].has_shard) in_force = &request[open[i]];
         if (kind == 0 && w->depth < 3) {
             open[w->depth] = below(w, SIGNALS);
-            say(w, "signal s%d {", open[w->depth]);
+            write_line(w, "signal s%d {", open[w->depth]);
             w->depth++;
             continue;
         }
         if (kind <= 1) {
-            if (w->depth) w->depth--, say(w, "}");
+            if (w->depth) w->depth--, write_line(w, "}");
             continue;
         }
         Placed *x = &p[n];
@@ -145,13 +146,13 @@ static void place_write(Lines *out, Bytes *expected, uint64_t seed, int n_worker
             Var v = {.rank = x->n_axes};
             memcpy(v.shape, x->shape, sizeof x->shape);
             char s[96];
-            say(w, below(w, 2) ? "x%d = ones(%s)" : "x%d = randn(%s)", n, shape_text(&v, s));
-            x->at = born(in_force, x);
+            write_line(w, below(w, 2) ? "x%d = ones(%s)" : "x%d = randn(%s)", n, shape_text(&v, s));
+            x->at = new_place(in_force, x);
         } else if (kind < 7) {
             *x = p[a];
             const Placed *in[] = {&p[a]};
             x->at = computed(in_force, in, 1);
-            say(w, below(w, 2) ? "x%d = tanh(x%d)" : "x%d = x%d * 2", n, a);
+            write_line(w, below(w, 2) ? "x%d = tanh(x%d)" : "x%d = x%d * 2", n, a);
         } else if (kind < 9) {
             int b = below(w, n);
             if (p[a].n_axes != p[b].n_axes ||
@@ -160,17 +161,17 @@ static void place_write(Lines *out, Bytes *expected, uint64_t seed, int n_worker
             *x = p[a];
             const Placed *in[] = {&p[a], &p[b]};
             x->at = computed(in_force, in, 2);
-            say(w, below(w, 2) ? "x%d = x%d + x%d" : "x%d = maximum(x%d, x%d)", n, a, b);
+            write_line(w, below(w, 2) ? "x%d = x%d + x%d" : "x%d = maximum(x%d, x%d)", n, a, b);
         } else {
             int s = below(w, SIGNALS);
             *x = p[a];
-            if (wish[s].says) x->at = born(&wish[s], x);
-            say(w, "x%d = signal.tensor(x%d, \"s%d\")", n, a, s);
+            if (request[s].has_shard) x->at = new_place(&request[s], x);
+            write_line(w, "x%d = signal.tensor(x%d, \"s%d\")", n, a, s);
         }
-        say(w, "where_is(x%d)", n++);
+        write_line(w, "where_is(x%d)", n++);
         where_text(x, expected);
     }
-    while (w->depth) w->depth--, say(w, "}");
+    while (w->depth) w->depth--, write_line(w, "}");
     bytes_putc(expected, 0);
     free(w);
 }

@@ -55,8 +55,8 @@ typedef struct Writer {
 static int below(Writer *w, int n) { return rand_below(&w->r, n); }
 static bool chance(Writer *w, int percent) { return below(w, 100) < percent; }
 
-static void say(Writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void say(Writer *w, const char *format, ...) {
+static void write_line(Writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void write_line(Writer *w, const char *format, ...) {
     if (w->out->n >= LINES_MAX - 8) return;
     char text[2048];
     int indent = 4 * w->depth;
@@ -70,10 +70,10 @@ static void say(Writer *w, const char *format, ...) {
 }
 
 /* name = the form, whose first %s is a, the second b. */
-static void say_as(Writer *w, const char *name, const char *form, const char *a, const char *b) {
+static void write_as(Writer *w, const char *name, const char *form, const char *a, const char *b) {
     char text[128];
     snprintf(text, sizeof text, form, a, b);
-    say(w, "%s = %s", name, text);
+    write_line(w, "%s = %s", name, text);
 }
 
 static void lines_fini(Lines *l) {
@@ -159,21 +159,22 @@ static Var *birth(Writer *w, int rank, const int *shape) {
         v.rank = like->rank;
         memcpy(v.shape, like->shape, sizeof v.shape);
         const char *made = w->is_whole ? "ones_like" : "randn_like";
-        say(w, "%s = %s%s(%s.to(dt))%s", v.name, open, made, like->name, close);
+        write_line(w, "%s = %s%s(%s.to(dt))%s", v.name, open, made, like->name, close);
     } else if (kind == 8 && v.rank == 1) {
-        say(w, "%s = %sarange(%d).to(dt)%s", v.name, open, v.shape[0], close);
+        write_line(w, "%s = %sarange(%d).to(dt)%s", v.name, open, v.shape[0], close);
         v.bound = v.shape[0];
     } else if (kind == 9) {
-        say(w, "%s = %sfull(%s, %d, dtype=dt)%s", v.name, open, s, 1 + below(w, 3), close);
+        write_line(w, "%s = %sfull(%s, %d, dtype=dt)%s", v.name, open, s, 1 + below(w, 3), close);
     } else if (kind == 5 && v.rank > 0) { /* elements written in the program */
-        say(w, "%s = %stensor([i * 7 %% 13 %% 7 - 3 for i in range(%d)], dtype=dt).reshape(%s)%s",
+        write_line(
+            w, "%s = %stensor([i * 7 %% 13 %% 7 - 3 for i in range(%d)], dtype=dt).reshape(%s)%s",
             v.name, open, (int)numel(&v), s, close);
     } else if (w->is_whole || kind == 6) {
-        say(w, "%s = %srandint(-%d, %d, %s).to(dt)%s", v.name, open, w->most, w->most + 1, s,
-            close);
+        write_line(w, "%s = %srandint(-%d, %d, %s).to(dt)%s", v.name, open, w->most, w->most + 1, s,
+                   close);
         v.bound = w->most;
     } else {
-        say(w, "%s = %s%s(%s, dtype=dt)%s", v.name, open, kind ? "randn" : "rand", s, close);
+        write_line(w, "%s = %s%s(%s, dtype=dt)%s", v.name, open, kind ? "randn" : "rand", s, close);
     }
     v.is_param = v.has_grad = is_param;
     return keep(w, &v);
@@ -266,11 +267,11 @@ static bool write_unary(Writer *w) {
         if (strstr(whole[k].text, "/ 2") || strstr(whole[k].text, "leaky")) v.grain++;
         if (strstr(whole[k].text, "detach")) v.has_grad = false;
         if (!fits(w, &v)) return false;
-        say_as(w, v.name, whole[k].text, x->name, NULL);
+        write_as(w, v.name, whole[k].text, x->name, NULL);
     } else {
         int k = below(w, 20);
         if (x->class_ > real[k].worst) return false;
-        say_as(w, v.name, real[k].text, x->name, NULL);
+        write_as(w, v.name, real[k].text, x->name, NULL);
     }
     keep(w, &v);
     return true;
@@ -292,12 +293,12 @@ static bool write_binary(Writer *w) {
     if (kind == 9) {
         v.has_grad = a.has_grad || b.has_grad;
         static const char *const cmp[] = {">", "<=", "==", "!="};
-        say(w, "%s = where(%s %s %s, %s, %s)", v.name, a.name, cmp[below(w, 4)], b.name, a.name,
-            b.name);
+        write_line(w, "%s = where(%s %s %s, %s, %s)", v.name, a.name, cmp[below(w, 4)], b.name,
+                   a.name, b.name);
     } else if (!w->is_whole && kind == 4) {
-        say(w, "%s = %s / (%s.square() + 1)", v.name, a.name, b.name);
+        write_line(w, "%s = %s / (%s.square() + 1)", v.name, a.name, b.name);
     } else {
-        say_as(w, v.name, form[kind], a.name, b.name);
+        write_as(w, v.name, form[kind], a.name, b.name);
     }
     keep(w, &v);
     return true;
@@ -315,10 +316,10 @@ static bool write_update(Writer *w) {
     v.grain = op == 2 ? a.grain + b.grain : v.grain;
     if (!fits(w, &v)) return false;
     if (a.is_param) {
-        say(w, "no_grad { %s %s %s }", a.name, ops[op], b.name);
+        write_line(w, "no_grad { %s %s %s }", a.name, ops[op], b.name);
         v.has_grad = true, v.is_param = true;
     } else {
-        say(w, "%s %s %s", a.name, ops[op], b.name);
+        write_line(w, "%s %s %s", a.name, ops[op], b.name);
     }
     for (int i = 0; i < w->n_var; i++)
         if (!strcmp(w->var[i].name, a.name)) {
@@ -369,8 +370,8 @@ static bool write_reduce(Writer *w) {
     if (!fits(w, &v)) return false;
     /* -0 and 0 have equal magnitude: which one is the result would be random. */
     const char *zero = picks ? " + 0" : "";
-    say(w, "%s = (%s%s).%s(%s%s%s%s)", v.name, x->name, zero, op, all ? "" : "axis=[", axes,
-        all ? "" : "]", keepdims ? (all ? "keepdims=true" : ", keepdims=true") : "");
+    write_line(w, "%s = (%s%s).%s(%s%s%s%s)", v.name, x->name, zero, op, all ? "" : "axis=[", axes,
+               all ? "" : "]", keepdims ? (all ? "keepdims=true" : ", keepdims=true") : "");
     keep(w, &v);
     return true;
 }
@@ -381,11 +382,11 @@ static bool write_question(Writer *w) {
     if (!x) return false;
     int axis = below(w, x->rank);
     switch (below(w, 5)) {
-    case 0: say(w, "print(\"argmax\", %s.argmax(axis=%d).tolist())", x->name, axis); break;
-    case 1: say(w, "print(\"any\", (%s > 1).any(axis=%d).tolist())", x->name, axis); break;
-    case 2: say(w, "print(\"all\", (%s > -1).all().item())", x->name); break;
-    case 3: say(w, "print(\"argsort\", %s.argsort(%d).tolist())", x->name, axis); break;
-    default: say(w, "print(\"count\", (%s > 0).sum(%d).tolist())", x->name, axis); break;
+    case 0: write_line(w, "print(\"argmax\", %s.argmax(axis=%d).tolist())", x->name, axis); break;
+    case 1: write_line(w, "print(\"any\", (%s > 1).any(axis=%d).tolist())", x->name, axis); break;
+    case 2: write_line(w, "print(\"all\", (%s > -1).all().item())", x->name); break;
+    case 3: write_line(w, "print(\"argsort\", %s.argsort(%d).tolist())", x->name, axis); break;
+    default: write_line(w, "print(\"count\", (%s > 0).sum(%d).tolist())", x->name, axis); break;
     }
     return true;
 }
@@ -409,61 +410,61 @@ static bool write_view(Writer *w) {
             v.shape[v.rank++] = f, left /= f;
         }
         if (left > 1 || v.rank == 0) v.shape[v.rank++] = left;
-        say(w, "%s = %s.reshape(%s)", v.name, x->name, shape_text(&v, s));
+        write_line(w, "%s = %s.reshape(%s)", v.name, x->name, shape_text(&v, s));
         break;
     }
     case 2:
         v.rank = 1, v.shape[0] = (int)numel(x);
-        say(w, "%s = %s.flatten()", v.name, x->name);
+        write_line(w, "%s = %s.flatten()", v.name, x->name);
         break;
     case 3:
     case 4: {
         if (x->rank < 2) return false;
         int b = below(w, x->rank);
         v.shape[a] = x->shape[b], v.shape[b] = x->shape[a];
-        say(w, "%s = %s.transpose(%d, %d)", v.name, x->name, axis, b);
+        write_line(w, "%s = %s.transpose(%d, %d)", v.name, x->name, axis, b);
         break;
     }
     case 5: {
         if (x->rank != 3) return false;
         v.shape[0] = x->shape[2], v.shape[1] = x->shape[0], v.shape[2] = x->shape[1];
-        say(w, "%s = %s.permute(2, 0, 1)", v.name, x->name);
+        write_line(w, "%s = %s.permute(2, 0, 1)", v.name, x->name);
         break;
     }
     case 6: {
         if (x->rank == AXES) return false;
         for (int k = v.rank++; k > a; k--) v.shape[k] = v.shape[k - 1];
         v.shape[a] = 1;
-        say(w, "%s = %s.unsqueeze(%d)", v.name, x->name, a);
+        write_line(w, "%s = %s.unsqueeze(%d)", v.name, x->name, a);
         break;
     }
     case 7: {
         if (x->rank == AXES) return false;
         for (int k = v.rank++; k > 0; k--) v.shape[k] = v.shape[k - 1];
         v.shape[0] = 1 + below(w, 5);
-        say(w, "%s = %s.expand(%s)", v.name, x->name, shape_text(&v, s));
+        write_line(w, "%s = %s.expand(%s)", v.name, x->name, shape_text(&v, s));
         break;
     }
-    case 8: say(w, "%s = %s.flip(%d)", v.name, x->name, axis); break;
-    case 9: say(w, "%s = %s.roll(%d, %d)", v.name, x->name, below(w, 5) - 2, axis); break;
+    case 8: write_line(w, "%s = %s.flip(%d)", v.name, x->name, axis); break;
+    case 9: write_line(w, "%s = %s.roll(%d, %d)", v.name, x->name, below(w, 5) - 2, axis); break;
     case 10: { /* x[2, :] */
         int i = below(w, n);
         char pre[32] = "";
         for (int k = 0; k < a; k++) strcat(pre, ":, ");
         for (int k = a; k < x->rank - 1; k++) v.shape[k] = v.shape[k + 1];
         v.rank--;
-        say(w, "%s = %s[%s%d]", v.name, x->name, pre, chance(w, 30) ? i - n : i);
+        write_line(w, "%s = %s[%s%d]", v.name, x->name, pre, chance(w, 30) ? i - n : i);
         break;
     }
     case 11: {
         v.shape[a] = n + 3;
         if (x->rank != 1 && a != x->rank - 1) return false;
-        say(w, "%s = pad(%s, [1, 2])", v.name, x->name);
+        write_line(w, "%s = pad(%s, [1, 2])", v.name, x->name);
         break;
     }
     case 12:
         if (x->rank < 2) return false;
-        say(w, "%s = %s(%s)", v.name, chance(w, 50) ? "tril" : "triu", x->name);
+        write_line(w, "%s = %s(%s)", v.name, chance(w, 50) ? "tril" : "triu", x->name);
         break;
     default: {
         int start = below(w, n), step = chance(w, 30) ? 1 + below(w, 3) : 1;
@@ -472,7 +473,7 @@ static bool write_view(Writer *w) {
         for (int k = 0; k < a; k++) strcat(pre, ":, ");
         if (step > 1) snprintf(by, sizeof by, ":%d", step);
         v.shape[a] = (stop - start + step - 1) / step;
-        say(w, "%s = %s[%s%d:%d%s]", v.name, x->name, pre, start, stop, by);
+        write_line(w, "%s = %s[%s%d:%d%s]", v.name, x->name, pre, start, stop, by);
     }
     }
     if (is_too_large(w, &v)) return false;
@@ -509,8 +510,8 @@ static bool write_join(Writer *w) {
     } else {
         v.shape[axis] += b.shape[axis] + copies * a.shape[axis];
     }
-    say(w, "%s = %s([%s, %s%s%s], axis=%d)", v.name, stacks ? "stack" : "cat", a.name, b.name,
-        copies ? ", " : "", copies ? a.name : "", axis);
+    write_line(w, "%s = %s([%s, %s%s%s], axis=%d)", v.name, stacks ? "stack" : "cat", a.name,
+               b.name, copies ? ", " : "", copies ? a.name : "", axis);
     keep(w, &v);
     return true;
 }
@@ -521,13 +522,13 @@ static bool write_put(Writer *w) {
     int n = x->shape[0], start = below(w, n), stop = start + 1 + below(w, n - start);
     Var a = *x;
     if (chance(w, 40)) {
-        say(w, "%s[%d:%d] = %d", a.name, start, stop, below(w, 5));
+        write_line(w, "%s[%d:%d] = %d", a.name, start, stop, below(w, 5));
     } else {
         int shape[AXES];
         memcpy(shape, a.shape, sizeof shape);
         shape[0] = stop - start;
         Var b = *birth(w, a.rank, shape);
-        say(w, "%s[%d:%d] %s %s", a.name, start, stop, chance(w, 50) ? "=" : "+=", b.name);
+        write_line(w, "%s[%d:%d] %s %s", a.name, start, stop, chance(w, 50) ? "=" : "+=", b.name);
         for (int i = 0; i < w->n_var; i++)
             if (!strcmp(w->var[i].name, a.name))
                 w->var[i].bound += b.bound, w->var[i].has_grad |= b.has_grad;
@@ -546,16 +547,17 @@ static bool write_index(Writer *w) {
     switch (below(w, 5)) {
     case 0:
         v.shape[0] = k;
-        say(w, "%s = %s[randint(0, %d, [%d])]", v.name, a.name, a.shape[0], k);
+        write_line(w, "%s = %s[randint(0, %d, [%d])]", v.name, a.name, a.shape[0], k);
         break;
     case 1:
         v.shape[axis] = k;
-        say(w, "%s = index_select(%s, %d, randint(0, %d, [%d]))", v.name, a.name, axis, n, k);
+        write_line(w, "%s = index_select(%s, %d, randint(0, %d, [%d]))", v.name, a.name, axis, n,
+                   k);
         break;
     case 2:
         v.shape[axis] = k;
-        say(w, "%s = gather(%s, %d, randint(0, %d, %s))", v.name, a.name, axis, n,
-            shape_text(&v, s));
+        write_line(w, "%s = gather(%s, %d, randint(0, %d, %s))", v.name, a.name, axis, n,
+                   shape_text(&v, s));
         break;
     case 3: {
         Var src = a;
@@ -565,14 +567,14 @@ static bool write_index(Writer *w) {
         v.bound = a.bound + src.bound * numel(&src), v.has_grad |= src.has_grad;
         v.class_ = v.class_ == RAW ? SUMMED : v.class_;
         if (!fits(w, &v)) return false;
-        say(w, "%s = scatter_add(%s, %d, randint(0, %d, %s), %s)", v.name, a.name, axis, n,
-            shape_text(&src, s), src.name);
+        write_line(w, "%s = scatter_add(%s, %d, randint(0, %d, %s), %s)", v.name, a.name, axis, n,
+                   shape_text(&src, s), src.name);
         break;
     }
     default:
         if (a.rank != 2) return false;
         v.rank = 3, v.shape[0] = 2, v.shape[1] = k, v.shape[2] = a.shape[1];
-        say(w, "%s = embedding(randint(0, %d, [2, %d]), %s)", v.name, a.shape[0], k, a.name);
+        write_line(w, "%s = embedding(randint(0, %d, [2, %d]), %s)", v.name, a.shape[0], k, a.name);
     }
     if (is_too_large(w, &v)) return true; /* It exists but is not used. */
     keep(w, &v);
@@ -585,18 +587,18 @@ static bool write_order(Writer *w) {
     Var v = fresh(w, x);
     int axis = below(w, x->rank);
     switch (below(w, 4)) {
-    case 0: say(w, "%s = (%s + 0).sort(%d)", v.name, x->name, axis); break;
+    case 0: write_line(w, "%s = (%s + 0).sort(%d)", v.name, x->name, axis); break;
     case 1: {
         int k = 1 + below(w, x->shape[axis]);
         v.shape[axis] = k;
-        say(w, "%s = topk(%s + 0, %d, axis=%d)[0]", v.name, x->name, k, axis);
+        write_line(w, "%s = topk(%s + 0, %d, axis=%d)[0]", v.name, x->name, k, axis);
         break;
     }
     default:
         v.bound *= x->shape[axis];
         v.class_ = SUMMED;
         if (!fits(w, &v)) return false;
-        say(w, "%s = %s.cumsum(%d)", v.name, x->name, axis);
+        write_line(w, "%s = %s.cumsum(%d)", v.name, x->name, axis);
     }
     keep(w, &v);
     return true;
@@ -636,11 +638,11 @@ static bool write_matmul(Writer *w) {
     if (!fits(w, &v)) return false;
     int form = below(w, 4);
     if (form == 0 && a.rank == 2 && b.rank == 2)
-        say(w, "%s = einsum(\"ij,jk->ik\", %s, %s)", v.name, a.name, b.name);
+        write_line(w, "%s = einsum(\"ij,jk->ik\", %s, %s)", v.name, a.name, b.name);
     else if (form == 1 && b.rank == 2)
-        say(w, "%s = linear(%s, %s.T)", v.name, a.name, b.name);
+        write_line(w, "%s = linear(%s, %s.T)", v.name, a.name, b.name);
     else
-        say(w, "%s = %s @ %s", v.name, a.name, b.name);
+        write_line(w, "%s = %s @ %s", v.name, a.name, b.name);
     keep(w, &v);
     return true;
 }
@@ -650,11 +652,11 @@ static bool write_conv(Writer *w) {
     Var x = *birth(w, 4, shape), v = fresh(w, &x);
     if (kind == 0) {
         v.shape[2] /= 2, v.shape[3] /= 2;
-        say(w, "%s = max_pool2d(%s + 0, 2)", v.name, x.name);
+        write_line(w, "%s = max_pool2d(%s + 0, 2)", v.name, x.name);
     } else if (kind == 1) {
         v.shape[2] /= 2, v.shape[3] /= 2;
         v.grain += 2, v.class_ = SUMMED;
-        say(w, "%s = avg_pool2d(%s, 2)", v.name, x.name);
+        write_line(w, "%s = avg_pool2d(%s, 2)", v.name, x.name);
     } else {
         int k[] = {1 + below(w, 5), x.shape[1], 1 + below(w, 2), 1 + below(w, 2)};
         int stride = 1 + chance(w, 30), padding = chance(w, 30);
@@ -663,8 +665,8 @@ static bool write_conv(Writer *w) {
         v.bound = x.bound * weight.bound * k[1] * k[2] * k[3];
         v.shape[1] = k[0];
         for (int a = 2; a < 4; a++) v.shape[a] = (x.shape[a] + 2 * padding - k[a]) / stride + 1;
-        say(w, "%s = conv2d(%s, %s, stride=%d, padding=%d)", v.name, x.name, weight.name, stride,
-            padding);
+        write_line(w, "%s = conv2d(%s, %s, stride=%d, padding=%d)", v.name, x.name, weight.name,
+                   stride, padding);
     }
     keep(w, &v);
     return true;
@@ -678,23 +680,23 @@ static bool write_network(Writer *w) {
     memcpy(shape, a.shape, sizeof shape);
     v.class_ = DELICATE;
     switch (below(w, 7)) {
-    case 0: say(w, "%s = softmax(%s, axis=%d)", v.name, a.name, axis); break;
-    case 1: say(w, "%s = log_softmax(tanh(%s), %d)", v.name, a.name, axis - a.rank); break;
+    case 0: write_line(w, "%s = softmax(%s, axis=%d)", v.name, a.name, axis); break;
+    case 1: write_line(w, "%s = log_softmax(tanh(%s), %d)", v.name, a.name, axis - a.rank); break;
     case 2:
         if (a.shape[a.rank - 1] < 3) return false;
-        say(w, "%s = layer_norm(%s, eps=0.1)", v.name, a.name);
+        write_line(w, "%s = layer_norm(%s, eps=0.1)", v.name, a.name);
         break;
-    case 3: say(w, "%s = rms_norm(%s, eps=0.1)", v.name, a.name); break;
+    case 3: write_line(w, "%s = rms_norm(%s, eps=0.1)", v.name, a.name); break;
     case 4:
         if (a.rank != 2) return false;
         v.rank = 0;
-        say(w, "%s = cross_entropy(%s, randint(0, %d, [%d]))", v.name, a.name, a.shape[1],
-            a.shape[0]);
+        write_line(w, "%s = cross_entropy(%s, randint(0, %d, [%d]))", v.name, a.name, a.shape[1],
+                   a.shape[0]);
         break;
     case 5: {
         Var b = *birth(w, a.rank, shape);
         v.rank = 0, v.has_grad |= b.has_grad;
-        say(w, "%s = mse_loss(%s, %s)", v.name, a.name, b.name);
+        write_line(w, "%s = mse_loss(%s, %s)", v.name, a.name, b.name);
         break;
     }
     default: {
@@ -702,7 +704,7 @@ static bool write_network(Writer *w) {
         shape[1] = 1 + below(w, 6);
         Var k = *birth(w, 3, shape), q = *birth(w, 3, shape);
         v.has_grad |= k.has_grad || q.has_grad;
-        say(w, "%s = attention(%s, %s, %s)", v.name, a.name, k.name, q.name);
+        write_line(w, "%s = attention(%s, %s, %s)", v.name, a.name, k.name, q.name);
     }
     }
     keep(w, &v);
@@ -716,57 +718,57 @@ static bool write_misc(Writer *w) {
     Var a = *x, v = fresh(w, &a);
     int axis = below(w, a.rank), n = a.shape[axis], k;
     switch (below(w, 11)) {
-    case 0: say(w, "%s = masked_fill(%s, %s > 0, 2)", v.name, a.name, a.name); break;
+    case 0: write_line(w, "%s = masked_fill(%s, %s > 0, 2)", v.name, a.name, a.name); break;
     case 1:
         v.has_grad = false, v.grain = 0, v.bound = 3;
-        say(w, "%s = (%s.long() & 3).to(dt)", v.name, a.name);
+        write_line(w, "%s = (%s.long() & 3).to(dt)", v.name, a.name);
         break;
     case 2:
         v.bound *= 2;
         if (!fits(w, &v)) return false;
-        say(w, "%s = dropout(%s, 0.5)", v.name, a.name);
+        write_line(w, "%s = dropout(%s, 0.5)", v.name, a.name);
         break;
     case 3:
         if (w->is_whole) return false;
         v.class_ = SUMMED;
-        say(w, "%s = tanh(%s).cumprod(%d)", v.name, a.name, axis);
+        write_line(w, "%s = tanh(%s).cumprod(%d)", v.name, a.name, axis);
         break;
     case 4:
         k = 1 + below(w, n);
         v.shape[axis] = n % k ? n % k : k;
-        say(w, "%s = split(%s, %d, axis=%d)[-1]", v.name, a.name, k, axis);
+        write_line(w, "%s = split(%s, %d, axis=%d)[-1]", v.name, a.name, k, axis);
         break;
     case 5:
         if (a.rank != 2) return false;
         v.shape[0] *= 2, v.shape[1] *= 3;
         if (!fits(w, &v)) return false;
-        say(w, "%s = %s.repeat(2, 3)", v.name, a.name);
+        write_line(w, "%s = %s.repeat(2, 3)", v.name, a.name);
         break;
     case 6:
         if (a.rank != 1) return false;
         v.rank = 2, v.shape[1] = n, v.bound *= 2;
         if (!fits(w, &v)) return false;
-        say(w, "%s = %s.unsqueeze(1) - %s.unsqueeze(0)", v.name, a.name, a.name);
+        write_line(w, "%s = %s.unsqueeze(1) - %s.unsqueeze(0)", v.name, a.name, a.name);
         break;
     case 7:
         v.rank = 2, v.shape[0] = 1 + below(w, 9), v.shape[1] = 4;
         v.has_grad = false, v.bound = 1, v.grain = 0;
-        say(w, "%s = one_hot(randint(0, 4, [%d]), 4).to(dt)", v.name, v.shape[0]);
+        write_line(w, "%s = one_hot(randint(0, 4, [%d]), 4).to(dt)", v.name, v.shape[0]);
         break;
     case 8: /* a well-conditioned system */
         if (a.rank != 2 || w->is_whole || n > 20 || a.shape[0] > 20) return false;
         v.class_ = SUMMED;
-        say(w, "%s = solve(tanh(%s @ %s.T) * 0.1 + eye(%d, dtype=dt), %s)", v.name, a.name, a.name,
-            a.shape[0], a.name);
+        write_line(w, "%s = solve(tanh(%s @ %s.T) * 0.1 + eye(%d, dtype=dt), %s)", v.name, a.name,
+                   a.name, a.shape[0], a.name);
         break;
     case 9:
         if (a.rank != 3 || w->is_whole || a.shape[1] * a.shape[2] < 3) return false;
         v.class_ = DELICATE;
-        say(w, "%s = group_norm(%s, 1, eps=0.1)", v.name, a.name);
+        write_line(w, "%s = group_norm(%s, 1, eps=0.1)", v.name, a.name);
         break;
     default:
-        say(w, "print(\"both\", %s.to(float64), %s.shape, (%s > 0).tolist())",
-            w->is_whole ? a.name : "ones(2)", a.name, a.name);
+        write_line(w, "print(\"both\", %s.to(float64), %s.shape, (%s > 0).tolist())",
+                   w->is_whole ? a.name : "ones(2)", a.name, a.name);
         return true;
     }
     keep(w, &v);
@@ -780,9 +782,9 @@ static void open_scope(Writer *w) {
     int k = below(w, SIGNALS);
     w->open[w->depth] = w->out->n;
     if (chance(w, 15))
-        say(w, "signal s%d backward s%d {", k, below(w, SIGNALS));
+        write_line(w, "signal s%d backward s%d {", k, below(w, SIGNALS));
     else
-        say(w, "signal s%d {", k);
+        write_line(w, "signal s%d {", k);
     w->depth++;
 }
 static void close_scope(Writer *w) {
@@ -790,17 +792,17 @@ static void close_scope(Writer *w) {
     w->depth--;
     w->out->pair[w->open[w->depth]] = w->out->n;
     int at = w->out->n;
-    say(w, "}");
+    write_line(w, "}");
     if (w->out->n > at) w->out->pair[at] = 0;
 }
 
 static void print_var(Writer *w, const Var *v) {
     if (chance(w, 75))
-        say(w, "print(\"%s\", %s.tolist())", v->name, v->name);
+        write_line(w, "print(\"%s\", %s.tolist())", v->name, v->name);
     else if (w->is_whole)
-        say(w, "print(\"%s\", %s.to(float64))", v->name, v->name);
+        write_line(w, "print(\"%s\", %s.to(float64))", v->name, v->name);
     else
-        say(w, "print(\"%s\", %s.detach().tolist())", v->name, v->name);
+        write_line(w, "print(\"%s\", %s.detach().tolist())", v->name, v->name);
 }
 
 static bool write_backward(Writer *w) {
@@ -809,20 +811,21 @@ static bool write_backward(Writer *w) {
     if (!x || !x->has_grad || x->is_param || numel(x) == 0) return false;
     Var v = *x;
     if (chance(w, 50))
-        say(w, "backward (%s * %d).sum()", v.name, 1 + below(w, 2));
+        write_line(w, "backward (%s * %d).sum()", v.name, 1 + below(w, 2));
     else
-        say(w, "%s.sum().backward()", v.name);
+        write_line(w, "%s.sum().backward()", v.name);
     Var params[VARS_MAX];
     int n = 0;
     for (int i = 0; i < w->n_var; i++)
         if (w->var[i].is_param) params[n++] = w->var[i];
     for (int i = 0; i < n; i++) {
         const char *p = params[i].name;
-        say(w, "print(\"grad %s\", %s.grad.tolist() if %s.grad is not none else 0)", p, p, p);
+        write_line(w, "print(\"grad %s\", %s.grad.tolist() if %s.grad is not none else 0)", p, p,
+                   p);
         if (chance(w, 50))
-            say(w, "if %s.grad is not none { no_grad { %s -= %s%s.grad.clamp(-1, 1) } }", p, p,
-                w->is_whole ? "" : "0.1 * ", p);
-        say(w, "%s.grad = none", p);
+            write_line(w, "if %s.grad is not none { no_grad { %s -= %s%s.grad.clamp(-1, 1) } }", p,
+                       p, w->is_whole ? "" : "0.1 * ", p);
+        write_line(w, "%s.grad = none", p);
     }
     /* Variables that depend on the graph that backward has consumed are not used again. */
     int m = 0;
@@ -839,7 +842,7 @@ static bool write_copy(Writer *w) {
     Var *x = any(w);
     if (!x) return false;
     Var v = fresh(w, x);
-    say(w, "%s = signal.tensor(%s, \"s%d\")", v.name, x->name, below(w, SIGNALS));
+    write_line(w, "%s = signal.tensor(%s, \"s%d\")", v.name, x->name, below(w, SIGNALS));
     keep(w, &v);
     return true;
 }
@@ -850,27 +853,29 @@ static bool write_training(Writer *w) {
     int batch[] = {2 + below(w, 12), 1 + below(w, 9)}, n = w->count++, hidden = 1 + below(w, 8);
     Var x = *birth(w, 2, batch);
     int kind = below(w, 3), a = below(w, SIGNALS), b = below(w, SIGNALS);
-    say(w, "w%d = param(0.3 * randn([%d, %d], dtype=dt)); u%d = param(ones([%d, 2], dtype=dt))", n,
-        batch[1], hidden, n, hidden);
-    if (kind) say(w, "o%d = optim.%s([w%d, u%d], lr=0.05)", n, kind == 1 ? "SGD" : "Adam", n, n);
-    int open = w->out->n;
-    say(w, "for k in range(%d) {", chance(w, 50) ? 3 : 6 + below(w, 10));
-    w->depth++;
-    say(w, "signal s%d { h = tanh(%s.detach() @ w%d) }", a, x.name, n);
-    say(w, "signal s%d { loss = ((h @ u%d - 0.5) ** 2).mean() }", b, n);
-    say(w, "backward loss");
+    write_line(w,
+               "w%d = param(0.3 * randn([%d, %d], dtype=dt)); u%d = param(ones([%d, 2], dtype=dt))",
+               n, batch[1], hidden, n, hidden);
     if (kind)
-        say(w, "o%d.step(); o%d.zero_grad()", n, n);
+        write_line(w, "o%d = optim.%s([w%d, u%d], lr=0.05)", n, kind == 1 ? "SGD" : "Adam", n, n);
+    int open = w->out->n;
+    write_line(w, "for k in range(%d) {", chance(w, 50) ? 3 : 6 + below(w, 10));
+    w->depth++;
+    write_line(w, "signal s%d { h = tanh(%s.detach() @ w%d) }", a, x.name, n);
+    write_line(w, "signal s%d { loss = ((h @ u%d - 0.5) ** 2).mean() }", b, n);
+    write_line(w, "backward loss");
+    if (kind)
+        write_line(w, "o%d.step(); o%d.zero_grad()", n, n);
     else
-        say(w,
-            "no_grad { w%d -= 0.1 * w%d.grad; u%d -= 0.1 * u%d.grad }; w%d.grad = none; "
-            "u%d.grad = none",
-            n, n, n, n, n, n);
-    if (chance(w, 50)) say(w, "print(\"loss\", loss.item())");
+        write_line(w,
+                   "no_grad { w%d -= 0.1 * w%d.grad; u%d -= 0.1 * u%d.grad }; w%d.grad = none; "
+                   "u%d.grad = none",
+                   n, n, n, n, n, n);
+    if (chance(w, 50)) write_line(w, "print(\"loss\", loss.item())");
     w->depth--;
     w->out->pair[open] = w->out->n;
-    say(w, "}");
-    say(w, "print(\"w%d\", w%d.tolist())", n, n);
+    write_line(w, "}");
+    write_line(w, "print(\"w%d\", w%d.tolist())", n, n);
     return true;
 }
 
@@ -902,7 +907,7 @@ static void program_write(Lines *out, uint64_t seed, int n, bool is_whole, int m
     Writer *w = xcalloc(1, sizeof *w);
     w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 10);
     out->n = 0, w->most = most;
-    say(w, "dt = float64");
+    write_line(w, "dt = float64");
     for (int i = 0; i < n; i++) write_statement(w);
     while (w->depth) close_scope(w);
     if (chance(w, 60)) write_backward(w);
@@ -917,10 +922,10 @@ static void config_write(FILE *f, uint64_t seed, int n_workers) {
     for (int i = 0; i < SIGNALS; i++) {
         if (rand_below(&r, 10) == 0) continue; /* not configured */
         fprintf(f, "s%d:\n", i);
-        bool is_whole = rand_below(&r, 6) == 0, said = false;
+        bool is_whole = rand_below(&r, 6) == 0, has_keys = false;
         if (rand_below(&r, 12)) {
             fprintf(f, "  shard:\n");
-            if (is_whole) fprintf(f, "    replicated: true\n"), said = true;
+            if (is_whole) fprintf(f, "    replicated: true\n"), has_keys = true;
             if (!is_whole)
                 fprintf(f, "    axis: %d\n",
                         rand_below(&r, 4) ? rand_below(&r, 3) : -1 - rand_below(&r, 2));
@@ -936,12 +941,12 @@ static void config_write(FILE *f, uint64_t seed, int n_workers) {
                 for (int k = 0; k < most; k++) fprintf(f, "%s%d", k ? ", " : "", rank[k]);
                 fprintf(f, "]\n");
             }
-            said = true;
+            has_keys = true;
         }
         /* Copies only to later ones: no cycles. */
-        if (i < SIGNALS - 1 && (!said || rand_below(&r, 4) == 0))
+        if (i < SIGNALS - 1 && (!has_keys || rand_below(&r, 4) == 0))
             fprintf(f, "  backward: s%d\n", i + 1 + rand_below(&r, SIGNALS - 1 - i));
-        else if (!said)
+        else if (!has_keys)
             fprintf(f, "  compile: false\n");
     }
 }

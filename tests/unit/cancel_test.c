@@ -50,7 +50,7 @@ static void take(Talk *t) {
 }
 
 /* Sends instruction text, one per line, as one frame. */
-static void say(Talk *t, uint32_t client, const char *text) {
+static void send_text(Talk *t, uint32_t client, const char *text) {
     Arena a = {0};
     FrameWriter w = {0};
     frame_begin(&w, client, t->seq);
@@ -121,14 +121,14 @@ static void each(const EngineOps *ops) {
         Talk t;
         talk_open(&t, ops, 1);
         const char *text = cases[i].text;
-        say(&t, CLIENT, cases[i].before);
+        send_text(&t, CLIENT, cases[i].before);
         CHECK_MSG(t.failures == 0, "%s: %s", cases[i].before, t.failure.err.text);
         exec_set_poll(t.x, poll_messages, &t);
         t.names = CLIENT;
         t.before = t.seq + 100;
         uint64_t first = t.seq;
-        say(&t, CLIENT, text);
-        say(&t, CLIENT, "t9 = full 5 [2] f32\nfetch t1\n");
+        send_text(&t, CLIENT, text);
+        send_text(&t, CLIENT, "t9 = full 5 [2] f32\nfetch t1\n");
         CHECK_MSG(t.n_polls == 1, "%s: asked %d times", text, t.n_polls);
         CHECK_MSG(t.failures == 1 && t.failure.err.code == ERR_CANCELLED, "%s: %d failures: %s",
                   text, t.failures, t.failure.err.text);
@@ -138,7 +138,7 @@ static void each(const EngineOps *ops) {
         CHECK_INT(t.failures, 1);
         t.seq = t.before;
         t.before = 0;
-        say(&t, CLIENT, "t10 = full 5 [2] f32\nt11 = add t10 1\nt12 = sum t11\nfetch t12\n");
+        send_text(&t, CLIENT, "t10 = full 5 [2] f32\nt11 = add t10 1\nt12 = sum t11\nfetch t12\n");
         CHECK_INT(t.replies, 2);
         CHECK_INT(t.status, 0);
         CHECK(t.value == 12);
@@ -154,14 +154,14 @@ static void gone(void) {
     talk_open(&t, &engine_cpu, THREADS);
     exec_set_poll(t.x, poll_messages, &t);
     t.names = CLIENT, t.before = UINT64_MAX;
-    say(&t, CLIENT, EXPANDED "t1 = sum t8\nt2 = sum t8\nfetch t2\n");
+    send_text(&t, CLIENT, EXPANDED "t1 = sum t8\nt2 = sum t8\nfetch t2\n");
     CHECK_INT(t.n_polls, 1);
     CHECK_INT(t.failures, 0);
     exec_on_gone(t.x, CLIENT);
     t.x->ops->memory(t.x->engine, &used, &peak, &total);
     CHECK_INT(used, 0);
     t.seq = 0, t.before = 0;
-    say(&t, OTHER, "t0 = full 2 [8] f32\nt1 = sum t0\nfetch t1\n");
+    send_text(&t, OTHER, "t0 = full 2 [8] f32\nt1 = sum t0\nfetch t1\n");
     CHECK(t.status == 0 && t.value == 16);
     exec_free(&t.x);
 }
@@ -177,7 +177,7 @@ static void others(void) {
         talk_open(&t, &engine_cpu, 1);
         exec_set_poll(t.x, poll_messages, &t);
         t.names = wrong[i].client, t.before = wrong[i].before, t.seq = 10;
-        say(&t, CLIENT, LINE "t1 = cumsum t0 axis=0\nt2 = max t1\nfetch t2\n");
+        send_text(&t, CLIENT, LINE "t1 = cumsum t0 axis=0\nt2 = max t1\nfetch t2\n");
         CHECK(t.n_polls > 0);
         CHECK_INT(t.failures, 0);
         CHECK(t.status == 0 && t.value == 1100000);
@@ -191,7 +191,7 @@ static void the_end(void) {
     talk_open(&t, &engine_cpu, THREADS);
     exec_set_poll(t.x, poll_messages, &t);
     exec_end(t.x);
-    say(&t, CLIENT, EXPANDED "t1 = sum t8\nfetch t1\n");
+    send_text(&t, CLIENT, EXPANDED "t1 = sum t8\nfetch t1\n");
     CHECK_INT(t.status, ERR_CANCELLED);
     exec_free(&t.x);
 }

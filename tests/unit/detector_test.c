@@ -152,16 +152,16 @@ static void test_repeats(void) {
     for (int how = 0; how < 4; how++) {
         bool has_edges = how & 1, is_loop = how & 2;
         start(config);
-        uint32_t told = 0, n = 0;
-        for (int k = 0; k < 20000 && !told; k++) {
+        uint32_t period = 0, n = 0;
+        for (int k = 0; k < 20000 && !period; k++) {
             Inst in = {.op = OP_NEG, .n_out = 1, .pos = {.line = 1 + (uint32_t)k % 7}};
             if (!is_loop) in.pos.line = (uint32_t)rand_u64(&r);
-            told = detector_repeats(detector, &in);
+            period = detector_repeats(detector, &in);
             n++;
-            if (!told && has_edges && k % 7 == 6)
-                told = detector_repeats(detector, &(Inst){.op = OP_EDGE});
+            if (!period && has_edges && k % 7 == 6)
+                period = detector_repeats(detector, &(Inst){.op = OP_EDGE});
         }
-        CHECK_INT(told, is_loop ? 7 + has_edges : 0);
+        CHECK_INT(period, is_loop ? 7 + has_edges : 0);
         CHECK(!is_loop || n < 50);
         end();
     }

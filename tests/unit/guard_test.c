@@ -240,17 +240,17 @@ static void test_dropped(void) {
 
 enum { FILES = 48, CROWD = 100 };
 
-/* A hub in a process that may have FILES files. Writes its endpoint; ends when told, by exit code 0
- * if a file could still be opened. */
+/* A hub in a process that may have FILES files. Writes its endpoint; ends after a byte from `in`,
+ * with exit code 0 if a file could still be opened. */
 static void crowded(int out, int in) {
     Err err = {0};
     setrlimit(RLIMIT_NOFILE, &(struct rlimit){FILES, FILES});
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     net_files_raise();
     Hub *hub = hub_open("tcp://127.0.0.1:*", &err);
-    char told;
+    char byte;
     if (!hub || write(out, hub_endpoint(hub), strlen(hub_endpoint(hub)) + 1) < 0) _exit(3);
-    if (read(in, &told, 1) < 0) _exit(4);
+    if (read(in, &byte, 1) < 0) _exit(4);
     _exit(open("/dev/null", O_RDONLY) >= 0 ? 0 : 5);
 }
 

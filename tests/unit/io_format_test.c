@@ -98,7 +98,7 @@ static void test_npz_hostile(void) {
         int at;
         const char *bytes;
         size_t n;
-        const char *says;
+        const char *expected;
     } bad[] = {
         {8, "\1", 1, "encrypted"},
         {10, "\x0c", 1, "method 12"},
@@ -115,7 +115,7 @@ static void test_npz_hostile(void) {
         memcpy(copy + central + bad[i].at, bad[i].bytes, bad[i].n);
         e = (Err){0};
         CHECK(!decode("a.npz", copy, n, &v, &e));
-        CHECK_MSG(strstr(e.text, bad[i].says), "case %zu says: %s", i, e.text);
+        CHECK_MSG(strstr(e.text, bad[i].expected), "case %zu says: %s", i, e.text);
     }
     memcpy(copy, npz_compressed, n);
     copy[central + 46 + 2] = 'x'; /* its name: "x.npy" becomes "x.xpy", and the others are read */

@@ -196,7 +196,7 @@ typedef struct World {
     Bodies bodies;
     Bytes forms;
     Exec *x[2]; /* without plans, with */
-    Bytes said[2];
+    Bytes sent[2];
     uint64_t seq, next_id, number;
     uint64_t id[CARRIED + LINES];
     bool is_loose; /* they are not compared */
@@ -211,7 +211,7 @@ static void receive(World *w, int i) {
         MsgKind kind = wire_kind(&m);
         w->n_answers[i] += kind == MSG_REPLY;
         for (int k = 0; kind != MSG_ACK && k < m.n; k++)
-            bytes_add(&w->said[i], m.part[k]->data, m.part[k]->n);
+            bytes_add(&w->sent[i], m.part[k]->data, m.part[k]->n);
         msg_fini(&m);
     }
 }
@@ -401,10 +401,10 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
         CHECK_MSG(w.n_answers[i] == w.n_effects, "seed %llu, worker %d: %d answers to %d effects",
                   (unsigned long long)seed, i, w.n_answers[i], w.n_effects);
     }
-    bool same = w.said[0].n == w.said[1].n &&
-                (!w.said[0].n || !memcmp(w.said[0].data, w.said[1].data, w.said[0].n));
+    bool same = w.sent[0].n == w.sent[1].n &&
+                (!w.sent[0].n || !memcmp(w.sent[0].data, w.sent[1].data, w.sent[0].n));
     CHECK_MSG(is_loose || same, "seed %llu: they differ (%zu bytes and %zu)",
-              (unsigned long long)seed, w.said[0].n, w.said[1].n);
+              (unsigned long long)seed, w.sent[0].n, w.sent[1].n);
     CHECK_MSG(used(&w, 0) == used(&w, 1), "seed %llu: %llu bytes left, not %llu",
               (unsigned long long)seed, (unsigned long long)used(&w, 1),
               (unsigned long long)used(&w, 0));
@@ -417,7 +417,7 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
         CHECK_MSG(used(&w, i) == 0, "seed %llu, worker %d: %llu bytes are left",
                   (unsigned long long)seed, i, (unsigned long long)used(&w, i));
         exec_free(&w.x[i]);
-        bytes_fini(&w.said[i]);
+        bytes_fini(&w.sent[i]);
     }
     bytes_fini(&w.forms);
     bodies_fini(&w.bodies);
@@ -436,14 +436,14 @@ static void world_open(World *w, World *beside) {
 }
 
 static void world_close(World *w, bool is_last) {
-    bool same = w->said[0].n == w->said[1].n &&
-                (!w->said[0].n || !memcmp(w->said[0].data, w->said[1].data, w->said[0].n));
+    bool same = w->sent[0].n == w->sent[1].n &&
+                (!w->sent[0].n || !memcmp(w->sent[0].data, w->sent[1].data, w->sent[0].n));
     CHECK(same);
     for (int i = 0; i < 2; i++) {
         exec_on_gone(w->x[i], w->client);
         for (int s = 0; s < 1000000 && exec_step(w->x[i], 1000); s++) {}
         if (is_last) exec_free(&w->x[i]);
-        bytes_fini(&w->said[i]);
+        bytes_fini(&w->sent[i]);
     }
     bytes_fini(&w->forms);
     bodies_fini(&w->bodies);

@@ -231,7 +231,7 @@ static const Case cases[] = {
      "loss = (x @ w).square().mean()\nloss.backward()\n" SGD(w),
      "matmul: all_gather f32[20,32] 7680\n"
      "mul: all_reduce f32[20,32] 30720\n"},
-    {"a scope's wish",
+    {"a scope's layout",
      "x = randn(64, 20); w = randn(20, 32)\n"
      "signal s1 { y = x @ w }\n"
      "signal s0 { z = x @ w; v = exp(x); r = sum(x, axis=1); c = sum(x, axis=0) }\n"
