@@ -239,10 +239,44 @@ static bool rewrite_argument(LangError *e, const char *name, bool is_own) {
     return true;
 }
 
-/* rewrite_index for a builtin, which has no frame. */
+/* The advice of --check-nan about a nan inside these functions. */
+static const char *const nan_hints[][2] = {
+    {"mean", "the mean of no elements is nan"},
+    {"std", "more elements than the correction, or unbiased=false"},
+    {"var", "more elements than the correction, or unbiased=false"},
+    {"reciprocal", "reciprocal(x + 1e-8)"},
+    {"logit", "logit(x, eps=1e-6)"},
+};
+
+/* Rewrites "non-finite values first appear in 'div'" as "... in 'std'" if the program called std,
+ * of which the division is a step. The advice about a division of the program's own goes. */
+static void rewrite_nan(LangError *e, const char *name) {
+    static const char start[] = "non-finite values first appear in '";
+    const char *op = e->what + sizeof start - 1, *end = strchr(op, '\'');
+    char text[sizeof e->what], hint[sizeof e->hint];
+    if (strncmp(e->what, start, sizeof start - 1) || !end || !*name) return;
+    const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
+    size_t n = (size_t)(end - op);
+    if (*last == '_' || (strlen(last) == n && !memcmp(last, op, n))) return;
+    bool is_division = n == 3 && !memcmp(op, "div", 3) && strncmp(e->hint, "too large", 9);
+    if (is_division) {
+        snprintf(hint, sizeof hint, "a division by 0 inside %s", last);
+        for (size_t k = 0; k < sizeof nan_hints / sizeof *nan_hints; k++)
+            if (!strcmp(nan_hints[k][0], last))
+                snprintf(hint, sizeof hint, "%s", nan_hints[k][1]);
+        error_hint(e, "%s", hint);
+    }
+    snprintf(text, sizeof text, "%s%s%s", start, name, end);
+    snprintf(e->what, sizeof e->what, "%s", text);
+}
+
+/* rewrite_nan and rewrite_index for a builtin, which has no frame. */
 static void rewrite_builtin(LangError *e) {
     size_t n;
     const char *s = span_text(e->at, &n);
+    bool is_rule = e->n_frames && !strncmp(e->frame[0].name, "the gradient of", 15);
+    const char *name = s && n ? intern(s, n) : NULL;
+    if (name && !is_rule && builtin_find(name)) rewrite_nan(e, name);
     for (size_t k = 0; s && k < sizeof words / sizeof *words; k++)
         if (strlen(words[k].inner) == n && !memcmp(words[k].inner, s, n))
             rewrite_index(e, words[k].inner, &words[k]);
@@ -264,6 +298,7 @@ static void rewrite_for_caller(LangError *e) {
             if (!strcmp(e->frame[i].name, words[k].inner) &&
                 rewrite_index(e, e->frame[outer].name, &words[k]))
                 return;
+    rewrite_nan(e, e->frame[outer].name);
     if (rewrite_argument(e, e->frame[outer].name, outer == 0)) return;
     size_t n = strspn(e->what, "abcdefghijklmnopqrstuvwxyz_0123456789");
     const char *name = e->frame[outer].name, *dot = strrchr(name, '.');

@@ -39,6 +39,28 @@ says "in a column" 'x = ones(300, 200); x[:, 7] = 0
 y = 1 / x.T' "inf for 300 of 60000 elements, where the inputs are 1.0 and 0.0"
 says "a sum" 'x = full((4,), 3e38); y = x.sum()' "appear in 'sum'" "inf for 1 of 1 element"
 says "nan from inf" 'm = full((2, 2), -inf); y = softmax(m, axis=-1)' "nan for 4 of 4 elements"
+# an infinity beside a pole, and one beyond the dtype's largest number
+pole="clamp the base, or add 1e-8 to it" large="too large for float32: a smaller learning rate"
+half="too large for float16, which ends at 65504: bfloat16 or float32"
+says "power beside 0" 'x = tensor([0.0]); y = x ** -1' "hint: $pole"
+says "power of a small number" 'x = tensor([1e-30]); y = x ** -2' "hint: $pole"
+says "large power" 'x = tensor([1e10, 2.0]); y = x ** 4' "hint: $large"
+says "power of a negative base" 'x = tensor([-1.0]); y = x ** 0.5' "hint: a negative base: abs(x) ** y"
+says "large quotient" 'x = tensor([3e38]); y = x / 0.5' "hint: $large"
+says "small divisor" 'x = tensor([1e-30]); y = 1e10 / x' "hint: x / (y + 1e-8)"
+for expr in 'x + x' 'x * x' 'x - (-x)' 'x ** 2' 'x / 0.5' 'exp(x)' 'x.expand(4).sum()' 'square(x)' 'x @ x'; do
+    says "float16: $expr" "x = tensor([60000.0], dtype=float16); y = $expr" "hint: $half"
+done
+for expr in 'x + x' 'x * x' '-x - x' 'square(x)' 'x @ x'; do
+    says "float32: $expr" "x = tensor([3e38]); y = $expr" "hint: $large"
+done
+# a step of a function is reported as the function that the program called
+says "std" 'y = std(tensor([5.0]))' "appear in 'std'" "hint: more elements than the correction, or unbiased=false"
+says "var" 'y = var(zeros(3, 1), 1)' "appear in 'var'" "hint: more elements than the correction, or unbiased=false"
+says "mean" 'y = mean(zeros(0))' "appear in 'mean'" "hint: the mean of no elements is nan"
+says "mean of large numbers" 'y = full((3,), 3e38).mean()' "appear in 'mean'" "hint: too large for float32: x.double()"
+says "a loss" 'y = F.mse_loss(zeros(0), zeros(0))' "appear in 'mse_loss'" "hint: a division by 0 inside mse_loss"
+says "reciprocal" 'y = reciprocal(zeros(2))' "appear in 'reciprocal'" "hint: reciprocal(x + 1e-8)"
 says "gradient" 'w = param(tensor([4.0, 0.0]))
 y = sqrt(w).sum()
 backward y' "-c:3" "non-finite values first appear in" "in the gradient of sqrt, called at -c:2: y = sqrt(w).sum()" \

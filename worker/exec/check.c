@@ -159,14 +159,37 @@ static void put_inputs(Exec *x, const Job *j, int64_t at, Bytes *b) {
     }
 }
 
-static const char *hint_for(const Inst *in, const Found *f) {
+/* True if the infinity at index `at` comes from a pole, as in 1 / 0 or 0 ** -1; false if the value
+ * exceeds the dtype's largest number. */
+static bool is_pole(Exec *x, const Job *j, int64_t at) {
+    const Call *c = &j->call;
+    Op op = j->inst.op;
+    if ((op != OP_DIV && op != OP_POW) || c->n_in < 2) return true;
+    double a = element_for(x, &c->in[0], &c->out[0].type, at);
+    double b = element_for(x, &c->in[1], &c->out[0].type, at);
+    return op == OP_POW ? fabs(a) < 1 : fabs(a * b) < 1;
+}
+
+/* Sets the advice for the result, of dtype t, with f's values; none if there is none. */
+static void put_hint(Exec *x, const Job *j, DType t, const Found *f, Err *err) {
     static const struct {
-        const char *inf, *nan;
+        const char *pole, *large, *nan;
     } hints[OP_COUNT] = {
-#define HINT(id, inf, nan) [OP_##id] = {inf, nan},
+#define HINT(id, pole, large, nan) [OP_##id] = {pole, large, nan},
 #include "runtime/inst/ops.def"
     };
-    return f->nans ? hints[in->op].nan : hints[in->op].inf;
+    Op op = j->inst.op;
+    const char *pole = hints[op].pole, *large = hints[op].large;
+    if (f->nans) {
+        if (hints[op].nan) err_hint(err, "%s", hints[op].nan);
+    } else if (pole && (!large || is_pole(x, j, f->first_inf))) {
+        err_hint(err, "%s", pole);
+    } else if (large && t == DT_F16) {
+        err_hint(err, "too large for float16, which ends at 65504: bfloat16 or float32, or scale "
+                      "the values");
+    } else if (large) {
+        err_hint(err, "too large for %s: %s", dtype_info[t].name, large);
+    }
 }
 
 /* Returns the index in the whole result k of element `at` of the local part. */
@@ -202,8 +225,7 @@ static bool report(Exec *x, const Job *j, int k, const Found *f, Err *err) {
     else
         err_set(err, ERR_NAN, "non-finite values first appear in '%s' (--check-nan)\n%s",
                 op_info[j->inst.op].name, label.data);
-    const char *hint = hint_for(&j->inst, f);
-    if (hint) err_hint(err, "%s", hint);
+    put_hint(x, j, (DType)out->type.dtype, f, err);
     if (kind == LAYOUT_SPLIT) at = place_in_whole(j, k, &out->type, at), err->count = bad;
     err->at = f->nans ? at : at + ERR_AT_INF;
     bytes_fini(&label);
