@@ -420,8 +420,17 @@ BUILTIN(mean) { /* x, axis, keepdims, dtype */
     return give_rounded(&s, t, f.x, out);
 }
 
+/* Warns, once per position, of n elements with no degree of freedom: the result is nan. */
+static void warn_of_freedom(Interp *in, const char *name, int64_t n, double correction) {
+    LangError w = {0};
+    error_at(&w, interp_span(in), "%s of %lld element%s is nan, since the correction is %g", name,
+             (long long)n, n == 1 ? "" : "s", correction);
+    if (n > 0) error_hint(&w, "unbiased=false divides by the number of elements");
+    interp_warn_once(in, &w);
+}
+
 /* x, axis, correction, keepdims, unbiased; *from: x itself */
-static Tensor *variance(Steps *s, const Value *arg, Tensor **from) {
+static Tensor *variance(Steps *s, const char *name, const Value *arg, Tensor **from) {
     Fold f;
     double correction;
     Value c = arg[4].kind == V_NONE ? arg[2] : arg[4]; /* PyTorch's older name: true is 1 */
@@ -430,6 +439,8 @@ static Tensor *variance(Steps *s, const Value *arg, Tensor **from) {
         !fold_args(s, arg[0], arg[1], arg[3], &f))
         return NULL;
     double n = (double)fold_count(&f);
+    bool is_empty = n > 0 && type_numel(tensor_type(f.x)) == 0;
+    if (n <= correction && !is_empty) warn_of_freedom(s->in, name, fold_count(&f), correction);
     Tensor *x = as_float(s, *from = f.x), *m = mean_of(s, x, &f, n, true);
     Tensor *gap = step2(s, OP_SUB, arg_tensor(x), arg_tensor(m));
     return mean_of(s, step1(s, OP_SQUARE, gap), &f, n - correction > 0 ? n - correction : 0,
@@ -447,13 +458,13 @@ static Tensor *root(Steps *s, Tensor *sum) {
 
 BUILTIN(var) {
     Steps s = {in, e};
-    Tensor *x = NULL, *t = variance(&s, arg, &x);
+    Tensor *x = NULL, *t = variance(&s, "var", arg, &x);
     return give_rounded(&s, t, x, out);
 }
 
 BUILTIN(std) {
     Steps s = {in, e};
-    Tensor *x = NULL, *t = root(&s, variance(&s, arg, &x));
+    Tensor *x = NULL, *t = root(&s, variance(&s, "std", arg, &x));
     return give_rounded(&s, t, x, out);
 }
 

@@ -31,6 +31,8 @@ PLAIN = {"__builtins__": {"__import__": __import__}}   # expressions see the nam
 
 MEANING = {}   # name of a function of the language -> what it is in PyTorch
 TABLE = {}     # name -> the lines of its cases
+# What these functions warn of, as a directive of tests/expect.h.
+WARNS = {name: f"# stderr: warning: {name[:3]} of\n" for name in ("std", "std_mean", "var", "var_mean")}
 # Sums of terms that cancel, in the function or its gradient: what an element may be off by is relative to a tenth of the
 # largest one's size. (gelu, elu and selu: PyTorch's own lose digits where the result is small;
 # erfc: ours does, in the gradient of its tail.)
@@ -367,6 +369,7 @@ class File:
         with open(os.path.join(OUT, self.name + ".gt"), "w") as f:
             f.write(f"# Golden values from PyTorch {torch.__version__.split('+')[0]}: {self.name}.\n"
                     "# Written by tests/golden/functions.py; do not edit.\n# worlds: reference\n"
+                    + WARNS.get(self.name, "") +
                     'import "check.gt"\ncase = check.case\n')
             for text, name in self.inputs.items():
                 f.write(f"{name} = {text}\n")
