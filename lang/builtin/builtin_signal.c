@@ -72,7 +72,11 @@ static bool take_axis(SignalConfig *s, Value v, LangError *e) {
 static bool bad_workers(const SignalConfig *s, Value v, LangError *e) {
     error_set(e, "signal '%.100s': workers must be a list of worker numbers, not %s", s->name,
               value_type_name(v));
-    if (v.kind == V_INT) return error_hint(e, "workers=[%lld]", (long long)v.i);
+    char list[80];
+    if (v.kind == V_INT) {
+        config_count_hint((long)v.i, list, sizeof list);
+        return error_hint(e, "workers=%s, none means all", list);
+    }
     return error_hint(e, "workers=[0, 1]   (none means all)");
 }
 

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
+#include "runtime/layout/config.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -81,6 +82,7 @@ static bool read_plain(const char *s, IoValue *out) {
 /* ---- Reading ---- */
 
 typedef struct Reader {
+    const Buf *bytes;
     yaml_parser_t parser;
     yaml_event_t event; /* the current one, owned */
     bool has_event;
@@ -96,6 +98,14 @@ static bool fail_at(Reader *r, yaml_mark_t at, const char *what) {
     return err_set(r->err, ERR_PARSE, "line %zu, column %zu: %s", at.line + 1, at.column + 1, what);
 }
 
+/* Adds the hint to quote a text that begins like an alias. */
+static bool fail_hinted(Reader *r, yaml_mark_t at, const char *what) {
+    fail_at(r, at, what);
+    const char *hint =
+        config_quote_hint(what, (const char *)r->bytes->data, r->bytes->n, at.line, at.column);
+    return hint && err_hint(r->err, "%s", hint);
+}
+
 static bool fail(Reader *r, const char *what) { return fail_at(r, r->event.start_mark, what); }
 
 static bool next(Reader *r) {
@@ -105,7 +115,7 @@ static bool next(Reader *r) {
     const char *what = r->parser.problem ? r->parser.problem : "no valid YAML";
     if (r->parser.error == YAML_READER_ERROR)
         return err_set(r->err, ERR_PARSE, "byte %zu: %s", r->parser.problem_offset, what);
-    fail_at(r, r->parser.problem_mark, what);
+    fail_hinted(r, r->parser.problem_mark, what);
     bool is_key = !strcmp(what, "did not find expected key");
     return is_key && err_hint(r->err, "the keys of one map begin in the same column");
 }
@@ -151,7 +161,7 @@ static bool keep_anchor(Reader *r, uint64_t key, const IoValue *v) {
 static bool read_alias(Reader *r, IoValue *out) {
     uintptr_t i = (uintptr_t)map_get(&r->anchors, anchor_key(r->event.data.alias.anchor));
     return i ? copy_value(r, &r->anchor[i - 1], out)
-             : fail(r, "an alias without a complete anchor before it");
+             : fail_hinted(r, r->event.start_mark, "an alias without a complete anchor before it");
 }
 
 static bool read_scalar(Reader *r, IoValue *out) {
@@ -259,7 +269,7 @@ static bool read_stream(Reader *r, IoValue *out) {
 }
 
 bool yaml_decode(Buf *bytes, IoValue *out, Err *err) {
-    Reader r = {.err = err, .copy_limit = ALIAS_BASE + ALIAS_RATIO * bytes->n};
+    Reader r = {.bytes = bytes, .err = err, .copy_limit = ALIAS_BASE + ALIAS_RATIO * bytes->n};
     *out = (IoValue){0};
     if (!yaml_parser_initialize(&r.parser)) return err_set(err, ERR_MEMORY, "cannot start libyaml");
     yaml_parser_set_input_string(&r.parser, bytes->data, bytes->n);

@@ -78,6 +78,14 @@ void signal_config_fini(SignalConfig *s); /* frees what s points to, not s */
  * hint; c must be freed. */
 bool config_parse(Config *c, const char *file, const char *text, size_t n, ConfigAt *at, Err *err);
 
+/* Writes what a number n in place of a list of workers may mean: "[0, 1] are 2 workers". */
+void config_count_hint(long n, char *out, size_t size);
+
+/* Returns the hint for libyaml's message `problem` at a line and column of a text, both from 0:
+ * that a character must be quoted; NULL: none. Static. */
+const char *config_quote_hint(const char *problem, const char *text, size_t n, size_t line,
+                              size_t col);
+
 /* Reads a file of at most 1 MiB. False: err begins with the position, FILE:LINE:COL. */
 bool config_read(Config *c, const char *path, Err *err);
 

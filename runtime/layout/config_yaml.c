@@ -122,11 +122,28 @@ static bool read_axis(Reader *r, const yaml_node_t *node) {
     return true;
 }
 
+void config_count_hint(long n, char *out, size_t size) {
+    if (n == 1)
+        snprintf(out, size, "[0] is one worker, [1] is worker 1");
+    else if (n >= 2 && n <= 4)
+        snprintf(out, size, "[0, 1%s] are %ld workers", n == 2 ? "" : n == 3 ? ", 2" : ", 2, 3", n);
+    else if (n > 4)
+        snprintf(out, size, "[0, 1, …, %ld] are %ld workers", n - 1, n);
+    else
+        snprintf(out, size, "[0]");
+}
+
 /* For "0,1" and 2: suggests the list that was probably meant. */
 static bool not_a_list(Reader *r, const yaml_node_t *node) {
-    char hint[128] = "workers: [0, 1]";
+    char hint[128] = "workers: [0, 1]", list[80];
     const char *s = node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
-    if (*s && strspn(s, "0123456789, ") == node->data.scalar.length && strlen(s) < 60) {
+    long count;
+    if (plain_int(node, &count)) {
+        config_count_hint(count, list, sizeof list);
+        snprintf(hint, sizeof hint, "workers: %s, null means all", list);
+    } else if (!strcmp(s, "all") || !strcmp(s, "*")) {
+        snprintf(hint, sizeof hint, "workers: null   means all");
+    } else if (*s && strspn(s, "0123456789, ") == node->data.scalar.length && strlen(s) < 60) {
         size_t n = (size_t)snprintf(hint, sizeof hint, "workers: [");
         for (const char *p = s; *(p += strspn(p, ", "));) {
             size_t digits = strspn(p, "0123456789");
@@ -399,6 +416,30 @@ static void name_unclosed(const Reader *r, const yaml_parser_t *p) {
     err_hint(r->err, "the %c in line %zu is not closed", *s, line + 1);
 }
 
+/* Returns the offset of a line and column from 0; columns count characters. */
+static size_t offset_of(const char *text, size_t n, size_t line, size_t col) {
+    size_t i = 0;
+    for (; i < n && line; i++) line -= text[i] == '\n';
+    for (; i < n && col; col--) do
+            i++;
+        while (i < n && ((unsigned char)text[i] & 0xc0) == 0x80);
+    return i;
+}
+
+const char *config_quote_hint(const char *problem, const char *text, size_t n, size_t line,
+                              size_t col) {
+    size_t at = offset_of(text, n, line, col);
+    bool is_alias = strstr(problem, " alias") || strstr(problem, "alphabetic or numeric");
+    if (is_alias && at && at <= n && text[at - 1] == '*') at--;
+    char c = at < n ? text[at] : 0;
+    if (is_alias && c == '*') return "* begins an alias of YAML: quote a text that begins with *";
+    if (is_alias && at && text[at - 1] == '&') return "& begins an anchor of YAML: quote the text";
+    if (!strstr(problem, "cannot start any token") || !c || !strchr("@%`", c)) return NULL;
+    return c == '@'   ? "quote a text that begins with @"
+           : c == '%' ? "quote a text that begins with %"
+                      : "quote a text that begins with `";
+}
+
 /* Reports libyaml's error, with its place. */
 static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     const char *problem = p->problem ? p->problem : "this is not YAML";
@@ -410,6 +451,9 @@ static bool bad_yaml(const Reader *r, const yaml_parser_t *p) {
     err_set(r->err, ERR_PARSE, "%s", problem);
     if (!strcmp(problem, "did not find expected key"))
         err_hint(r->err, "the keys of one map begin in the same column");
+    const char *quote =
+        config_quote_hint(problem, r->text, r->n, p->problem_mark.line, p->problem_mark.column);
+    if (quote) err_hint(r->err, "%s", quote);
     name_unclosed(r, p);
     const char *s = r->text;
     uint32_t line = 1;

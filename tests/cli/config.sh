@@ -27,6 +27,19 @@ code "a wrong column" 78 "$GTSH" --config "$TMP/column.yaml" -p 1
 has "a wrong column" "$(err)" "hint: the keys of one map begin in the same column"
 code "a wrong column: load" 1 "$GTSH" -c "load(\"$TMP/column.yaml\")"
 has "a wrong column: load" "$(err)" "hint: the keys of one map begin in the same column"
+# a character that must be quoted
+for text in '*:\n  shard: null\n' 'a: *\n' 'a:\n  backward: *b\n' '[*a]\n'; do
+    printf "$text" >"$TMP/star.yaml"
+    code "unquoted *" 78 "$GTSH" --config "$TMP/star.yaml" -p 1
+    has "unquoted *" "$(err)" "hint: * begins an alias of YAML: quote a text that begins with *"
+    code "unquoted *: load" 1 "$GTSH" -c "load(\"$TMP/star.yaml\")"
+    has "unquoted *: load" "$(err)" "hint: * begins an alias of YAML: quote a text that begins with *"
+done
+for char in @ '`' %; do
+    printf 'a: {backward: %sb}\n' "$char" >"$TMP/star.yaml"
+    code "unquoted $char" 78 "$GTSH" --config "$TMP/star.yaml" -p 1
+    has "unquoted $char" "$(err)" "hint: quote a text that begins with $char"
+done
 code "GT_CONFIG" 0 env GT_CONFIG="$TMP/shard.yaml" "$GTSH" -c 'print(signal.get("forward_layer1").shard.workers)'; same "GT_CONFIG" "$(out)" "[0, 1]"
 code "strict" 1 "$GTSH" --strict --config "$TMP/shard.yaml" "$TMP/a.gt"; has strict "$(err)" "a.gt:2:28: error: signal 'foward_layer1' is not in"; same "strict: nothing ran" "$(out)" ""
 code "strict without configuration" 1 "$GTSH" --strict -c 'signal a { x = ones(2) }'; has "strict without configuration" "$(err)" "signal 'a' has no configuration"
