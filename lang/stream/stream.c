@@ -533,12 +533,33 @@ static bool fetch_is_done(const Stream *s, const void *ctx) {
     return ((const Fetch *)ctx)->is_done;
 }
 
+static bool is_among(const char *s, size_t n, const char *const *words) {
+    while (*words && (strlen(*words) != n || memcmp(*words, s, n))) words++;
+    return *words;
+}
+
+/* --emit computes no values: says which use of a value asks for one. */
+static bool emit_has_none(Span at, LangError *e) {
+    static const char *const reads[] = {"item", "tolist", "float", "int", "bool", "numpy", NULL},
+                             *const shapes[] = {"[",     "nonzero", "argwhere", "masked_select",
+                                                "where", "unique",  NULL};
+    static const char way[] = "GT_INSTRUCTION_LOG=run.tape, then --replay run.tape";
+    size_t n;
+    const char *s = span_text(at, &n);
+    if (s && is_among(s, n, reads)) {
+        error_at(e, at, "%.*s reads a value, but --emit computes none", (int)n, s);
+        return error_hint(e, "print, f-strings and track take the tensor itself; else %s", way);
+    }
+    if (s && is_among(s, n, shapes))
+        error_at(e, at, "the shape depends on data, and --emit computes none");
+    else
+        error_at(e, at, "control flow depends on data, and --emit computes none");
+    return error_hint(e, "run it with %s", way);
+}
+
 bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e) {
     *data = NULL;
-    if (s->mode == STREAM_EMIT) {
-        error_at(e, at, "control flow depends on data");
-        return error_hint(e, "run it with GT_INSTRUCTION_LOG=run.tape, then --replay run.tape");
-    }
+    if (s->mode == STREAM_EMIT) return emit_has_none(at, e);
     if (s->mode == STREAM_CHECK) return error_at(e, at, "nothing is computed while checking");
     TRY(stream_has(s, &h, 1, at, e));
     Fetch *f = xcalloc(1, sizeof *f);

@@ -23,6 +23,13 @@ code "keep: replay" 0 "$GTSH" --replay "$TMP/keep.gti"; same "keep: replay" "$(o
 code "keep: configured" 0 "$GTSH" --emit -c 'signal.define("a"); p = param(tensor(1.0)); p.data = tensor(2.0); p.zero_()'
 same "keep: configured" "$(grep keep=true "$TMP/out" | cut -d' ' -f3 | tr '\n' ' ')" "slice_put "
 has header "$(head -1 "$TMP/a.gti")" "gti 1"
+# what asks for a value: a reading function, a shape, or control flow
+for expr in 'print(f"{x.sum().item():.3f}")' 'y = x.sum().item() * 2' 'x.tolist()' 'y = float(x.sum())'; do
+    code "$expr" 1 "$GTSH" --emit -c "x = ones(3); $expr"
+    has "$expr" "$(err)" "reads a value, but --emit computes none"; has "$expr" "$(err)" "hint: print, f-strings and track take the tensor itself"
+done
+code "print without item" 0 "$GTSH" --emit -c 'x = ones(3); print(f"{x.sum():.3f}")'
+code "shape on data" 1 "$GTSH" --emit -c 'x = ones(3); y = x[x > 0]'; has "shape on data" "$(err)" "the shape depends on data"
 code "control flow on data" 1 "$GTSH" --emit -c 'if ones(1) > 0 { print(1) }'; has "control flow on data" "$(err)" "depends on data"
 cat >"$TMP/bad.gti" <<'GTI'
 gti 1

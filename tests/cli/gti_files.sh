@@ -42,7 +42,7 @@ code "gpt: a bomb" 65 "$GTSH" --replay bad.gti; has "gpt: a bomb" "$(err)" "fewe
 # the same with a branch on a value: --emit refuses and names the tape, and that tape replays
 sed 's/print(f"step.*/if loss.item() > 0 { print(f"step {step} loss {loss}") }/; s/len(text)/len(text) - 1/
     s/^ids = .*/ids = tensor([stoi[c] for c in text * 2])/' gpt.gt >branch.gt
-code "branch: emit" 1 "$GTSH" --emit branch.gt; has "branch: emit" "$(err)" "control flow depends on data"
+code "branch: emit" 1 "$GTSH" --emit branch.gt; has "branch: emit" "$(err)" "item reads a value, but --emit computes none"
 has "branch: hint" "$(err)" "GT_INSTRUCTION_LOG=run.tape"
 GT_INSTRUCTION_LOG=run.tape code "branch: run" 0 "$GTSH" branch.gt; grep -v '^\[' out >run
 has "branch: beside" "$(grep -c 'data i64 .* path="run.tape.data" at=0 sha256=' run.tape)" 1
