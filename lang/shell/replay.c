@@ -7,6 +7,7 @@
 #include "lang/shell/replay.h"
 #include "lang/shell/replay_files.h"
 #include "lang/text/effects.h"
+#include "lang/text/progress.h"
 #include "lang/file/io.h"
 #include "lang/text/show.h"
 #include "runtime/base/map.h"
@@ -554,7 +555,7 @@ static bool run_effect(Replay *r, LangError *e) {
     case OP_SAVE: ef.done = save_done, ef.drop = save_drop, ef.ctx = save_job(&inst); break;
     case OP_FETCH:
     case OP_PEEK: ef.done = shown_done, ef.drop = free, ef.ctx = shown_new(r); break;
-    case OP_TRACK: break; /* readers of the stream record it; nothing is shown */
+    case OP_TRACK: return progress_track_inst(r->in, &inst, handle, origin(r), e);
     default: return effect_inst(r->in, &inst, handle, origin(r), e);
     }
     return stream_effect(r->stream, &ef, origin(r), e);

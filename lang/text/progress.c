@@ -381,3 +381,60 @@ bool progress_track(Interp *in, const MapV *m, LangError *e) {
     bytes_fini(&meta);
     return ok;
 }
+
+/* ---- tracked scalars of an instruction ---- */
+
+static void add_item(Track *t, const char *name, size_t n, int operand, double v) {
+    snprintf(t->item[t->n].name, sizeof t->item[t->n].name, "%.*s", (int)(n < 64 ? n : 63), name);
+    t->item[t->n].operand = operand, t->item[t->n].v = v;
+    t->n++;
+}
+
+static double host_number(const IoValue *v) {
+    return v->kind == IO_INT ? (double)v->i : v->kind == IO_FLOAT ? v->f : NAN;
+}
+
+/* Adds the names of the operands, one per line of keys, then those of host numbers in meta. */
+static bool add_items(Track *t, const Inst *inst, LangError *e) {
+    const Attr *keys = inst_attr(inst, ATTR_KEYS), *meta = inst_attr(inst, ATTR_META);
+    const char *s = keys ? keys->str : "", *end = s + (keys ? keys->n : 0);
+    for (int i = 0; i < inst->n_in; i++) {
+        const char *stop = s < end ? memchr(s, '\n', (size_t)(end - s)) : NULL;
+        if (!stop) stop = end;
+        add_item(t, s, (size_t)(stop - s), i, 0);
+        s = stop < end ? stop + 1 : end;
+    }
+    IoValue numbers = {0};
+    Err err = {0};
+    if (!meta) return true;
+    if (!json_parse(meta->str, meta->n, MAX_TRACKED + 1, &numbers, &err))
+        return error_from(e, &err);
+    for (uint32_t i = 0; numbers.kind == IO_MAP && i < numbers.n && t->n < MAX_TRACKED; i++)
+        add_item(t, numbers.key[i], strlen(numbers.key[i]), -1, host_number(&numbers.kid[i]));
+    io_fini(&numbers);
+    return true;
+}
+
+bool progress_track_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at,
+                         LangError *e) {
+    Effect ef = {.op = OP_TRACK,
+                 .attr = inst->attr,
+                 .n_attr = inst->n_attr,
+                 .handle = handle,
+                 .n = inst->n_in};
+    for (int i = 0; i < inst->n_in; i++)
+        if (inst->n_in > MAX_TRACKED || type_numel(&handle[i]->type) != 1)
+            return error_at(e, at, "track takes at most %d single numbers", MAX_TRACKED);
+    if (in->config.log_dir) {
+        Track *t = xcalloc(1, sizeof *t + MAX_TRACKED * sizeof *t->item);
+        t->in = in;
+        t->step = state(in)->step++;
+        if (!add_items(t, inst, e)) {
+            free(t);
+            error_locate(e, at);
+            return false;
+        }
+        ef.done = track_done, ef.drop = free, ef.ctx = t;
+    }
+    return stream_effect(in->stream, &ef, at, e);
+}

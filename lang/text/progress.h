@@ -10,6 +10,10 @@ void progress_open(Interp *in, Value over, const char *label);
 /* Shows scalars on the line when they arrive, and writes them to the log under --log-dir. m: maps
  * names to numbers and tensors of one element. */
 bool progress_track(Interp *in, const MapV *m, LangError *e);
+/* The same for an instruction `track` of a file: its values go to the log alone. handle: its
+ * operands. at: its place. */
+bool progress_track_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at,
+                         LangError *e);
 void progress_step(Interp *in, struct Bar *b); /* one iteration done */
 void progress_end(Interp *in, struct Bar *b);
 /* The bar made for this value, or NULL. */

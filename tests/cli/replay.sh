@@ -149,4 +149,16 @@ code "tape, syntax" 65 "$GTSH" --replay "$f"; has syntax "$(err)" "a.gti:2:21: e
 printf 'gti 2 kind=tape\n' >"$f"; code "tape, version" 65 "$GTSH" --replay "$f"; has version "$(err)" 'version 2'
 printf 'gti 1 kind=tape\n' >"$f"; code "tape, empty" 65 "$GTSH" --replay "$f"; has empty "$(err)" 'no client sent'
 code "check only" 0 sh -c 'printf "gti 1\nt0 = full 1 [2] f32\nprint \"{}\" t0\n" | "$GTSH" -n --replay -'; same "check only" "$(out)" ''
+# --log-dir keeps what the instructions track
+printf 'x = ones(1)\nfor i in range(3) { x = x * 2; track(loss=x.sum(), lr=0.5 ** i) }\ntrack(a=1)\ntrack(b=nan)\n' >"$TMP/track.gt"
+code "track: emit" 0 "$GTSH" --emit "$TMP/track.gt"; cp "$TMP/out" "$TMP/track.gti"
+code "track: run" 0 "$GTSH" --log-dir "$TMP/log" "$TMP/track.gt"
+code "track: replay" 0 "$GTSH" --log-dir "$TMP/again" --replay "$TMP/track.gti"
+code "track: a file" 0 "$GTSH" --log-dir "$TMP/third" "$TMP/track.gti"
+same "track" "$(cat "$TMP/again/metrics.csv")" "$(cat "$TMP/log/metrics.csv")"
+same "track: a file" "$(cat "$TMP/third/metrics.csv")" "$(cat "$TMP/log/metrics.csv")"
+printf 'gti 1\nt0 = full 1 [0] f32\ntrack l=t0\n' >"$TMP/bad.gti"
+code "track of no number" 1 "$GTSH" --log-dir "$TMP/log" "$TMP/bad.gti"; has "track of no number" "$(err)" "single numbers"
+printf 'gti 1\ntrack meta="[1,2"\n' >"$TMP/bad.gti"
+code "track of no JSON" 1 "$GTSH" --log-dir "$TMP/log" "$TMP/bad.gti"
 finish
