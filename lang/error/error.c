@@ -2,6 +2,7 @@
  * text and one row of carets, the text of labels to the right of and below their carets, the hint
  * last. SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
+#include "lang/error/habit.h"
 #include "lang/error/utf8.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -331,8 +332,6 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 
 /* ---- names ---- */
 
-#define NO_FFT                                                                                     \
-    "no complex numbers: a short transform is a matmul with cos and sin of 2 * pi * i * k / n"
 static const char *const habits[][2] = {
     {"_", "at the prompt ans is the value shown last"},
     {"let", "assignment needs no word: x = 1"},

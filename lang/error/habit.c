@@ -1,7 +1,7 @@
-/* habit.c: tables of code in other languages and its equivalent in gt. In the right column % stands
- * for the argument list in the program, with its parentheses.
+/* habit.c: code in other languages and its equivalent in gt. Dotted names are rows of habit.def.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
+#include "lang/error/habit_call.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,130 +12,19 @@
 #define SNIFFED   "drop it: load finds the delimiter and a header by itself"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
-/* A path that ends in * matches any path with that prefix. The first match counts. */
-static const char *const paths[][2] = {
-    {"torch.manual_seed", "seed%"},
-    {"torch.random.manual_seed", "seed%"},
-    {"torch.cuda.manual_seed*", "seed%"},
-    {"torch.no_grad", "no_grad { … }"},
-    {"torch.inference_mode", "no_grad { … }"},
-    {"torch.set_grad_enabled", "no_grad if not train { … }"},
-    {"torch.enable_grad", "gradients are recorded outside no_grad { … }"},
-    {"torch.save", "save(model, \"model.safetensors\")"},
-    {"torch.load", "load(\"model.safetensors\")"},
-    {"torch.device", NO_DEVICE},
-    {"torch.cuda*", NO_DEVICE},
-    {"torch.backends*", NO_DEVICE},
-    {"torch.amp*", "m.to(bfloat16), x.bfloat16()"},
-    {"torch.compile", "drop it: kernels are compiled where it pays off"},
-    {"torch.jit*", "drop it: kernels are compiled where it pays off"},
-    {"torch.use_deterministic_algorithms", "drop it: results are always deterministic"},
-    {"torch.set_num_threads", "gtsh --threads N"},
-    {"torch.utils.data*", LOOP},
-    {"torch.utils.checkpoint*", "checkpoint(f, x)"},
-    {"torch.autograd.grad", "grad%"},
-    {"torch.autograd.set_detect_anomaly", "debug.check_nan(), or gtsh --check-nan"},
-    {"torch.autograd.gradcheck", "gradcheck%"},
-    {"torch.nn.utils.clip_grad_norm_", "clip_grad_norm%"},
-    {"torch.nn.Parameter", "param%"},
-    {"torch.nn.Module", "module M() { fn forward(x) => x }"},
-    {"torch.Tensor", "tensor%"},
-    {"torch.FloatTensor", "tensor%"},
-    {"torch.LongTensor", "int64: tensor(xs, dtype=int64), x.long()"},
-    {"torch.concat", "cat%"},
-    {"torch.clamp_min", "clamp(x, min=a)"},
-    {"torch.set_printoptions", "set_print(precision=4)"},
-    {"torch.distributed*", "signal a { … } and --config distribute a program"},
-    {"nn.utils.clip_grad_norm_", "clip_grad_norm%"},
-    {"nn.Parameter", "param%"},
-    {"nn.ModuleList", "a list: [nn.Linear(2, 2) for i in range(3)]"},
-    {"nn.ModuleDict", "a map: {a: nn.Linear(2, 2)}"},
-    {"nn.ParameterList", "a list: [param(zeros(2)) for i in range(3)]"},
-    {"nn.Module", "module M() { fn forward(x) => x }"},
-    {"nn.DataParallel", "signal a { … } and --config distribute a program"},
-    {"np.array", "tensor%"},
-    {"np.asarray", "tensor%"},
-    {"np.float*", "float32, float64"},
-    {"np.random.seed", "seed%"},
-    {"np.random.default_rng", "seed%"},
-    {"np.random.permutation", "randperm%"},
-    {"np.random.shuffle", "xs = shuffle%"},
-    {"np.random.random", "rand%"},
-    {"np.concatenate", "cat%"},
-    {"np.vstack", "cat(xs, axis=0)"},
-    {"np.hstack", "cat(xs, axis=1)"},
-    {"np.load", "load%"},
-    {"np.save", "save(x, \"x.npy\")"},
-    {"np.savez", "save({a: x}, \"x.npz\")"},
-    {"np.loadtxt", "load(\"x.csv\")"},
-    {"np.genfromtxt", "load(\"x.csv\")"},
-    {"np.savetxt", "save(x, \"x.csv\")"},
-    {"np.newaxis", "none: x[:, none]"},
-    {"np.expand_dims", "unsqueeze%"},
-    {"np.dot", "a @ b"},
-    {"np.power", "pow%"},
-    {"np.absolute", "abs%"},
-    {"np.clip", "clamp%"},
-    {"np.set_printoptions", "set_print(precision=4)"},
-    {"os.getenv", "getenv%"},
-    {"os.path.exists", "exists%"},
-    {"os.path.isfile", "exists%"},
-    {"os.path.join", "dir + \"/\" + name"},
-    {"os.makedirs", "drop it: save and write make directories"},
-    {"os.mkdir", "drop it: save and write make directories"},
-    {"os.listdir", "glob(\"dir/*\")"},
-    {"os.system", "shell%"},
-    {"os*", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
-    {"sys.argv*", "args, or lr = arg(\"lr\", 0.1)"},
-    {"sys.exit", "exit%"},
-    {"sys.stdout*", "print(x, end=\"\")"},
-    {"sys.stderr*", "print(x, err=true)"},
-    {"sys.path*", "GT_PATH=dir gtsh x.gt"},
-    {"sys*", "args, exit(n), print(x, err=true)"},
-    {"json.load*", "load(\"x.json\")"},
-    {"json.dump*", "save(x, \"x.json\")"},
-    {"pickle.load*", "load(\"x.safetensors\")"},
-    {"pickle.dump*", "save(obj, \"x.safetensors\")"},
-    {"yaml.dump*", "save(x, \"x.yaml\")"},
-    {"yaml*", "load(\"x.yaml\"); signal.load(\"c.yaml\") for signals"},
-    {"Image.open", "load(\"x.png\")"},
-    {"plt.imread", "load(\"x.png\")"},
-    {"plt.imsave", "save((x * 255).clamp(0, 255).to(uint8), \"x.png\")"},
-    {"np.savez_compressed", "save({a: x}, \"x.npz\")"},
-    {"plt*", PLOT},
-    {"matplotlib*", PLOT},
-    {"wandb*", "track(loss=loss)"},
-    {"pd*", "load(\"x.csv\")"},
-    {"argparse*", "lr = arg(\"lr\", 0.1, \"learning rate\")"},
-    {"parser*", "lr = arg(\"lr\", 0.1, \"learning rate\")"},
-    {"subprocess*", "shell(cmd)"},
-    {"logging*", "print(x, err=true)"},
-    {"datetime*", "date()"},
-    {"time.sleep", "sleep%"},
-    {"time*", "time()"},
-    {"random.seed", "seed%"},
-    {"random.choice", "choice%"},
-    {"random.shuffle", "xs = shuffle%"},
-    {"random.randint", "choice(range(a, b + 1))"},
-    {"random.uniform", "lo + (hi - lo) * random()"},
-    {"random.sample", "shuffle(xs)[:k]"},
-    {"random*", "random()"},
-    {"copy*", "copy%"},
-    {"glob*", "glob%"},
-    {"cuda*", NO_DEVICE},
-    {"nn.utils.rnn.pack_padded_sequence", RNN_PAD},
-    {"nn.utils.rnn.pad_packed_sequence", RNN_PAD},
-    {"nn.Embedding.from_pretrained", "e = nn.Embedding(n, d); e.weight.copy_(w)"},
-    {"utils.data*", LOOP},
-    {"utils.checkpoint*", "checkpoint(f, x)"},
-    {"amp*", "m.to(bfloat16), x.bfloat16()"},
-    {"autograd.grad", "grad%"},
-    {"autograd.functional.jacobian", "jacobian%"},
-    {"autograd.functional.hessian", "hessian%"},
-    {"autograd.gradcheck", "gradcheck%"},
+typedef struct HabitRow {
+    const char *pattern, *hint;
+    bool is_code;
+} HabitRow;
+static const HabitRow rows[] = {
+#define CODE(pattern, hint)  {pattern, hint, true},
+#define WORDS(pattern, hint) {pattern, hint, false},
+#include "lang/error/habit.def"
+#undef CODE
+#undef WORDS
 };
 
-/* Fields and methods, of any value. */
+/* Fields and methods, of any value or, behind its name and a dot, of one kind. */
 static const char *const members[][2] = {
     {"device", NO_DEVICE},
     {"cuda", NO_DEVICE},
@@ -182,6 +71,45 @@ static const char *const members[][2] = {
     {"push", "xs.append(x)"},
     {"values", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
     {"indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
+    {"Poisson.sample",
+     "of rate r, k numbers: sum(cumsum(-log(rand(int(2 * r) + 40, k)), 0) < r, 0)"},
+    {"tensor.partition", "x.sort().values"},
+    {"tensor.argpartition", "x.argsort()"},
+    {"tensor.compress", "x[mask]"},
+    {"tensor.addr", "x + outer(a, b)"},
+    {"tensor.itemsize", "4 bytes for float32 and int32; see x.dtype"},
+    {"tensor.fill", "x = full_like(x, v)"},
+    {"tensor.flat", "x.flatten()"},
+    {"tensor.real", "drop it: there are no complex numbers"},
+    {"tensor.conj", "drop it: there are no complex numbers"},
+    {"tensor.conjugate", "drop it: there are no complex numbers"},
+    {"tensor.imag", "zeros_like(x): there are no complex numbers"},
+    {"tensor.is_complex", "false: there are no complex numbers"},
+    {"tensor.H", "x.T: there are no complex numbers"},
+    {"tensor.mH", "x.mT: there are no complex numbers"},
+    {"tensor.is_nonzero", "bool(x)"},
+    {"tensor.is_same_size", "x.shape == y.shape"},
+    {"tensor.narrow_copy", "x.narrow(axis, start, length)"},
+    {"tensor.resize", "x = x.reshape(2, 3)"},
+    {"tensor.resize_", "x = zeros(2, 3), or x = x.reshape(2, 3)"},
+    {"tensor.sum_to_size", "x.sum(axis, keepdims=true)"},
+    {"tensor.tobytes", "save(x, \"x.npy\")"},
+    {"tensor.tofile", "save(x, \"x.npy\")"},
+    {"tensor.dump", "save(x, \"x.npy\")"},
+    {"tensor.strides", "drop it: programs do not see the memory layout"},
+    {"tensor.storage", "drop it: programs do not see the memory layout"},
+    {"tensor.data_ptr", "drop it: programs do not see the memory layout"},
+    {"tensor.get_device", NO_DEVICE},
+    {"tensor.is_cpu", NO_DEVICE},
+    {"tensor.share_memory_", "drop it: workers share what they need"},
+    {"tensor.is_sparse", "false: all tensors are dense"},
+    {"tensor.exponential_", "x = -log1p(-rand_like(x)) / rate"},
+    {"tensor.random_", "x = randint(a, b, x.shape)"},
+    {"tensor.log_normal_", "x = exp(mean + std * randn_like(x))"},
+    {"tensor.bernoulli_", "x = bernoulli(full(x.shape, p))"},
+    {"tensor.apply_", "write f for the whole tensor: x = f(x)"},
+    {"tensor.map_", "write f for both tensors: x = f(x, y)"},
+    {"tensor.lu_solve", "solve(a, b)"},
     {"rsample", "not here: sample() has no gradient; log_prob(x) has one"},
     {"generate_square_subsequent_mask",
      "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
@@ -301,20 +229,63 @@ static size_t path_length(const char *s, size_t n) {
     return k;
 }
 
-/* Copies an argument list from ( to its ), without torch., np. and device=. Writes "(…)" if it is
+/* A hint for source text: an expression, or other words. */
+typedef struct Hint {
+    char text[400];
+    bool is_code;
+    size_t replaced; /* bytes of the source that the hint stands for */
+} Hint;
+
+/* The caller's names, and how many hints contain this one. */
+typedef struct Known {
+    HabitKnown is_known;
+    void *ctx;
+    int depth;
+} Known;
+enum { HINT_DEPTH = 4, ARGS_LONGEST = 100, CALL_LONGEST = 500 };
+
+static bool find_hint(const char *s, size_t n, Known known, Hint *h);
+
+/* Writes the gt code for a name of torch or np that s begins with, in parentheses where an operator
+ * beside it could take it apart. Returns the length of the source that it stands for; 0: s begins
+ * with no such name, or gt has no such code. before: as in stands_alone. */
+static size_t put_path(const char *s, size_t n, char before, Known known, char *out, size_t size) {
+    static const char *const begins[] = {"torch.", "np.", "numpy.", "jnp."};
+    bool found = false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
+        found |= n > strlen(begins[i]) && !memcmp(s, begins[i], strlen(begins[i]));
+    Hint h;
+    if (!found || known.depth == HINT_DEPTH) return 0;
+    known.depth++;
+    if (!find_hint(s, n, known, &h) || !h.is_code || strlen(h.text) + 3 > size ||
+        strstr(h.text, "…"))
+        return 0;
+    bool is_safe = piece_is_operand((Piece){h.text, strlen(h.text)});
+    char behind[16];
+    snprintf(behind, sizeof behind, "%.*s", (int)(n - h.replaced), s + h.replaced);
+    snprintf(out, size, is_safe || stands_alone(before, behind) ? "%s" : "(%s)", h.text);
+    return h.replaced;
+}
+
+/* Copies an argument list from ( to its ), in gt's names and without device=. Writes "(…)" if it is
  * long or continues on the next line. */
-static void put_args(const char *s, size_t n, char *out, size_t size) {
+static void put_args(const char *s, size_t n, Known known, char *out, size_t size) {
     size_t depth = 0, k = 0, w = 0;
+    char before = 0; /* the last character of the source that is no blank */
     if (!n || *s != '(') {
         snprintf(out, size, "(…)");
         return;
     }
-    for (; k < n; k++) {
-        bool starts = !k || !(isalnum((unsigned char)s[k - 1]) || s[k - 1] == '_');
-        size_t skip = starts && n - k > 6 && !memcmp(s + k, "torch.", 6) ? 6
-                      : starts && n - k > 3 && !memcmp(s + k, "np.", 3)  ? 3
-                                                                         : 0;
-        k += skip;
+    for (; k < n && w <= ARGS_LONGEST; k++) {
+        bool starts = !k || !(isalnum((unsigned char)s[k - 1]) || strchr("_.", s[k - 1]));
+        size_t skip = starts ? put_path(s + k, n - k, before, known, out + w, size - w) : 0;
+        if (skip) {
+            w += strlen(out + w);
+            k += skip - 1;
+            before = s[k];
+            continue;
+        }
+        if (s[k] != ' ') before = s[k];
         if (starts && n - k > 7 && !memcmp(s + k, "device=", 7)) { /* removed with its comma */
             while (w && (out[w - 1] == ' ' || out[w - 1] == ',')) w--;
             while (k < n && s[k] != ',' && s[k] != ')') k++;
@@ -325,23 +296,84 @@ static void put_args(const char *s, size_t n, char *out, size_t size) {
         if (s[k] == ')' && --depth == 0) break;
     }
     out[w] = 0;
-    if (k >= n || w > 60) snprintf(out, size, "(…)");
+    if (k >= n || w > ARGS_LONGEST) snprintf(out, size, "(…)");
 }
 
-static void hint_from(const char *pattern, const char *args, bool is_call, LangError *e) {
-    const char *percent = strchr(pattern, '%');
-    if (!is_call) args = "";
+/* Puts the argument list, or nothing for a name that is not called, in place of the hint's %. */
+static void put_hint(const char *hint, const char *args, bool is_call, Hint *h) {
+    const char *percent = strchr(hint, '%');
     if (percent)
-        error_hint(e, "%.*s%s%s", (int)(percent - pattern), pattern, args, percent + 1);
+        snprintf(h->text, sizeof h->text, "%.*s%s%s", (int)(percent - hint), hint,
+                 is_call ? args : "", percent + 1);
     else
-        error_hint(e, "%s", pattern);
+        snprintf(h->text, sizeof h->text, "%s", hint);
 }
 
-static bool matches(const char *row, const char *path) {
-    size_t n = strlen(row);
-    if (row[n - 1] != '*') return !strcmp(row, path);
-    n--;
-    return !strncmp(row, path, n) && (!path[n] || path[n] == '.' || memchr(row, '.', n));
+/* True for a row that ends in * and whose other part begins the path. */
+static bool has_prefix(const char *row, const char *path) {
+    size_t n = strlen(row) - 1;
+    return row[n] == '*' && !strncmp(row, path, n) &&
+           (!path[n] || path[n] == '.' || memchr(row, '.', n));
+}
+
+/* The length of the first of the alternatives "[0]|.values" that the source goes on with, or -1.
+ * No alternatives: 0. */
+static int suffix_length(const char *suffix, const char *s, size_t n) {
+    if (!*suffix) return 0;
+    for (const char *end = suffix; *suffix; suffix = end + (*end == '|')) {
+        end = suffix + strcspn(suffix, "|");
+        size_t len = (size_t)(end - suffix);
+        bool is_more = n > len && (isalnum((unsigned char)s[len]) || s[len] == '_');
+        if (n >= len && !memcmp(s, suffix, len) && !is_more) return (int)len;
+    }
+    return -1;
+}
+
+/* A dotted name in the source, with its argument list in gt's names. */
+typedef struct Path {
+    char name[128], args[300];
+    bool is_call;
+    const char *rest; /* the source behind it, to the end of the line */
+    size_t n_rest;
+} Path;
+
+/* Sets *h from a row of this name, if it fits the call. */
+static bool row_fits(const HabitRow *row, const Path *p, Hint *h) {
+    const char *params = strchr(row->pattern, '(');
+    h->is_code = row->is_code;
+    if (!params) {
+        put_hint(row->hint, p->args, p->is_call, h);
+        return true;
+    }
+    Bound b;
+    int more = suffix_length(params + brackets_length(params, strlen(params)), p->rest, p->n_rest);
+    if (!p->is_call || more < 0 || strstr(p->args, "…")) return false;
+    if (!call_bind(params, p->args, &b) || (b.n_rest && !strchr(row->hint, '%'))) return false;
+    call_expand(row->hint, &b, h->text, sizeof h->text);
+    h->replaced += (size_t)more;
+    return true;
+}
+
+/* Looks the name up in habit.def: the order is in its legend. */
+static bool find_row(const Path *p, Hint *h) {
+    const HabitRow *first = NULL;
+    size_t n = strlen(p->name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *pattern = rows[i].pattern;
+        if (strncmp(pattern, p->name, n) || (pattern[n] && pattern[n] != '(')) continue;
+        if (row_fits(&rows[i], p, h)) return true;
+        if (!first) first = &rows[i];
+    }
+    if (first) {
+        Bound b;
+        call_bind_names(first->pattern + n, &b);
+        call_expand(first->hint, &b, h->text, sizeof h->text);
+        h->is_code = false;
+        return true;
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (has_prefix(rows[i].pattern, p->name)) return row_fits(&rows[i], p, h);
+    return false;
 }
 
 /* The hint for os.environ["GT_CONFIG"] = "c.yaml" and the like. */
@@ -360,54 +392,76 @@ static bool hint_environ(const char *s, size_t n, LangError *e) {
 }
 
 /* Suggests the end of a path of torch or np that exists in gt, too: nn.Linear, relu. */
-static bool hint_builtin(const char *path, const char *args, bool is_call, HabitKnown known,
-                         void *ctx, LangError *e) {
-    const char *last = strrchr(path, '.');
+static bool hint_builtin(const Path *p, Known known, Hint *h) {
+    const char *path = p->name, *last = strrchr(path, '.');
     if (!last) return false;
     const char *start = ++last;
     const char *absent = isupper((unsigned char)*last) ? habit_hint(last, strlen(last)) : NULL;
-    if (absent) return error_hint(e, "%s", absent), true;
+    h->is_code = !absent;
+    if (absent) return put_hint(absent, "", false, h), true;
     if (isupper((unsigned char)*last))
         start = strstr(path, "nn.") ? strstr(path, "nn.") : strstr(path, "optim.");
     else if (strstr(path, "nn.init."))
         start = strstr(path, "nn.init.");
     if (!start) return false;
-    if (start == last) {
-        bool found = known(ctx, last);
-        const char *habit = found ? NULL : habit_hint(last, strlen(last));
-        if (habit) return error_hint(e, "%s", habit), true;
-        if (!found) return false;
+    if (start == last && !known.is_known(known.ctx, last)) {
+        const char *habit = habit_hint(last, strlen(last));
+        h->is_code = false;
+        if (habit) put_hint(habit, "", false, h);
+        return habit != NULL;
     }
-    error_hint(e, "%s%s", start, is_call ? args : "");
+    snprintf(h->text, sizeof h->text, "%s%s", start, p->is_call ? p->args : "");
     return true;
+}
+
+/* Writes a dotted name as habit.def spells it: np. for numpy. */
+static void put_spelling(const char *s, size_t n, char *out, size_t size) {
+    static const char *const spelling[][2] = {
+        {"numpy.", "np."},
+        {"jnp.", "np."},
+        {"jax.numpy.", "np."},
+        {"torch.special.", "special."},
+        {"scipy.special.", "special."},
+        {"torch.nn.functional.", "functional."},
+        {"nn.functional.", "functional."},
+    };
+    const char *begin = "";
+    size_t skip = 0;
+    for (size_t i = 0; i < sizeof spelling / sizeof *spelling && !skip; i++)
+        if (n > strlen(spelling[i][0]) && !memcmp(s, spelling[i][0], strlen(spelling[i][0]))) {
+            begin = spelling[i][1];
+            skip = strlen(spelling[i][0]);
+        }
+    snprintf(out, size, "%s%.*s", begin, (int)(n - skip), s + skip);
+}
+
+static bool find_hint(const char *s, size_t n, Known known, Hint *h) {
+    size_t k = path_length(s, n);
+    Path p = {.is_call = k < n && s[k] == '('};
+    if (!k || k > 100 || !memchr(s, '.', k)) return false;
+    put_spelling(s, k, p.name, sizeof p.name);
+    put_args(s + k, n - k, known, p.args, sizeof p.args);
+    h->replaced =
+        k + (p.is_call ? brackets_length(s + k, n - k < CALL_LONGEST ? n - k : CALL_LONGEST) : 0);
+    p.rest = s + h->replaced;
+    p.n_rest = n - h->replaced;
+    if (find_row(&p, h)) return true;
+    static const char *const roots[] = {"torch.", "np.",      "math.",       "scipy.",
+                                        "F.",     "special.", "functional.", "tf."};
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (!strncmp(p.name, roots[i], strlen(roots[i]))) return hint_builtin(&p, known, h);
+    return false;
 }
 
 bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
     size_t n;
     const char *s = text_at(at, &n);
-    size_t k = s ? path_length(s, n) : 0;
-    char path[128], args[160];
-    if (!k || k > 100) return false;
-    bool is_numpy = k >= 5 && !memcmp(s, "numpy", 5) && (k == 5 || s[5] == '.');
-    bool is_jnp = k >= 4 && !memcmp(s, "jnp.", 4);
-    if (is_numpy || is_jnp)
-        snprintf(path, sizeof path, "np%.*s", (int)(k - (is_numpy ? 5 : 3)),
-                 s + (is_numpy ? 5 : 3));
-    else
-        snprintf(path, sizeof path, "%.*s", (int)k, s);
-    put_args(s + k, n - k, args, sizeof args);
-    if (!strncmp(path, "os.environ", 10)) return hint_environ(s, n, e);
-    bool is_module = strchr(path, '.') != NULL;
-    for (size_t i = 0; is_module && i < sizeof paths / sizeof *paths; i++)
-        if (matches(paths[i][0], path)) {
-            hint_from(paths[i][1], args, k < n && s[k] == '(', e);
-            return true;
-        }
-    static const char *const roots[] = {"torch.", "np.", "math.", "scipy.", "F.", "tf."};
-    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (!strncmp(path, roots[i], strlen(roots[i])))
-            return hint_builtin(path, args, k < n && s[k] == '(', known, ctx, e);
-    return false;
+    if (!s) return false;
+    if (n > 10 && !memcmp(s, "os.environ", 10)) return hint_environ(s, n, e);
+    Hint h;
+    if (!find_hint(s, n, (Known){known, ctx, 0}, &h)) return false;
+    error_hint(e, "%s", h.text);
+    return true;
 }
 
 bool habit_is_result(const char *name) {
@@ -426,8 +480,10 @@ bool habit_member(const char *kind, const char *name, LangError *e) {
     if (!strcmp(name, "copy") && strcmp(kind, "tensor")) return false;
     for (size_t i = 0; i < sizeof results / sizeof *results && !strcmp(kind, "list"); i++)
         if (!strcmp(results[i][0], name)) return error_hint(e, "%s", results[i][1]), true;
+    char path[128];
+    snprintf(path, sizeof path, "%s.%s", kind, name);
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (!strcmp(members[i][0], name)) {
+        if (!strcmp(members[i][0], name) || !strcmp(members[i][0], path)) {
             error_hint(e, "%s", members[i][1]);
             return true;
         }

@@ -6,6 +6,10 @@
 #include "lang/error/error.h"
 #include "runtime/base/arena.h"
 
+/* The hint for fft and the like. */
+#define NO_FFT                                                                                     \
+    "no complex numbers: a short transform is a matmul with cos and sin of 2 * pi * i * k / n"
+
 /* True if the language defines this name. ctx: the caller's. */
 typedef bool (*HabitKnown)(void *ctx, const char *name);
 /* Sets e's hint for a dotted name that begins at `at` ("torch.manual_seed(0)", "os.environ[...]").
