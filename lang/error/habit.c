@@ -110,6 +110,11 @@ static const char *const members[][2] = {
     {"tensor.apply_", "write f for the whole tensor: x = f(x)"},
     {"tensor.map_", "write f for both tensors: x = f(x, y)"},
     {"tensor.lu_solve", "solve(a, b)"},
+    {"tensor.triangular_solve", "solve_triangular(a, x, upper=true)"},
+    {"tensor.is_pinned", NO_DEVICE},
+    {"tensor.untyped_storage", "drop it: programs do not see the memory layout"},
+    {"tensor.storage_offset", "drop it: programs do not see the memory layout"},
+    {"tensor.new", "x.new_zeros(2, 3), or tensor(xs, dtype=x.dtype)"},
     {"rsample", "not here: sample() has no gradient; log_prob(x) has one"},
     {"generate_square_subsequent_mask",
      "full([n, n], -inf).triu(1), or ones(n, n, dtype=bool).triu(1)"},
@@ -231,7 +236,7 @@ static size_t path_length(const char *s, size_t n) {
 
 /* A hint for source text: an expression, or other words. */
 typedef struct Hint {
-    char text[400];
+    char text[500];
     bool is_code;
     size_t replaced; /* bytes of the source that the hint stands for */
 } Hint;
@@ -405,6 +410,13 @@ static bool hint_builtin(const Path *p, Known known, Hint *h) {
         start = strstr(path, "nn.init.");
     if (!start) return false;
     if (start == last && !known.is_known(known.ctx, last)) {
+        char stem[128];
+        size_t n = strlen(last) - 1;
+        snprintf(stem, sizeof stem, "%.*s", (int)n, last);
+        if (n && last[n] == '_' && known.is_known(known.ctx, stem)) { /* torch.relu_(x) */
+            snprintf(h->text, sizeof h->text, "%s%s", stem, p->is_call ? p->args : "");
+            return true;
+        }
         const char *habit = habit_hint(last, strlen(last));
         h->is_code = false;
         if (habit) put_hint(habit, "", false, h);
@@ -420,6 +432,7 @@ static void put_spelling(const char *s, size_t n, char *out, size_t size) {
         {"numpy.", "np."},
         {"jnp.", "np."},
         {"jax.numpy.", "np."},
+        {"rng.", "np.random."},
         {"torch.special.", "special."},
         {"scipy.special.", "special."},
         {"torch.nn.functional.", "functional."},
