@@ -85,10 +85,10 @@ static void set_signals(void) {
 
 /* ---- ending ---- */
 
-static void report_plain(const Options *o, const LangError *e) {
+static void report_plain(const Options *o, const LangError *e, const char *severity) {
     Bytes b = {0};
     fflush(stdout);
-    error_print(e, "error", has_color(o, STDERR_FILENO), &b);
+    error_print(e, severity, has_color(o, STDERR_FILENO), &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);
 }
@@ -99,7 +99,7 @@ static void report(App *a, const LangError *e) {
     if (a->in)
         repl_report(a->in, e, "error");
     else
-        report_plain(&a->o, e);
+        report_plain(&a->o, e, "error");
 }
 
 static int leave(App *a, int code) {
@@ -319,6 +319,18 @@ static bool names_client(const App *a, LangError *e) {
     return true;
 }
 
+/* Warns of options and variables without effect. */
+static void warn_of_idle(App *a) {
+    LangError w;
+    bool instructions = a->o.replay || (a->text && replay_is_text(a->text, a->n));
+    for (size_t at = 0; options_idle(&a->o, instructions, &at, &w);)
+        report_plain(&a->o, &w, "warning");
+    if (!instructions || !a->o.argc) return;
+    w = (LangError){.kind = E_EXIT};
+    error_set(&w, "instructions take no arguments: '%.100s'", a->o.argv[0]);
+    report_plain(&a->o, &w, "warning");
+}
+
 /* Runs the text and waits for its work. Prints before an error still appear. Returns the exit
  * code. */
 static int run_text(App *a) {
@@ -365,6 +377,7 @@ int main(int argc, char **argv) {
     }
     env_tell_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
+    warn_of_idle(&a);
     set_signals();
     InterpConfig config = interp_config(&a, at_prompt);
     if (a.o.emit && !at_prompt && !a.o.prompt) pager_begin();

@@ -117,7 +117,12 @@ static bool is_of_own_cluster(OptionId id) {
 }
 
 static bool set(Options *o, OptionId id, const char *v, LangError *e) {
-    uint64_t n = 0;
+    uint64_t n = 0, bit = UINT64_C(1) << id;
+    bool is_program = id == OPTION_CODE || id == OPTION_PRINT || id == OPTION_REPLAY;
+    if (is_program && (o->given & bit))
+        return usage(e, "%s%s is given twice", rows[id].letter ? "-" : "--",
+                     rows[id].letter ? (char[]){rows[id].letter, 0} : rows[id].name);
+    o->given |= bit;
     if (is_of_own_cluster(id)) o->own = rows[id].name;
     char what[32];
     if (rows[id].name[0])
@@ -165,13 +170,29 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
 
 /* ---- parsing ---- */
 
-static bool unknown(const char *s, LangError *e) {
-    const char *names[OPTION_COUNT];
+/* The first later word that is a program's path, or NULL. */
+static const char *later_script(int argc, char **argv, int i) {
+    for (; i < argc; i++) {
+        size_t n = strlen(argv[i]);
+        if (argv[i][0] != '-' && n > 3 && !strcmp(argv[i] + n - 3, ".gt")) return argv[i];
+    }
+    return NULL;
+}
+
+static bool unknown(const Options *o, int argc, char **argv, int i, LangError *e) {
+    const char *names[OPTION_COUNT], *s = argv[i];
     for (int k = 0; k < OPTION_COUNT; k++) names[k] = rows[k].name;
     size_t n = strcspn(s, "=");
     usage(e, "unknown option '%.*s'", (int)n, s);
     const char *near = n > 2 ? nearest_name(s + 2, n - 2, names, OPTION_COUNT) : NULL;
-    if (near) error_hint(e, "did you mean '--%s'?", near);
+    const char *script = later_script(argc, argv, i + 1);
+    if (near)
+        error_hint(e, "did you mean '--%s'?", near);
+    else if (o->code || o->expr)
+        error_hint(e, "arguments of the program follow --: gtsh -%c … -- %.100s",
+                   o->code ? 'c' : 'p', s);
+    else if (script && !o->replay)
+        error_hint(e, "options of the program follow its name: gtsh %.100s %.100s", script, s);
     return false;
 }
 
@@ -189,7 +210,7 @@ static bool long_option(Options *o, int argc, char **argv, int *i, LangError *e)
         if (*i + 1 >= argc) return usage(e, "--%s needs %s", rows[k].name, rows[k].value);
         return set(o, (OptionId)k, argv[++*i], e);
     }
-    return unknown(argv[*i], e);
+    return unknown(o, argc, argv, *i, e);
 }
 
 /* -x, -xVALUE, -x VALUE, -iq */
@@ -197,7 +218,7 @@ static bool short_options(Options *o, int argc, char **argv, int *i, LangError *
     for (const char *s = argv[*i] + 1; *s; s++) {
         int k = 0;
         while (k < OPTION_COUNT && rows[k].letter != *s) k++;
-        if (k == OPTION_COUNT) return unknown(argv[*i], e);
+        if (k == OPTION_COUNT) return unknown(o, argc, argv, *i, e);
         if (!rows[k].value[0]) {
             if (!set(o, (OptionId)k, NULL, e)) return false;
             continue;
@@ -243,6 +264,8 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     o->argc = argc - i;
     o->argv = argv + i;
     if (o->code && o->expr) return usage(e, "-c and -p exclude each other");
+    if (o->replay && (o->code || o->expr))
+        return usage(e, "-%c and --replay exclude each other", o->code ? 'c' : 'p');
     if (o->own && o->dispatcher) {
         usage(e, "--%s is for workers that gtsh starts, but the dispatcher at '%.100s' has its own",
               o->own, o->dispatcher);
@@ -252,4 +275,83 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     }
     if (o->emit && o->replay) return usage(e, "--emit and --replay exclude each other");
     return true;
+}
+
+/* ---- without effect ---- */
+
+#define BIT(id) (UINT64_C(1) << OPTION_##id)
+#define CLUSTER (BIT(WORKERS) | BIT(THREADS) | BIT(ENGINE) | BIT(MEMORY) | BIT(DISPATCHER))
+
+/* Variables of the dispatcher and of workers, which do not see this process's. (Those that
+ * describe the machine, such as GT_CC and GT_LLC_KIB, may be set for all programs.) */
+static const char *const theirs[] = {"GT_BACKEND",
+                                     "GT_COMPILE",
+                                     "GT_AUTO_COMPILE",
+                                     "GT_DEBUG_COMPILE",
+                                     "GT_DEBUG_DISPATCHER",
+                                     "GT_DEBUG_WORKER",
+                                     "GT_FUSE",
+                                     "GT_INSTRUCTION_LOG",
+                                     "GT_ISA",
+                                     "GT_PLAN",
+                                     "GT_SAVE_COMPILED_CODE",
+                                     "GT_WORKER_BATCH_SIZE"};
+
+static const char *const logs[] = {"GT_INSTRUCTION_LOG"};
+
+/* Options and variables without effect where `reason` holds. */
+typedef struct Idle {
+    bool holds;
+    const char *reason, *hint;
+    uint64_t options;
+    const char *const *variables;
+    size_t n_variables;
+} Idle;
+
+static void add_name(Bytes *b, int *n, const char *text) {
+    bytes_printf(b, "%s%s", (*n)++ ? ", " : "", text);
+}
+
+static bool say_idle(const Idle *i, uint64_t given, LangError *w) {
+    Bytes names = {0};
+    int n = 0;
+    char name[32];
+    if (!i->holds) return false;
+    for (int k = 0; k < OPTION_COUNT; k++) {
+        if (!(given & i->options & UINT64_C(1) << k)) continue;
+        if (rows[k].name[0])
+            snprintf(name, sizeof name, "--%s", rows[k].name);
+        else
+            snprintf(name, sizeof name, "-%c", rows[k].letter);
+        add_name(&names, &n, name);
+    }
+    for (size_t k = 0; k < i->n_variables; k++)
+        if (environment(i->variables[k])) add_name(&names, &n, i->variables[k]);
+    if (n) {
+        *w = (LangError){.kind = E_EXIT};
+        error_set(w, "%s %s no effect: %s", names.data, n == 1 ? "has" : "have", i->reason);
+        if (i->hint) error_hint(w, "%s", i->hint);
+    }
+    bytes_fini(&names);
+    return n > 0;
+}
+
+bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w) {
+    bool is_run = !o->check && !o->emit;
+    const Idle all[] = {
+        {o->check, "--check runs nothing", NULL,
+         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(EMIT) |
+             BIT(PROMPT),
+         logs, 1},
+        {o->emit && !o->check, "--emit computes nothing", NULL,
+         (CLUSTER & ~BIT(WORKERS)) | BIT(LOG_DIR), logs, 1},
+        {is_run && o->dispatcher, "the running dispatcher and its workers have their own",
+         "set it where gt-dispatcher and gt-worker start", 0, theirs,
+         sizeof theirs / sizeof *theirs},
+        {is_run && instructions, "instructions have their own seeds",
+         "--seed with --emit, which makes them", BIT(SEED), NULL, 0},
+    };
+    while (*at < sizeof all / sizeof *all)
+        if (say_idle(&all[(*at)++], o->given, w)) return true;
+    return false;
 }

@@ -18,6 +18,7 @@ typedef struct Options {
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given */
     /* the last option given that applies only to workers that gtsh starts, or NULL */
     const char *own;
+    uint64_t given; /* a bit per OptionId on the command line */
     uint64_t memory_bytes, seed;
     uint32_t client;   /* of a tape; 0: its only client */
     const char *debug; /* letters, or "" */
@@ -29,5 +30,9 @@ typedef struct Options {
 /* Reads the environment, then the command line, which wins. false: e is set, of kind E_EXIT with
  * code 2. */
 bool options_parse(int argc, char **argv, Options *o, LangError *e);
+/* True if some of o have no effect beside the others: w says which, and why. Options that cancel
+ * each other out are errors of options_parse. *at: 0 before the first call. instructions: the
+ * program's text is instructions. */
+bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w);
 void options_help(Bytes *out);
 #endif

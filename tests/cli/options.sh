@@ -51,6 +51,33 @@ for given in "-c print(1)" -i "$TMP/a.gt"; do
     code "--client $given" 2 "$GTSH" --client c1 $given
     has "--client $given" "$(err)" "--client is for instructions: a tape, or --replay"
 done
+# Two programs are an error. An option of gtsh after -c, or one of the program before its name, gets the way out.
+code "-c twice" 2 "$GTSH" -c 1 -c 2; has "-c twice" "$(err)" "-c is given twice"
+code "--replay twice" 2 "$GTSH" --replay a.gti --replay b.gti; has "--replay twice" "$(err)" "--replay is given twice"
+code "-c and --replay" 2 "$GTSH" -c 1 --replay a.gti; has "-c and --replay" "$(err)" "-c and --replay exclude each other"
+for way in -c -p; do
+    code "$way and arguments" 2 "$GTSH" $way 'arg("lr", 0.1)' --lr 3
+    has "$way and arguments" "$(err)" "hint: arguments of the program follow --: gtsh $way … -- --lr"
+done
+code "before the script" 2 "$GTSH" --lr 3 "$TMP/a.gt"
+has "before the script" "$(err)" "hint: options of the program follow its name: gtsh $TMP/a.gt --lr"
+# Options and variables without effect draw a warning.
+idle() {
+    what=$1 why=$2
+    shift 2
+    "$@" >"$TMP/out" 2>"$TMP/err"
+    has "$what" "$(err)" "gtsh: warning: $what no effect: $why"
+}
+idle "--workers, --log-dir have" "--check runs nothing" "$GTSH" -n -w 2 --log-dir "$TMP/log" "$TMP/a.gt"
+idle "--threads, --log-dir have" "--emit computes nothing" "$GTSH" --emit --threads 2 --log-dir "$TMP/log" -c 1
+idle "GT_INSTRUCTION_LOG has" "--emit computes nothing" env GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" --emit -c 1
+idle "GT_BACKEND, GT_INSTRUCTION_LOG have" "the running dispatcher and its workers have their own" \
+    env GT_BACKEND=cpu GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" -d ipc:///none -p 1
+printf 'gti 1\n' >"$TMP/a.gti"
+idle "--seed has" "instructions have their own seeds" "$GTSH" --seed 3 "$TMP/a.gti"
+code "arguments of instructions" 0 "$GTSH" "$TMP/a.gti" x; has "arguments of instructions" "$(err)" "instructions take no arguments: 'x'"
+code "no warning" 0 env GT_DISPATCHER=ipc:///none "$GTSH" --emit --seed 3 --check-nan -c 1
+case $(err) in *warning*) fail "no warning: $(err)" ;; esac
 code "no such host" 69 "$GTSH" -d no..such:9000 -p "ones(2)"
 has "no such host" "$(err)" "no dispatcher at tcp://no..such:9000: there is no host 'no..such'"
 printf 'import plian\n' >"$TMP/imports.gt"; printf 'x = 1\n' >"$TMP/plain.gt"
