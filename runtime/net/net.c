@@ -18,6 +18,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/map.h"
 #include "runtime/net/guard.h"
+#include "runtime/net/holder.h"
 #include "runtime/net/ring.h"
 #include <assert.h>
 #include <errno.h>
@@ -479,7 +480,8 @@ struct Hub {
 
 /* For ipc. ZeroMQ would unlink another hub's socket and take its place; a lock and a trial
  * connection prevent that. */
-static bool ipc_claim(Hub *hub, const char *path, Err *err) {
+static bool ipc_claim(Hub *hub, const char *endpoint, Err *err) {
+    const char *path = endpoint + strlen("ipc://");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (strlen(path) >= sizeof address.sun_path)
         return err_set(err, ERR_IO, "cannot listen at ipc://%s: the path is longer than %zu bytes",
@@ -492,10 +494,7 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
         hub->lock_fd = open(lock, O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
         if (hub->lock_fd < 0)
             return err_set(err, ERR_IO, "cannot listen at ipc://%s: %s", path, strerror(errno));
-        if (flock(hub->lock_fd, LOCK_EX | LOCK_NB))
-            return err_set(err, ERR_IO,
-                           "cannot listen at ipc://%s: address already in use by another program",
-                           path);
+        if (flock(hub->lock_fd, LOCK_EX | LOCK_NB)) return holder_tell(endpoint, err);
         /* The last owner may have removed the file between our open and our lock. */
         if (!fstat(hub->lock_fd, &mine) && !stat(lock, &there) && mine.st_ino == there.st_ino)
             break;
@@ -510,9 +509,7 @@ static bool ipc_claim(Hub *hub, const char *path, Err *err) {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool is_served = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address);
     if (fd >= 0) close(fd);
-    return !is_served ||
-           err_set(err, ERR_IO,
-                   "cannot listen at ipc://%s: address already in use by another program", path);
+    return !is_served || holder_tell(endpoint, err);
 }
 
 static void ipc_release(Hub *hub) {
@@ -545,15 +542,15 @@ Hub *hub_open(const char *endpoint, Err *err) {
     bool is_inproc = has_scheme(endpoint, "inproc://");
     char bound[512];
     size_t n = sizeof bound;
-    if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint + strlen("ipc://"), err))
-        goto failed;
+    if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint, err)) goto failed;
     if (!socket_open(&hub->socket, ZMQ_ROUTER, is_inproc, err)) goto failed;
     if (!is_inproc && !guard_hub(context(), hub->socket.zmq, has_scheme(endpoint, "ipc://"), err))
         goto failed;
     if (zmq_bind(hub->socket.zmq, endpoint)) {
-        err_set(err, ERR_IO, "cannot listen at %s: %s", endpoint,
-                errno == EADDRINUSE ? "address already in use by another program"
-                                    : zmq_strerror(errno));
+        if (errno == EADDRINUSE)
+            holder_tell(endpoint, err);
+        else
+            err_set(err, ERR_IO, "cannot listen at %s: %s", endpoint, zmq_strerror(errno));
         goto failed;
     }
     bool is_known = !zmq_getsockopt(hub->socket.zmq, ZMQ_LAST_ENDPOINT, bound, &n);

@@ -37,7 +37,8 @@ await "$TMP/local.out" "ready at ipc://$TMP/gt/dispatcher, 2 workers"
 same "local" "$("$GTSH" -d local -c 'print(ones(2, 2) @ ones(2, 2))')" "$("$GTSH" -c 'print(ones(2, 2) @ ones(2, 2))')"
 same "by the variable" "$(GT_DISPATCHER=local "$GTSH" -c 'print(stats().workers)')" 2
 same "how many" "$("$GTSH" -d local -p 'workers()')" 2
-code "taken" 1 "$D"; has taken "$(err)" "address already in use by another program"
+code "taken" 1 "$D"; has taken "$(err)" "a dispatcher runs at ipc://$TMP/gt/dispatcher already: process $d
+  hint: gtsh -d local uses it; kill $d ends it"
 same "a program" "$("$GTSH" -d local scripts/autograd.gt)" "$("$GTSH" scripts/autograd.gt)"
 kill -TERM $d; wait $d; same "ends in order" $? 0
 [ -e "$TMP/gt/dispatcher" ] && fail "the socket is left"
@@ -49,6 +50,7 @@ start worker "$W" -d "@$TMP/where" --threads 1; w=$pid
 await "$TMP/worker.out" "gt-worker: w0 at tcp"
 at=$(sed -n 1p "$TMP/where")
 same "by file" "$("$GTSH" -d "@$TMP/where" -c 'print(arange(3).sum())')" "tensor(3)"
+code "taken port" 1 "$D" -p "${at##*:}"; has "taken port" "$(err)" "a dispatcher runs at $at already: process $d"
 # the dispatcher goes and comes back at the same port: the worker serves the next one
 kill -TERM $d; wait $d; same "ends in order" $? 0
 [ -e "$TMP/where" ] && fail "the endpoint's file is left"
