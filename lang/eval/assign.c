@@ -436,9 +436,13 @@ bool exec_assign(Interp *in, Node *n, LangError *e) {
             return false;
         }
     Node *target = n->kid[n->n_kids - 2];
-    if (assign(in, target, v, false, e)) return true;
-    hint_unpacked(in, target, value, e);
-    return false;
+    bool is_of_grad = target->kind == N_LIST && v.kind == V_TENSOR && is_call_of_grad(in, value);
+    bool ok = assign(in, target, v, false, e);
+    if (is_of_grad && ok)
+        warn_of_grad(in, target, "grad of one tensor is its gradient: this unpacks its rows");
+    if (is_of_grad && !ok && !e->hint[0]) hint_grad(e);
+    if (!ok) hint_unpacked(in, target, value, e);
+    return ok;
 }
 
 static bool extend(Interp *in, Node *n, List *l, Value v, LangError *e) {

@@ -211,12 +211,42 @@ static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, Lang
     }
 }
 
+bool is_call_of_grad(Interp *in, const Node *n) {
+    Node *callee = n->kind == N_CALL ? n->kid[0] : NULL;
+    LangError other = {0};
+    Value f;
+    if (!callee || callee->kind != N_NAME || strcmp(callee->str, "grad")) return false;
+    if (!eval(in, callee, &f, &other)) return false;
+    bool is_builtin = f.kind == V_BUILTIN;
+    value_drop(f);
+    return is_builtin;
+}
+
+void hint_grad(LangError *e) {
+    error_hint(e, "g = grad(y, x), or a list as in PyTorch: grad(y, [x])[0]");
+}
+
+void warn_of_grad(Interp *in, const Node *n, const char *text) {
+    LangError w = {0};
+    error_at(&w, node_span(in, n), "%s", text);
+    hint_grad(&w);
+    interp_warn_once(in, &w);
+}
+
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e) {
     if (a.kind == V_TENSOR && a.tensor->pair)
         return pair_subscript(in, n, a.tensor, sub, n_subs, out, e);
     if (a.kind == V_TENSOR) {
-        return at_node(in, n, tensor_index(in, a.tensor, sub, n_subs, out, e), e);
+        bool is_of_grad = n->kind == N_INDEX && n_subs == 1 && sub[0].kind == V_INT &&
+                          sub[0].i == 0 && is_call_of_grad(in, n->kid[0]);
+        bool ok = at_node(in, n, tensor_index(in, a.tensor, sub, n_subs, out, e), e);
+        if (!is_of_grad) return ok;
+        if (!ok && !e->hint[0]) hint_grad(e);
+        if (ok)
+            warn_of_grad(in, n,
+                         "grad of one tensor is its gradient: [0] is its first row or element");
+        return ok;
     }
     TRY(check_indexable(in, n, a, n_subs, e));
     Value look = v_none();

@@ -4,6 +4,11 @@
 #define GT_LANG_EVAL_SUBSCRIPT_H
 #include "lang/value/interp.h"
 
+/* grad(y, x) of one tensor x is a tensor, not a list of one as in PyTorch: [0] of the call, or
+ * unpacking it, takes a row. True if n calls the builtin grad. */
+bool is_call_of_grad(Interp *in, const Node *n);
+void hint_grad(LangError *e);
+void warn_of_grad(Interp *in, const Node *n, const char *text); /* once per position */
 bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_subs, Value *out,
                    LangError *e);
 /* Writes an element of a list, map or object. Consumes v. */
