@@ -174,12 +174,19 @@ static int by_age(const void *a, const void *b) { /* newest first */
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static bool error_used(Interp *in, const GradNode *n, LangError *e) {
+/* A root that is newer than the last backward may come from a state that a loop keeps from step to
+ * step. */
+static bool error_used(Interp *in, const GradNode *n, const GradNode *root, LangError *e) {
     Span s = n->used_at;
+    bool is_newer = root->seq > tape_of(in)->consumed;
     error_set(e, "this graph was used up by the backward at %s:%u", s.src ? s.src->name : "?",
               s.line);
-    error_hint(e, "backward of the sum (loss1 + loss2), or backward(loss1, retain_graph=true) the "
-                  "first time");
+    if (is_newer)
+        error_hint(e, "a state kept from the last step: h = h.detach(); else backward(loss1, "
+                      "retain_graph=true) the first time");
+    else
+        error_hint(e, "backward of the sum (loss1 + loss2), or backward(loss1, retain_graph=true) "
+                      "the first time");
     error_locate(e, interp_span(in));
     return false;
 }
@@ -190,7 +197,7 @@ static bool walk_collect(Walk *w, GradNode *root, LangError *e) {
     visit(w, root);
     for (size_t i = 0; i < w->n; i++) {
         GradNode *n = w->v[i].node;
-        if (n->used && !w->v[i].target) return error_used(w->in, n, e);
+        if (n->used && !w->v[i].target) return error_used(w->in, n, root, e);
         if (w->boundary && w->v[i].target) continue;
         for (int k = 0; k < n->n_in; k++)
             if (n->in[k].node) visit(w, n->in[k].node);
@@ -586,6 +593,7 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
         w.v[i].wanted = true, w.v[i].target = w.v[i].node->op == NODE_LEAF;
     w.consume = ok && !retain;
     ok = ok && walk_run(&w, y->node, start, false, e) && deliver(&w, e);
+    if (w.consume) tape_of(in)->consumed = tape_of(in)->seq;
     walk_fini(&w);
     tensor_unref(start);
     return ok;

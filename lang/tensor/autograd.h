@@ -49,6 +49,7 @@ typedef struct Tape {
     GradNode live; /* list head */
     size_t n_live;
     uint64_t seq, walk;
+    uint64_t consumed; /* seq at the end of the last backward that used up its graph */
     Tensor *free_tensors;
     const GradNode *rule; /* whose rule runs, or NULL; trace.c shows it with --check-nan */
     uint32_t rule_calls;  /* trace.c: the number of the call stack with the rule on top, or 0 */
