@@ -7,6 +7,7 @@
 #include "lang/builtin/args.h"
 #include "lang/builtin/builtin_host.h"
 #include "lang/text/format.h"
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -194,11 +195,31 @@ static bool typed(Interp *in, const char *name, const char *s, Value like, Value
             if (ok) list_push(list.list, v);
         }
         free(copy);
+        if (!ok) error_hint(e, "a list is --%s 1,2,3", name);
         return give_if(ok, list, out);
     }
     case V_STR: *out = v_cstr(s); return true;
     default: *out = guess(s); return true;
     }
+}
+
+/* True if `next`, the word behind the value `text` of a list of numbers, is one more number: the
+ * list was meant to go on. */
+static bool list_goes_on(const char *name, const char *text, const char *next, Value like,
+                         LangError *e) {
+    double f;
+    if (like.kind != V_LIST || !like.list->n || !value_is_number(like.list->v[0])) return false;
+    if (is_option(next) || !text_float(next, &f)) return false;
+    usage(e, "--%s takes one word, got '%.100s' and '%.100s'", name, text, next);
+    return error_hint(e, "--%s %.100s,%.100s", name, text, next), true;
+}
+
+/* True if `next`, the word behind --name of a bool, is a truth value. */
+static bool is_truth(const char *name, const char *next, LangError *e) {
+    bool b;
+    if (!isalpha((unsigned char)*next) || !text_bool(next, &b)) return false;
+    usage(e, "--%s takes no word behind it, got '%s'", name, next);
+    return error_hint(e, "--%s, --no-%s, or --%s=%s", name, name, name, next), true;
 }
 
 /* The value of the last occurrence of --name on the command line; *found: whether there is one. */
@@ -215,14 +236,17 @@ static bool look_up(Interp *in, Args *a, const char *name, Value like, Value *ou
         if (same_name(s + 2, n, name)) {
             a->taken[i] = true;
             const char *text = s[2 + n] == '=' ? s + 3 + n : NULL;
-            if (!text && like.kind == V_BOOL)
+            if (!text && like.kind == V_BOOL) {
+                if (i + 1 < end && is_truth(name, a->argv[i + 1], e)) return false;
                 v = v_bool(true);
-            else {
+            } else {
                 if (!text && (i + 1 >= end || is_option(a->argv[i + 1])))
                     return usage(e, "--%s needs a value", name);
                 if (!text) {
                     text = a->argv[++i];
                     a->taken[i] = true;
+                    if (i + 1 < end && list_goes_on(name, text, a->argv[i + 1], like, e))
+                        return false;
                 }
                 if (!typed(in, name, text, like, &v, e)) return false;
             }

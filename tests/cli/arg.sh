@@ -19,6 +19,16 @@ code "bool value" 0 $g --fast=false; has "bool value" "$(out)" "0.1 false x"
 code help 0 $g --help; has help "$(out)" "--steps"; has help "$(out)" "learning rate"; has help "$(out)" 500
 code unknown 2 $g --step 3; has unknown "$(err)" "--steps"; same "unknown: before the first statement" "$(out)" ""
 code type 2 $g --steps abc; has type "$(err)" steps
+# what a bool and a list take
+for word in false true off; do
+    code "bool $word" 2 $g --fast $word; has "bool $word" "$(err)" "--fast takes no word behind it, got '$word'"
+    has "bool $word" "$(err)" "hint: --fast, --no-fast, or --fast=$word"
+done
+code "list of two words" 2 $g --lrs 3 4; has "list of two words" "$(err)" "--lrs takes one word, got '3' and '4'"
+has "list of two words" "$(err)" "hint: --lrs 3,4"
+code "list in brackets" 2 $g --lrs "[3,4]"; has "list in brackets" "$(err)" "hint: a list is --lrs 1,2,3"
+code "list, then a word" 0 $g --lrs 3 x; same "list, then a word" "$(out)" '500 0.1 false x [3.0] {n_layer: 4, width: 8}'
+code "bool, then a word" 0 $g --fast x; has "bool, then a word" "$(out)" "0.1 true x"
 # arguments that nothing takes
 warns() { # what, expected on stderr, arguments...
     what=$1 text=$2
