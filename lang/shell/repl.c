@@ -29,6 +29,8 @@ typedef struct Repl {
     Bytes statement;  /* lines of the statement being typed */
     Bytes pasted;     /* lines not yet fed */
     char open_with;
+    int skipped;          /* open braces of a refused block, whose rest is skipped */
+    bool skips_indented;  /* the same of a block without braces */
     bool is_open;         /* the statement is incomplete; selects the prompt */
     uint32_t line;        /* number of the first line of `statement` */
     Lost *lost;           /* what a cancel lost, until all answers have arrived */
@@ -184,7 +186,8 @@ static void idle(Repl *r) {
 static void drop_line(Repl *r) {
     stream_interrupted = 0;
     r->statement.n = r->pasted.n = 0;
-    r->is_open = false;
+    r->is_open = r->skips_indented = false;
+    r->skipped = 0;
     fputs("\n", stderr);
     if (!r->was_interrupted) return;
     r->was_interrupted = false;
@@ -350,6 +353,49 @@ static bool else_follows(const Repl *r) {
            !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[4] ? s[4] : ' ');
 }
 
+/* ---- the rest of a refused block ---- */
+
+/* Returns how many more braces the text opens than it closes, outside of strings and comments. */
+static int open_braces(const char *s) {
+    int n = 0;
+    for (char quote = 0; *s; s++) {
+        if (quote) {
+            if (*s == '\\' && s[1])
+                s++;
+            else if (*s == quote || *s == '\n')
+                quote = 0;
+        } else if (*s == '"' || *s == '\'') {
+            quote = *s;
+        } else if (*s == '#') {
+            while (s[1] && s[1] != '\n') s++;
+        } else {
+            n += (*s == '{') - (*s == '}');
+        }
+    }
+    return n;
+}
+
+/* After a syntax error, the lines that follow may be the rest of the refused block: those that are
+ * indented or close it. One mistake gives one message. */
+static void begin_skip(Repl *r, const char *text, size_t n) {
+    while (n && strchr(" \t\r\n", text[n - 1])) n--;
+    r->skipped = open_braces(text);
+    if (r->skipped < 0) r->skipped = 0;
+    r->skips_indented = !r->skipped && n && text[n - 1] == ':'; /* def f(x): */
+}
+
+/* True if the line belongs to the refused block. Any other line at the margin is a new statement.
+ */
+static bool skip(Repl *r, const char *line) {
+    if (!r->skipped && !r->skips_indented) return false;
+    bool is_blank = !line[strspn(line, " \t\r")], is_indented = *line == ' ' || *line == '\t';
+    bool is_inside = is_blank || is_indented || (r->skipped && *line == '}');
+    r->skipped += open_braces(line);
+    if (r->skipped <= 0 || !is_inside) r->skipped = 0;
+    if (!is_inside) r->skips_indented = false;
+    return is_inside;
+}
+
 /* Adds a line to the statement; runs it when it is complete. */
 static void feed(Repl *r, const char *line) {
     Bytes *b = &r->statement;
@@ -366,6 +412,7 @@ static void feed(Repl *r, const char *line) {
         history_keep(r, b->data, b->n);
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
         if (!run_source(r, src)) r->pasted.n = 0; /* pasted text stops at the first error */
+        if (e.kind != E_NONE) begin_skip(r, src->text, src->n);
     }
     r->line += count_lines(b->data, b->n);
     b->n = 0;
@@ -397,6 +444,10 @@ static bool is_leaving(const Repl *r, const char *line) {
 static void take_line(Repl *r, const char *line) {
     line = skip_prompts(line);
     bool fresh = r->statement.n == 0;
+    if (fresh && skip(r, line)) {
+        r->line++;
+        return;
+    }
     if (fresh && is_leaving(r, line)) {
         r->is_done = true;
         return;
