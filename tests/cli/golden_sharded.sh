@@ -17,7 +17,8 @@ for f in tests/golden/fn/*.gt; do
     esac
     { echo "signal.define(\"cut\", $how); signal.enter(\"cut\")"; cat "$f"; } >"$TMP/$i.gt"
     want=$(sed -n 's/.*# expect: \([0-9]* cases\)$/\1/p' "$f")
-    got=$(GT_PATH=tests/golden/fn "$GTSH" -w 3 --threads 1 "$TMP/$i.gt" 2>&1)
+    got=$(GT_PATH=tests/golden/fn "$GTSH" -w 3 --threads 1 "$TMP/$i.gt" 2>"$TMP/err")
+    grep -q '^# stderr: warning' "$f" || got=$got$(err)
     same "$f in a scope with $how" "$got" "$want"
 done
 finish
