@@ -62,7 +62,7 @@ void dispatcher_free(Dispatcher **dp) {
     map_fini(&d->worker_by_peer);
     arena_fini(&d->scratch);
     groups_fini(&d->groups);
-    bytes_fini(&d->news);
+    bytes_fini(&d->reports);
     free(d->worker);
     fifo_fini(&d->out);
     free(d);
@@ -70,22 +70,22 @@ void dispatcher_free(Dispatcher **dp) {
 
 int dispatcher_workers(const Dispatcher *d) { return d->n_workers; }
 
-/* ---- News ---- */
+/* ---- Reports of arrivals and departures ---- */
 
-void dispatcher_tell(Dispatcher *d, const char *format, ...) {
+void dispatcher_report(Dispatcher *d, const char *format, ...) {
     char line[256];
     va_list ap;
     va_start(ap, format);
     vsnprintf(line, sizeof line, format, ap);
     va_end(ap);
     if (log_is(LOG_VERBOSE)) log_line("DISPATCHER", "%s", line);
-    if (d->news.n < NEWS_MAX) bytes_printf(&d->news, "%s\n", line);
+    if (d->reports.n < REPORTS_MAX) bytes_printf(&d->reports, "%s\n", line);
 }
 
-bool dispatcher_news(Dispatcher *d, Bytes *out) {
-    if (d->news.n == 0) return false;
-    bytes_add(out, d->news.data, d->news.n);
-    d->news.n = 0;
+bool dispatcher_take_reports(Dispatcher *d, Bytes *out) {
+    if (d->reports.n == 0) return false;
+    bytes_add(out, d->reports.data, d->reports.n);
+    d->reports.n = 0;
     return true;
 }
 
@@ -162,7 +162,7 @@ static void welcome_client(Dispatcher *d, Client *c) {
 }
 
 /* The workers already know that the client is gone. */
-static void let_groups_go(Dispatcher *d, Client *c) {
+static void release_groups(Dispatcher *d, Client *c) {
     for (uint32_t i = 0; i < c->n_groups; i++) {
         if (!groups_release(&d->groups, c->group[i])) continue;
         for (int r = 0; r < d->n_ranks; r++) {
@@ -186,18 +186,18 @@ static void client_remove(Dispatcher *d, Client *c) {
         w->insts -= client_in_flight(c, r);
     }
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
-    dispatcher_tell(d, "client c%u disconnected after %llu instructions", c->id,
-                    (unsigned long long)c->next_seq);
+    dispatcher_report(d, "client c%u disconnected after %llu instructions", c->id,
+                      (unsigned long long)c->next_seq);
     if (d->tape) tape_remove_client(d, c);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
-    let_groups_go(d, c);
+    release_groups(d, c);
     free_client(d, c);
 }
 
 static void disconnect(Dispatcher *d, Client *c, const Err *err) {
     refuse_peer(d, c->peer, err);
-    dispatcher_tell(d, "ended client c%u: %s", c->id, err->text);
+    dispatcher_report(d, "ended client c%u: %s", c->id, err->text);
     if (d->tape) tape_disconnect(d, c, err);
     d->n_disconnected++;
     client_remove(d, c);
@@ -227,14 +227,14 @@ static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
     if (d->tape) tape_add_client(d, c);
-    dispatcher_tell(d, "client c%u connected%s", c->id,
-                    has_workers(d) ? "" : ", waiting for workers");
+    dispatcher_report(d, "client c%u connected%s", c->id,
+                      has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
 }
 
 /* ---- Groups and frames ---- */
 
-static void tell_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
+static void send_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
     Msg m;
     wire_group(g->id, g->rank, g->n, &m);
     dispatcher_post(d, w->peer, &m, false);
@@ -247,7 +247,7 @@ const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     if (!has_room) return groups_find(&d->groups, rank, n);
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
-        if (d->worker[i]) tell_group(d, d->worker[i], g);
+        if (d->worker[i]) send_group(d, d->worker[i], g);
     if (d->tape && g && is_new && n > 1) tape_group(d, g);
     return g;
 }
@@ -311,7 +311,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     memcpy(w->engine, h->name, sizeof w->engine);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
-    dispatcher_tell(d, "worker w%d (%s) connected", rank, w->engine);
+    dispatcher_report(d, "worker w%d (%s) connected", rank, w->engine);
     Welcome welcome = {.id = (uint32_t)rank,
                        .rank = (uint32_t)rank,
                        .n_workers = (uint32_t)d->n_workers,
@@ -321,7 +321,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     dispatcher_post(d, peer, &m, false);
     if (d->tape) tape_add_worker(d, w);
     member_add(d, w);
-    for (const Members *g = d->groups.first; g; g = g->younger) tell_group(d, w, g);
+    for (const Members *g = d->groups.first; g; g = g->younger) send_group(d, w, g);
     dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
 }
@@ -351,7 +351,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
         if (!q) break;
         answer(d, w, "", 0);
     }
-    dispatcher_tell(d, "worker w%d is gone: %s", w->rank, why);
+    dispatcher_report(d, "worker w%d is gone: %s", w->rank, why);
     if (d->tape) tape_remove_worker(d, w);
     if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
@@ -388,7 +388,8 @@ static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
     }
 }
 
-static void ask_of_lost(Dispatcher *d) {
+/* Asks the shell again about workers whose process had not ended yet (DispatcherConfig.lost). */
+static void retry_lost(Dispatcher *d) {
     for (int i = 0; i < d->n_ranks; i++) {
         WorkerPeer *w = d->worker[i];
         if (w && w->is_lost) worker_lost(d, w, w->is_silent);
@@ -422,7 +423,7 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
         client_add(d, from, &h);
     }
     if (!err.code) return;
-    dispatcher_tell(d, "refused a peer: %s", err.text);
+    dispatcher_report(d, "refused a peer: %s", err.text);
     refuse_peer(d, from, &err);
 }
 
@@ -444,7 +445,7 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     ingest_cancel(c, &cancel);
 }
 
-/* The client has taken answers, so their workers may send more, and it may ask more itself. Each
+/* The client has read answers, so their workers may send more, and it may ask more itself. Each
  * worker gets one message, however many answers there were and in whatever order. */
 static bool on_credit(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     uint32_t client;
@@ -562,7 +563,7 @@ static bool is_in_rate(Dispatcher *d, Client *c, const Msg *m, Err *err) {
 }
 
 /* Consumes m. */
-static void client_says(Dispatcher *d, Client *c, Msg *m) {
+static void on_client_message(Dispatcher *d, Client *c, Msg *m) {
     Err err = {0};
     if (!is_in_rate(d, c, m, &err)) {
         disconnect(d, c, &err);
@@ -597,8 +598,8 @@ static Client *client_of(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     return c && ranks_has(&c->used, w->rank) ? c : NULL;
 }
 
-/* Sends what has become due, then how far all its workers are. */
-static void tell_progress(Dispatcher *d, Client *c) {
+/* Sends the errors and replies that are due, then an ack of what all its workers have done. */
+static void send_progress(Dispatcher *d, Client *c) {
     Msg m;
     while (client_due(c, &m)) dispatcher_post(d, c->peer, &m, false);
     Ack ack = {.client = c->id, .seq = c->acked_seq};
@@ -615,7 +616,7 @@ static void on_ack(Dispatcher *d, Client *c, WorkerPeer *w, Msg *m) {
     if (c->acked_seq == ack.seq && c->held.n == 0)
         dispatcher_post(d, c->peer, m, false);
     else if (c->acked_seq != before)
-        tell_progress(d, c);
+        send_progress(d, c);
 }
 
 /* With a single worker, messages are passed on in the order of arrival. */
@@ -627,7 +628,7 @@ static void on_error(Dispatcher *d, Client *c, const WorkerPeer *w, Msg *m) {
         dispatcher_post(d, c->peer, m, false);
 }
 
-static bool is_bad_news(const Client *c, const Reply *r) {
+static bool has_failure(const Client *c, const Reply *r) {
     for (uint32_t i = 0; i < r->n; i++)
         if (r->value[i].status) return true;
     return r->n == 0 && client_expects_sync(c, r->seq);
@@ -636,7 +637,7 @@ static bool is_bad_news(const Client *c, const Reply *r) {
 static void on_reply(Dispatcher *d, Client *c, Msg *m) {
     Reply r;
     arena_reset(&d->scratch);
-    if (c->n_used > 1 && wire_read_reply(m, &d->scratch, &r, NULL) && is_bad_news(c, &r) &&
+    if (c->n_used > 1 && wire_read_reply(m, &d->scratch, &r, NULL) && has_failure(c, &r) &&
         r.seq >= c->acked_seq)
         client_hold_answer(c, r.seq, m);
     else
@@ -660,7 +661,7 @@ static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n) {
 }
 
 /* Consumes m. */
-static void worker_says(Dispatcher *d, WorkerPeer *w, Msg *m) {
+static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
     Client *c = NULL;
     const char *text;
     size_t n;
@@ -700,9 +701,9 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
     Client *c = map_get(&d->client_by_peer, from);
     WorkerPeer *w = c ? NULL : map_get(&d->worker_by_peer, from);
     if (c) {
-        client_says(d, c, m);
+        on_client_message(d, c, m);
     } else if (w) {
-        worker_says(d, w, m);
+        on_worker_message(d, w, m);
     } else {
         MsgKind kind = wire_kind(m);
         Err err = {0};
@@ -757,7 +758,7 @@ PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
     for (int i = 0; i < d->n_ranks && d->config.beat_ms; i++) {
         WorkerPeer *w = d->worker[i];
         if (!w || w->is_lost || now_ms - w->seen_ms < SILENT_MS) continue;
-        w->seen_ms = now_ms; /* so that it is asked about only now and then */
+        w->seen_ms = now_ms; /* so that it is reported only now and then */
         return w->peer;
     }
     return 0;
@@ -771,7 +772,7 @@ static void beat(Dispatcher *d, PeerId peer) {
 
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     d->now_ms = now_ms;
-    ask_of_lost(d);
+    retry_lost(d);
     if (d->tape) tape_on_tick(d, false);
     if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
     d->beat_ms = now_ms;

@@ -61,9 +61,9 @@ void dispatcher_bye(Dispatcher *d);
 /* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, ... */
 void dispatcher_stats(const Dispatcher *d, Bytes *out);
 
-/* Returns arrivals and departures since the last call, in words ("worker w0 (cpu-v4) is here"),
+/* Returns arrivals and departures since the last call, in words ("worker w0 (cpu-v4) connected"),
  * for a log. False: there were none. */
-bool dispatcher_news(Dispatcher *d, Bytes *out);
+bool dispatcher_take_reports(Dispatcher *d, Bytes *out);
 
 /* ---- loop.c: the thin shell ---- */
 /* Waits up to timeout_ms for an event at the hub, feeds the dispatcher all events for at most

@@ -4,8 +4,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/wire/wire.h"
 
-/* Messages taken in before their output is sent. 8 full frames take about half a millisecond:
- * the latency that one client's flood adds to another client's answers. */
+/* Messages handled before their output is sent. 8 full frames take about half a millisecond: the
+ * latency that a busy client adds to another client's answers. */
 enum { TURN_MAX = 8 };
 /* Callers look at signals and child processes between two pumps, so a pump must end however many
  * messages arrive. */
@@ -14,13 +14,13 @@ enum { PUMP_MS = 50 };
 enum { ARRIVING_MS = 5000 };
 
 /* Acknowledgements, errors and heartbeats that a client has not read, before it is disconnected. A
- * client that keeps to its window has fewer: one of each for each instruction. */
+ * client that keeps within its credit has fewer: one of each for each instruction. */
 enum { UNREAD_BYTES = 128 << 20, MESSAGE_BYTES = 160 };
 
 static int64_t coarse_ms(void) { return clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000; }
 
-/* What a message costs that no credit limits, with the memory that ZeroMQ needs for it; 0: a credit
- * does. */
+/* The bytes of a message that no credit limits, with the memory that ZeroMQ needs for it; 0 if
+ * credit limits it. */
 static uint64_t cost_of(const Msg *m) {
     MsgKind kind = wire_kind(m);
     bool is_free = kind == MSG_ACK || kind == MSG_ERROR || kind == MSG_BEAT;
@@ -43,7 +43,7 @@ static void send_all(Dispatcher *d, Hub *hub) {
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
-    dispatcher_on_tick(d, coarse_ms()); /* the shell may know more than before */
+    dispatcher_on_tick(d, coarse_ms()); /* the caller may have reaped workers since */
     send_all(d, hub);
     if (timeout_ms && !is_more) hub_wait(hub, timeout_ms);
     int64_t now = coarse_ms(), end = now + PUMP_MS;

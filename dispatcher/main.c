@@ -32,8 +32,8 @@ enum {
     PAUSE_MAX_MS = 30000
 };
 
-/* A worker process of this dispatcher. If it ends unasked it is restarted: at once if it lived
- * for a while, else after a pause that doubles. */
+/* A worker process of this dispatcher. If it ends by itself it is restarted: at once if it
+ * lived for a while, else after a pause that doubles. */
 typedef struct Child {
     pid_t pid;       /* 0: it has ended */
     uint64_t token;  /* identifies it to the dispatcher (Hello.spawned) */
@@ -256,23 +256,25 @@ static void stop_children(App *a) {
 
 /* ---- Running ---- */
 
-static void tell(App *a) {
-    Bytes news = {0};
-    if (!dispatcher_news(a->d, &news)) return;
-    for (char *line = news.data, *next; !a->is_quiet && line < news.data + news.n; line = next) {
-        next = memchr(line, '\n', (size_t)(news.data + news.n - line));
-        next = next ? next + 1 : news.data + news.n;
+/* Prints what the dispatcher has reported since the last call. */
+static void print_reports(App *a) {
+    Bytes reports = {0};
+    if (!dispatcher_take_reports(a->d, &reports)) return;
+    for (char *line = reports.data, *next; !a->is_quiet && line < reports.data + reports.n;
+         line = next) {
+        next = memchr(line, '\n', (size_t)(reports.data + reports.n - line));
+        next = next ? next + 1 : reports.data + reports.n;
         time_t now = time(NULL);
         char clock[16];
         strftime(clock, sizeof clock, "%H:%M:%S", localtime(&now));
         fprintf(stderr, "%s %.*s", clock, (int)(next - line), line);
     }
-    bytes_fini(&news);
+    bytes_fini(&reports);
 }
 
 static void step(App *a) {
     dispatcher_pump(a->d, a->hub, TICK_MS);
-    tell(a);
+    print_reports(a);
 }
 
 static bool start_workers(App *a, Err *err) {
@@ -290,8 +292,8 @@ static bool start_workers(App *a, Err *err) {
     return true;
 }
 
-/* Writes the endpoint and its token, readable by this user alone. Writes aside and renames, so
- * that a reader sees the whole file or none. */
+/* Writes the endpoint and its token, readable by this user alone. Writes a temporary file and
+ * renames it, so that a reader sees the whole file or none. */
 static bool write_file(const App *a, Err *err) {
     char aside[PATH_MAX];
     snprintf(aside, sizeof aside, "%s.%d", a->file, (int)getpid());
@@ -371,7 +373,7 @@ int main(int argc, char **argv) {
         if (err.code) complain(&err);
         return code;
     }
-    env_tell_misspelt("gt-dispatcher: ");
+    env_warn_misspelt("gt-dispatcher: ");
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

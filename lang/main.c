@@ -375,7 +375,7 @@ int main(int argc, char **argv) {
         printf("gtsh %s\n", GTSH_VERSION);
         return leave(&a, 0);
     }
-    env_tell_misspelt("");
+    env_warn_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
     warn_of_idle(&a);
     set_signals();

@@ -1,13 +1,14 @@
-/* runner.c: runs every test there is and compares what it prints with what it says it prints.
+/* runner.c: runs every test there is and compares its output with the output that it
+ * expects.
  *
  * A test is a unit test program (build/test/X_test), a fuzz program run briefly
  * (build/fuzz/X_fuzz), a shell script (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program
  * of the language (tests/.../X.gt) in one world. Expectations of a .gt file are comments beside the
  * line that prints; expect.c reads them. Each program, script or (script, world) counts as one
- * test, however many checks it holds. As many run at a time as there are cores, each beneath a
+ * test, however many checks it holds. As many run at a time as there are cores, each under a
  * guard (guard.h), with a fresh directory $TMP and an environment without GT_*; what they print
- * goes to files. Limits of time hold on a busy machine: they count CPU time, and time in which a
- * test uses none. The last line of the output is "N passed, N failed".
+ * goes to files. Time limits also suit a busy machine: they count CPU time, and how long a test
+ * uses none. The last line of the output is "N passed, N failed".
  * Usage: runner [-b BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [-T] [KIND ...] [NAME-PART
  * ...]
  * SPDX-License-Identifier: MIT */
@@ -35,7 +36,7 @@ static const int kind_limit_s[KINDS] = {90, 60, 60, 20};
  * a machine with a load of 100. LAST_LIMIT_S ends a test that uses a little CPU time for ever. */
 enum { IDLE_S = 150, LAST_LIMIT_S = 3600 };
 enum { HEAD_LINES = 60, TAIL_LINES = 40 }; /* lines shown of a failed test's output */
-enum { REST_S = 30 };                      /* after its test a process may run on so long */
+enum { REST_S = 30 };                      /* a process may outlive its test by this */
 #define IDLE_CPU_S 0.3
 enum { MAX_ARGS = 64, MAX_JOBS = 16, OUTPUT_BYTES = 1 << 22 };
 

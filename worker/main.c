@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
         if (err.code) complain(&err);
         return code;
     }
-    if (!getenv("GT_SPAWNED")) env_tell_misspelt("gt-worker: ");
+    if (!getenv("GT_SPAWNED")) env_warn_misspelt("gt-worker: ");
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

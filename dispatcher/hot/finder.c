@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 enum { LOOK_AFTER = 512 /* instructions without a body before a client is examined */ };
-/* Instructions of a trial at least. In 512 a loop within a loop (tests/cli/found.sh, 250 in a turn
- * of the outer one) shows too few bodies. */
+/* The minimum number of instructions in a trial. A trial of 512 finds too few bodies in a nested
+ * loop (tests/cli/found.sh, 250 instructions per iteration of the outer loop). */
 enum { TRIAL = HOT_INSTS };
 
 struct Finder {
@@ -22,8 +22,8 @@ struct Finder {
     uint64_t trial; /* ends after this many instructions ... */
     uint64_t n;     /* ... of which these have arrived */
     uint64_t hot;   /* DetectorCounts.instructions at its beginning */
-    uint64_t wait;  /* instructions that the client was not examined after the last failed trial */
-    uint64_t skip;  /* ... and is not from now on */
+    uint64_t wait;  /* the pause after the last failed trial, in instructions ... */
+    uint64_t skip;  /* ... and how many of them are still to come */
 };
 
 void finder_free(Finder **kp) {
@@ -80,8 +80,8 @@ static void add(Finder *k, const Inst *in) {
     detector_edge(k->detector, w, false);
 }
 
-/* Judges the gain: below half the trial has failed. */
-static void judge(Finder *k) {
+/* Ends a trial. It has failed if less than half of its instructions were hot. */
+static void end_trial(Finder *k) {
     uint64_t hot = detector_counts(k->detector).instructions - k->hot;
     bool is_worth_it = 2 * hot >= k->n;
     if (is_worth_it) {
@@ -118,7 +118,7 @@ int finder_write(Dispatcher *d, Client *c, FrameReader *r, Err *err) {
     d->found.runs += after.runs - before.runs;
     d->found.instructions += after.instructions - before.instructions;
     k->n += r->next;
-    if (k->n >= k->trial) judge(k);
+    if (k->n >= k->trial) end_trial(k);
     return more;
 }
 
@@ -134,7 +134,7 @@ bool finder_next(Client *c, Msg *m) {
     return true;
 }
 
-/* ---- Looking on ---- */
+/* ---- Examining ---- */
 
 static Finder *finder_new(const Dispatcher *d, const Client *c) {
     DetectorConfig config = d->config.hot;
@@ -148,7 +148,7 @@ static Finder *finder_new(const Dispatcher *d, const Client *c) {
 }
 
 static void number_bodies(Client *c, Msg *m) {
-    if (atomic_load(&m->part[0]->refs) > 1) { /* someone else holds it too */
+    if (atomic_load(&m->part[0]->refs) > 1) { /* it is shared */
         Buf *own = buf_copy(m->part[0]->data, m->part[0]->n);
         buf_unref(&m->part[0]);
         m->part[0] = own;
@@ -177,7 +177,7 @@ bool finder_look(Dispatcher *d, Client *c, Msg *m) {
         leave_alone(c, m);
         return false;
     }
-    bool is_usual = m->part[0]->n <= FRAME_BYTES + INLINE_BYTES; /* as writers end them */
+    bool is_usual = m->part[0]->n <= FRAME_BYTES + INLINE_BYTES; /* writers end frames there */
     if (!k->writes || is_usual) return k->writes;
     k->is_new = true;
     return false;

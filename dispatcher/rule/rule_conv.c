@@ -3,7 +3,7 @@
  * The three convolution rows are products of one kind: of input X (N, C, ...), weights W (O, C,
  * ...) and result Y (N, O, ...) two are given. Along N, O or C all tensors that have the axis
  * are split alike. If the split axis is summed over, so that the result lacks it, the result is
- * terms. Spatial axes stay whole. With groups, W's second axis stays whole too, and O and C are
+ * partial. Spatial axes stay whole. With groups, W's second axis stays whole too, and O and C are
  * split together, between groups.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
@@ -75,14 +75,14 @@ void rule_conv(Rule *r) {
     if (first < 0 && rule_is_wanted(r, &r->out[0]) &&
         conv_try(r, role, 2, r->want_axis, layout_split(&r->out[0], r->want_axis, r->n).block))
         return;
-    /* No split can stay: split planes become split images. */
+    /* No split can be kept: a split along a spatial axis becomes one along N. */
     if (first >= 0 && role[first] != ROLE_W && r->in[first].shape[0] >= 2)
         conv_split(r, role, LETTER_N, layout_split(&r->in[first], 0, r->n).block);
     else
         rule_whole(r);
 }
 
-/* Planes stay whole. */
+/* Spatial axes stay whole. */
 void rule_pool(Rule *r) {
     const Attr *kernel = inst_attr(r->inst, ATTR_KERNEL);
     rule_lines(r, r->in[0].rank - (int)kernel->n, r->in[0].rank);

@@ -1,6 +1,6 @@
-/* schedule.c: which worker gets new work: load per worker. A client's home is chosen at its
- * hello, and again whenever the client holds nothing. So its tensors stay together, and clients
- * spread.
+/* schedule.c: which worker gets new work: load per worker. A client's home, the worker of its new
+ * tensors, is chosen at its hello, and again whenever the client has no tensors. So its tensors
+ * stay together, and clients spread.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 

@@ -14,7 +14,7 @@ enum {
     CLIENT_GROUPS_MAX = 256, /* groups of ranks per client */
     QUESTIONS_MAX = 16,      /* unanswered stats per client */
     WORKERS_MAX = MAX_WORKERS,
-    NEWS_MAX = 4096,
+    REPORTS_MAX = 4096,
     SLICE = 4096,  /* instructions written in a row for one client: some 4 ms */
     LOST_MS = 200, /* at most, from the end of a worker's connection to the end of its process */
     SILENT_MS = 10000, /* silence after which a worker is lost; it sends a heartbeat every 2 s */
@@ -76,7 +76,7 @@ struct Dispatcher {
     int64_t now_ms, beat_ms, silent_ms;
     bool is_open; /* workers_wanted were present once: from then on one is enough */
     bool is_draining;
-    Bytes news;           /* not reported yet: at most NEWS_MAX bytes, a line each */
+    Bytes reports;        /* not reported yet: at most REPORTS_MAX bytes, a line each */
     DetectorCounts found; /* finder.c: in streams of clients that do not look for bodies */
     uint64_t n_insts, n_frames, n_refused, n_disconnected, n_placed, n_moves, n_hot;
     /* Traffic. From clients: the records of frames, and user data that came in parts of its own.
@@ -104,7 +104,8 @@ void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, 
 /* Sends a question, which was counted before, to the workers that it concerns. */
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
 void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
-void dispatcher_tell(Dispatcher *d, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void dispatcher_report(Dispatcher *d, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* ---- member.c: introduces workers to one another ---- */
 uint64_t member_token(void); /* random, not 0 */

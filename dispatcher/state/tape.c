@@ -204,7 +204,7 @@ void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
     if (inst->payload_bytes > SHOWN_BYTES &&
         tape_keep(d->tape->tape, inst->payload, inst->payload_bytes, &beside))
         how.beside = &beside;
-    inst_print(inst, &how, begin_line(d, TAPE_ASKED, c->id, -1));
+    inst_print(inst, &how, begin_line(d, TAPE_RECEIVED, c->id, -1));
     end_line(d);
 }
 

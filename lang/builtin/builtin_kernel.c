@@ -56,10 +56,10 @@ static void read_worker(Value map, const char *name, const char *text, Bytes *so
     }
 }
 
-/* *out: {w0: {...}, ...}, a new reference. */
-static bool ask(Interp *in, Value x, const char *who, Value *out, LangError *e) {
+/* Queries the workers for the function of this name. *out: {w0: {...}, ...}, a new reference. */
+static bool query(Interp *in, Value x, const char *name, Value *out, LangError *e) {
     if (x.kind != V_TENSOR)
-        return error_set(e, "%s needs a tensor, not %s", who, value_type_name(x));
+        return error_set(e, "%s needs a tensor, not %s", name, value_type_name(x));
     Bytes text = {0};
     bool ok = stream_kernel(in->stream, x.tensor->handle, interp_span(in), &text, e);
     bytes_putc(&text, 0);
@@ -68,17 +68,17 @@ static bool ask(Interp *in, Value x, const char *who, Value *out, LangError *e) 
     for (const char *line = text.data; ok && *line;
          line += strcspn(line, "\n"), line += *line == '\n') {
         size_t n = line[0] == 'w' ? 1 + strspn(line + 1, "0123456789") : 0;
-        char name[16];
-        if (n < 2 || n >= sizeof name || line[n] != '.') continue;
-        memcpy(name, line, n);
-        name[n] = 0;
-        Value key = v_str(name, n);
+        char worker[16];
+        if (n < 2 || n >= sizeof worker || line[n] != '.') continue;
+        memcpy(worker, line, n);
+        worker[n] = 0;
+        Value key = v_str(worker, n);
         bool is_new = !map_find(out->map, key);
         value_drop(key);
         if (!is_new) continue;
         Bytes source = {0};
-        Value own = *own_of(in, *out, name, n);
-        read_worker(own, name, line, &source);
+        Value own = *own_of(in, *out, worker, n);
+        read_worker(own, worker, line, &source);
         if (source.n) mapv_put(own.map, v_cstr("source"), v_str(source.data, source.n));
         bytes_fini(&source);
     }
@@ -105,7 +105,7 @@ static void put_state(Value w, Bytes *out) {
     if (!strcmp(state, "seen"))
         bytes_puts(out, "it is compiled when it is seen again");
     else if (!strcmp(state, "asked"))
-        bytes_puts(out, "it is being compiled: ask again soon");
+        bytes_puts(out, "it is being compiled: query it again soon");
     else if (!strcmp(state, "failed"))
         bytes_printf(out, "it could not be made: %s", text_of(w, "why"));
     else if (!strcmp(state, "compiled"))
@@ -129,7 +129,7 @@ static void put_worker(const char *name, Value w, Bytes *out) {
                      "'%s', one of several operations that would make a kernel and were "
                      "carried out one by one",
                      op);
-        if (!*text_of(w, "state")) bytes_puts(out, ", for that would not be faster");
+        if (!*text_of(w, "state")) bytes_puts(out, ", because the kernel would not be faster");
     } else if (!strcmp(filled, "alone")) {
         bytes_printf(out,
                      "'%s' by itself, by a function of engine '%s', which was built with the "
@@ -141,7 +141,7 @@ static void put_worker(const char *name, Value w, Bytes *out) {
     } else if (*text_of(w, "poisoned")) {
         bytes_printf(out, "nothing: it failed (%s)", text_of(w, "poisoned"));
     } else if (number_of(w, "absent")) {
-        bytes_puts(out, "nothing is here of it");
+        bytes_puts(out, "no part of it is here");
     } else {
         bytes_puts(out, "no kernel: it was data, or came from another worker");
     }
@@ -150,12 +150,12 @@ static void put_worker(const char *name, Value w, Bytes *out) {
 }
 
 static bool bi_get_kernel(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return ask(in, arg[0], "debug.get_kernel", out, e);
+    return query(in, arg[0], "debug.get_kernel", out, e);
 }
 
 static bool bi_print_kernel(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value all, worker, w;
-    TRY(ask(in, arg[0], "debug.print_kernel", &all, e));
+    TRY(query(in, arg[0], "debug.print_kernel", &all, e));
     Bytes text = {0};
     const char *shown = "";
     for (size_t i = 0; mapv_at(all.map, i, &worker, &w); i++) put_worker(worker.str->s, w, &text);

@@ -173,7 +173,7 @@ static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangErr
     return error_hint(e, "%s, %s, %s", names[in_shard][0], names[in_shard][1], names[in_shard][2]);
 }
 
-static bool take_map(Config *news, Value name, Value map, LangError *e) {
+static bool take_map(Config *added, Value name, Value map, LangError *e) {
     TRY(check_name(name, e));
     if (map.kind != V_MAP && map.kind != V_NONE) {
         error_set(e, "signal '%.100s': a map is needed, not %s", name.str->s, value_type_name(map));
@@ -185,38 +185,38 @@ static bool take_map(Config *news, Value name, Value map, LangError *e) {
     for (size_t i = 0; ok && map.kind == V_MAP && mapv_at(map.map, i, &key, &v); i++)
         ok = take_key(&s, false, key, v, e);
     Err err = {0};
-    if (ok && !config_put(news, &s, &err)) ok = error_from(e, &err);
+    if (ok && !config_put(added, &s, &err)) ok = error_from(e, &err);
     signal_config_fini(&s);
     return ok;
 }
 
-static bool take_arguments(Config *news, const Value *arg, LangError *e) {
+static bool take_arguments(Config *added, const Value *arg, LangError *e) {
     SignalConfig s = {.name = xstrdup(arg[0].str->s)};
     Err err = {0};
     bool ok = take_axis(&s, arg[1], e) && take_workers(&s, arg[2], e) &&
               take_bool(&s, arg[3], "replicated", HAS_REPLICATED, &s.replicated, e) &&
               take_backward(&s, arg[4], e) &&
               take_bool(&s, arg[5], "compile", HAS_COMPILE, &s.compile, e);
-    if (ok && !config_put(news, &s, &err)) ok = error_from(e, &err);
+    if (ok && !config_put(added, &s, &err)) ok = error_from(e, &err);
     signal_config_fini(&s);
     return ok;
 }
 
 /* define(name, axis=...), define(name, {shard: ...}), define({name: {shard: ...}}) */
 static bool bi_define(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Config news = {0};
+    Config added = {0};
     Err err = {0};
     Value key, v;
     bool ok = true;
     if (arg[0].kind == V_MAP) {
         for (size_t i = 0; ok && mapv_at(arg[0].map, i, &key, &v); i++)
-            ok = take_map(&news, key, v, e);
+            ok = take_map(&added, key, v, e);
     } else if ((ok = check_name(arg[0], e))) {
-        ok = arg[1].kind == V_MAP ? take_map(&news, arg[0], arg[1], e)
-                                  : take_arguments(&news, arg, e);
+        ok = arg[1].kind == V_MAP ? take_map(&added, arg[0], arg[1], e)
+                                  : take_arguments(&added, arg, e);
     }
-    if (ok && !signal_add(in, &news, &err)) ok = error_from(e, &err);
-    config_fini(&news);
+    if (ok && !signal_add(in, &added, &err)) ok = error_from(e, &err);
+    config_fini(&added);
     *out = v_none();
     return ok;
 }

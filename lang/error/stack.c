@@ -80,25 +80,26 @@ void error_stack_print(const LangError *e, Bytes *out) {
         if (e->n_left_out && i == ERROR_FRAMES_INNER)
             bytes_printf(out, "  ... %u more calls\n", e->n_left_out);
         if (!*f->name && !f->again && is_same_line(f->call, reached)) continue; /* f(fn() => x) */
-        bool is_said = true;
+        bool has_text = true;
         for (; f->is_prelude && next < e->n_frames && e->frame[next].is_prelude &&
                !(e->n_left_out && next == ERROR_FRAMES_INNER);)
             next++;
         const Span call = e->frame[next - 1].call;
         if (f->is_prelude)
-            is_said = put_prelude(e, i, next - 1, out);
+            has_text = put_prelude(e, i, next - 1, out);
         else
             bytes_printf(out, "  in %s", *f->name ? f->name : "fn");
         bool is_at = i == 0 && f->is_prelude && is_same_line(call, reached);
         if (is_in_program(call) && !is_at) {
-            bytes_printf(out, "%s %s at ", is_said ? "," : " ", f->is_file ? "imported" : "called");
+            bytes_printf(out, "%s %s at ", has_text ? "," : " ",
+                         f->is_file ? "imported" : "called");
             error_words(call.src->name, false, out);
             bytes_printf(out, ":%u", call.line);
             put_source(call, out);
-            is_said = true;
+            has_text = true;
             reached = call;
         }
-        if (is_said) bytes_putc(out, '\n');
+        if (has_text) bytes_putc(out, '\n');
         uint32_t again = e->frame[next - 1].again;
         if (again && !f->is_prelude) bytes_printf(out, "  ... %u more of the same\n", again);
     }

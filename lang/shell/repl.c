@@ -155,7 +155,7 @@ static void cancel(Repl *r) {
  * report of lost variables. */
 static void report_late(Repl *r, const LangError *e) {
     if (e->kind == E_INTERRUPT && r->lost)
-        lost_tell(r->lost, e->what);
+        lost_set_reason(r->lost, e->what);
     else
         run_failed(r, e);
 }

@@ -70,7 +70,9 @@ static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
         ask(in, item, l, i, depth + 1);
 }
 
-void lost_tell(Lost *l, const char *what) { snprintf(l->what, sizeof l->what, "%.250s", what); }
+void lost_set_reason(Lost *l, const char *what) {
+    snprintf(l->what, sizeof l->what, "%.250s", what);
+}
 
 Lost *lost_begin(Interp *in) {
     const char *name;
@@ -87,7 +89,7 @@ Lost *lost_begin(Interp *in) {
         usleep(10000);
         stream_poll(in->stream);
     }
-    if (e.what[0]) lost_tell(l, e.what);
+    if (e.what[0]) lost_set_reason(l, e.what);
     for (int i = 0; i < n && interp_global(in, (size_t)i, &name, &v); i++) {
         l->var[i].name = name;
         ask(in, v, l, i, 0);

@@ -10,8 +10,8 @@ typedef struct Lost Lost;
  * only tensors with a value answer. Waits briefly for the number of cancelled instructions, but not
  * for answers. */
 Lost *lost_begin(Interp *in);
-void lost_tell(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
-bool lost_is_done(const Lost *l);          /* all answers have arrived (stream_poll reads them) */
-void lost_print(const Lost *l); /* to standard error: the count and, once done, the variables */
-void lost_unref(Lost **l);      /* *l may be NULL; answers may still arrive afterwards */
+void lost_set_reason(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
+bool lost_is_done(const Lost *l); /* all answers have arrived (stream_poll reads them) */
+void lost_print(const Lost *l);   /* to standard error: the count and, once done, the variables */
+void lost_unref(Lost **l);        /* *l may be NULL; answers may still arrive afterwards */
 #endif

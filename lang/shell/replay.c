@@ -61,7 +61,7 @@ static bool next_line(Replay *r) {
     TapeLine tape;
     while (next_raw_line(r)) {
         if (!r->is_tape) return true;
-        if (!tape_read(r->text, r->n, &tape, NULL) || tape.event != TAPE_ASKED ||
+        if (!tape_read(r->text, r->n, &tape, NULL) || tape.event != TAPE_RECEIVED ||
             tape.client != r->client)
             continue;
         r->text += tape.text, r->n -= tape.text;
@@ -101,46 +101,46 @@ static void warn_incomplete(const Replay *r) {
 enum { CLIENTS_SHOWN = 8 };
 
 /* "c1, c2, ...", in ascending order. */
-static const char *clients_text(Replay *r, const Map *asked) {
+static const char *clients_text(Replay *r, const Map *senders) {
     Bytes b = {0};
     uint64_t last = 0, client;
-    for (size_t k = 0; k < asked->n && k < CLIENTS_SHOWN; k++) {
+    for (size_t k = 0; k < senders->n && k < CLIENTS_SHOWN; k++) {
         uint64_t next = UINT64_MAX;
-        for (size_t i = 0; map_next(asked, &i, &client, NULL);)
+        for (size_t i = 0; map_next(senders, &i, &client, NULL);)
             if (client > last && client < next) next = client;
         bytes_printf(&b, "%sc%llu", k ? ", " : "", (unsigned long long)next);
         last = next;
     }
-    if (asked->n > CLIENTS_SHOWN) bytes_puts(&b, ", ...");
+    if (senders->n > CLIENTS_SHOWN) bytes_puts(&b, ", ...");
     const char *text = arena_strndup(&r->arena, b.data, b.n);
     bytes_fini(&b);
     return text;
 }
 
 /* Chooses the client named by --client, else the only one. */
-static bool choose_client(Replay *r, const Map *asked, LangError *e) {
-    if (r->client && map_get(asked, r->client)) return true;
-    if (!r->client && asked->n == 1) {
+static bool choose_client(Replay *r, const Map *senders, LangError *e) {
+    if (r->client && map_get(senders, r->client)) return true;
+    if (!r->client && senders->n == 1) {
         uint64_t only = 0;
-        map_next(asked, &(size_t){0}, &only, NULL);
+        map_next(senders, &(size_t){0}, &only, NULL);
         r->client = (uint32_t)only;
         return true;
     }
     const Span head = here(&(Replay){.src = r->src, .line = 1}, 1);
     e->kind = E_SYNTAX;
-    if (asked->n == 0) return error_at(e, head, "no client sent an instruction on this tape");
+    if (senders->n == 0) return error_at(e, head, "no client sent an instruction on this tape");
     if (r->client) {
-        error_at(e, head, "c%u asked for nothing on this tape", r->client);
-        return error_hint(e, "it has %s", clients_text(r, asked));
+        error_at(e, head, "c%u sent no instruction on this tape", r->client);
+        return error_hint(e, "it has %s", clients_text(r, senders));
     }
-    error_at(e, head, "%zu clients are on this tape", asked->n);
-    return error_hint(e, "choose one with --client: %s", clients_text(r, asked));
+    error_at(e, head, "%zu clients are on this tape", senders->n);
+    return error_hint(e, "choose one with --client: %s", clients_text(r, senders));
 }
 
 /* Checks the columns of all lines and chooses the client. A tape's writer writes whole lines, so a
  * last line without a newline is incomplete, even if it parses. */
 static bool check_tape(Replay *r, LangError *e) {
-    Map asked = {0};
+    Map senders = {0};
     Err err = {0};
     next_raw_line(r);
     bool ok = inst_parse(r->text, r->n, &r->arena, &r->now, &err); /* the version line */
@@ -156,21 +156,21 @@ static bool check_tape(Replay *r, LangError *e) {
         } else if (!tape_read(r->text, r->n, &tape, &err)) {
             e->kind = E_SYNTAX;
             ok = fail_parse(r, &err, e);
-        } else if (tape.event == TAPE_ASKED && tape.client) {
-            map_put(&asked, tape.client, r);
+        } else if (tape.event == TAPE_RECEIVED && tape.client) {
+            map_put(&senders, tape.client, r);
         }
     }
     rewind_lines(r);
-    ok = ok && choose_client(r, &asked, e);
-    map_fini(&asked);
+    ok = ok && choose_client(r, &senders, e);
+    map_fini(&senders);
     return r->is_tape = ok;
 }
 
-static void tell_summary(const Replay *r) {
+static void print_summary(const Replay *r) {
     fflush(stdout);
     fprintf(stderr, "gtsh: replayed %llu instruction%s of c%u from %s%s\n",
             (unsigned long long)r->n_run, r->n_run == 1 ? "" : "s", r->client, r->src->name,
-            r->end < r->src->n ? "; its torn last line was skipped" : "");
+            r->end < r->src->n ? "; its incomplete last line was skipped" : "");
 }
 
 /* Reports that the first line with content is not `gti 1`. is_read: it parses as an instruction. */
@@ -644,7 +644,7 @@ bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e) {
     bool ok = check_lines(r, e);
     if (ok) {
         ok = run_lines(r, e);
-        if (r->is_tape) tell_summary(r);
+        if (r->is_tape) print_summary(r);
     }
     replay_fini(r);
     free(r);

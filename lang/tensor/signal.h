@@ -40,7 +40,7 @@ void signal_fini(Interp *in);
  * and nothing is added. */
 bool signal_load(Interp *in, const char *path, LangError *e);
 /* Adds the signals that the program defines at its current line, and sends them. */
-bool signal_add(Interp *in, const Config *news, Err *err);
+bool signal_add(Interp *in, const Config *added, Err *err);
 /* Adds to an error about a signal the position in the file that configured it. An explain function
  * of StreamConfig; interp is an Interp. */
 void signal_explain(void *interp, LangError *e);

@@ -25,24 +25,24 @@ static Span place_in(const Source *file, const SignalConfig *s) {
 }
 
 /* Sends definitions. file: the text that they are from; NULL: the program's current line. */
-static void tell(Interp *in, const Config *news, const Source *file) {
-    for (int i = 0; i < news->n; i++) {
+static void send_definitions(Interp *in, const Config *added, const Source *file) {
+    for (int i = 0; i < added->n; i++) {
         ConfigInst ci;
-        Span at = file ? place_in(file, news->signal[i]) : interp_span(in);
-        config_inst(news->signal[i], &ci);
+        Span at = file ? place_in(file, added->signal[i]) : interp_span(in);
+        config_inst(added->signal[i], &ci);
         if (at.src) ci.inst.pos = (SrcPos){stream_file(in->stream, at.src), at.col, at.line};
         stream_control(in->stream, &ci.inst);
     }
 }
 
-/* Adds all of news, or on an error nothing. */
-static bool add(Interp *in, const Config *news, const Source *file, ConfigAt *at, Err *err) {
+/* Adds all of added, or on an error nothing. */
+static bool add(Interp *in, const Config *added, const Source *file, ConfigAt *at, Err *err) {
     Signals *s = signal_state(in);
-    TRY(config_merge(&s->config, news, at, err));
+    TRY(config_merge(&s->config, added, at, err));
     const char *name = file ? intern(file->name, strlen(file->name)) : NULL;
     bool has_names = file != NULL;
-    for (int i = 0; i < news->n; i++)
-        has_names |= strcmp(news->signal[i]->name, CONFIG_EVERYWHERE) != 0;
+    for (int i = 0; i < added->n; i++)
+        has_names |= strcmp(added->signal[i]->name, CONFIG_EVERYWHERE) != 0;
     if (file) {
         s->source = xrealloc(s->source, (s->n_sources + 1) * sizeof *s->source);
         s->source[s->n_sources++] = file;
@@ -51,23 +51,23 @@ static bool add(Interp *in, const Config *news, const Source *file, ConfigAt *at
         s->file = !s->has_config || s->file == name ? name : NULL;
         s->has_config = true;
     }
-    tell(in, news, file);
+    send_definitions(in, added, file);
     return true;
 }
 
-bool signal_add(Interp *in, const Config *news, Err *err) {
+bool signal_add(Interp *in, const Config *added, Err *err) {
     ConfigAt at;
-    return add(in, news, NULL, &at, err);
+    return add(in, added, NULL, &at, err);
 }
 
 void signal_auto_shard(Interp *in) {
-    Config news = {0};
+    Config added = {0};
     ConfigAt at;
     Err err = {0};
     SignalConfig everywhere = {.name = CONFIG_EVERYWHERE, .has = HAS_AXIS | HAS_WORKERS};
-    bool ok = config_put(&news, &everywhere, &err) && add(in, &news, NULL, &at, &err);
+    bool ok = config_put(&added, &everywhere, &err) && add(in, &added, NULL, &at, &err);
     assert(ok);
-    config_fini(&news);
+    config_fini(&added);
 }
 
 /* ---- checking names ---- */
@@ -174,18 +174,18 @@ static bool bad_file(Interp *in, const char *path, const Bytes *text, ConfigAt a
 
 bool signal_load(Interp *in, const char *path, LangError *e) {
     Bytes text = {0};
-    Config news = {0};
+    Config added = {0};
     ConfigAt at = {0};
     Err err = {0};
     bool ok = bytes_read(&text, path, FILE_MAX);
     if (!ok) {
         error_set(e, "cannot read the configuration '%.200s': %s", path, strerror(errno));
     } else {
-        ok = config_parse(&news, path, text.data, text.n, &at, &err) &&
-             add(in, &news, interp_source(in, path, text.data, text.n, 1, false), &at, &err);
+        ok = config_parse(&added, path, text.data, text.n, &at, &err) &&
+             add(in, &added, interp_source(in, path, text.data, text.n, 1, false), &at, &err);
         if (!ok) bad_file(in, path, &text, at, &err, e);
     }
-    config_fini(&news);
+    config_fini(&added);
     bytes_fini(&text);
     return ok;
 }

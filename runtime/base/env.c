@@ -174,12 +174,12 @@ static bool misspelt(size_t *at, char name[ENV_NAME_MAX], const char **meant) {
     return false;
 }
 
-void env_tell_misspelt(const char *who) {
+void env_warn_misspelt(const char *program) {
     char name[ENV_NAME_MAX];
     const char *meant;
     for (size_t at = 0; misspelt(&at, name, &meant);)
-        fprintf(stderr, "%swarning: %s is set, and nothing reads it; did you mean %s?\n", who, name,
-                meant);
+        fprintf(stderr, "%swarning: %s is set, and nothing reads it; did you mean %s?\n", program,
+                name, meant);
 }
 
 bool env_is_on(const char *name) {

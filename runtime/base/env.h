@@ -17,8 +17,8 @@
 
 /* Checks all variables of the table. False: err names one, its value, and the allowed ones. */
 bool env_check(Err *err);
-/* Prints "WHOwarning: ..." to standard error for each variable that seems to be misspelt. */
-void env_tell_misspelt(const char *who);
+/* Prints "PROGRAMwarning: ..." to standard error for each variable that seems to be misspelt. */
+void env_warn_misspelt(const char *program);
 /* The value of a variable of the table, or its default if it is unset or env_check would refuse
  * it. */
 bool env_is_on(const char *name); /* 0 or 1, or words for them */

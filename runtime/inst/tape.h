@@ -22,7 +22,7 @@
 #include "runtime/inst/inst.h"
 
 typedef enum TapeEvent {
-    TAPE_ASKED = '>',
+    TAPE_RECEIVED = '>',
     TAPE_SENT = '=',
     TAPE_DONE = '<',
     TAPE_FAILED = '!',

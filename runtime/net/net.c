@@ -47,12 +47,12 @@ enum {
     PART_MAX = 1 << 20,
     SEALED_MAX = PART_MAX + 4096, /* such a piece, encrypted */
     AHEAD_MAX = 4096,             /* messages of a peer that a hub reads ahead */
-    UNREAD_LOOK = 1 << 20,        /* bytes between looks for whether a peer reads */
+    UNREAD_LOOK = 1 << 20,        /* bytes sent to a peer between checks that it reads */
     IGNORED_MAX = 64,             /* messages of dropped peers that one hub_recv skips */
     HANDSHAKE_MS = 5000,
     KEEPALIVE_S = 2, /* of silence, then the interval of three probes */
     MAXRT_MS = 8000, /* until unacknowledged data ends the connection */
-    LOOK_MS = 100,   /* between looks for a socket that does not exist yet */
+    LOOK_MS = 100,   /* between checks for a socket that does not exist yet */
     REFUSALS = 3     /* connections closed by the other end in the handshake: it refuses us */
 };
 

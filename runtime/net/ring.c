@@ -1,4 +1,4 @@
-/* ring.c: links inside one process: two single-producer single-consumer queues and two bells.
+/* ring.c: links inside one process: two single-producer single-consumer queues and two waiters.
  *
  * No wake-up is lost, because a producer publishes and then checks whether the consumer sleeps,
  * and a consumer announces that it sleeps and then checks once more for published messages. All
@@ -21,38 +21,38 @@
 
 enum { SEGMENT_MSGS = 32, SPIN_NS = 2000, CACHE_LINE = 64 };
 
-/* ---- Bells ---- */
+/* ---- Waiters ---- */
 
-/* What one thread sleeps on. Threads that ring it may outlive the sleeper, hence the count. */
-typedef struct Bell {
+/* What one thread sleeps on. Threads that notify it may outlive the sleeper, hence the count. */
+typedef struct Waiter {
     _Atomic uint32_t refs;
     _Atomic uint32_t sleeping; /* the futex word: 1 while its owner sleeps or is about to      */
     _Atomic uint32_t woken;    /* a request to end the wait, message or not */
-} Bell;
+} Waiter;
 
-static Bell *bell_new(void) {
-    Bell *b = xcalloc(1, sizeof *b);
+static Waiter *waiter_new(void) {
+    Waiter *b = xcalloc(1, sizeof *b);
     b->refs = 1;
     return b;
 }
 
-static Bell *bell_ref(Bell *b) {
+static Waiter *waiter_ref(Waiter *b) {
     atomic_fetch_add(&b->refs, 1);
     return b;
 }
 
-static void bell_unref(Bell *b) {
+static void waiter_unref(Waiter *b) {
     if (atomic_fetch_sub(&b->refs, 1) == 1) free(b);
 }
 
-static void bell_ring(Bell *b) {
+static void waiter_notify(Waiter *b) {
     if (atomic_load(&b->sleeping) && atomic_exchange(&b->sleeping, 0))
         syscall(SYS_futex, &b->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void bell_wake(Bell *b) {
+static void waiter_wake(Waiter *b) {
     atomic_store(&b->woken, 1);
-    bell_ring(b);
+    waiter_notify(b);
 }
 
 static void cpu_relax(void) {
@@ -63,7 +63,8 @@ static void cpu_relax(void) {
 
 /* Waits until is_ready(ctx), a wake, a signal or the timeout; spins a little first. timeout_ms <
  * 0: no limit. */
-static bool bell_wait(Bell *b, bool (*is_ready)(const void *ctx), const void *ctx, int timeout_ms) {
+static bool waiter_wait(Waiter *b, bool (*is_ready)(const void *ctx), const void *ctx,
+                        int timeout_ms) {
     if (is_ready(ctx) || atomic_exchange(&b->woken, 0)) return true;
     if (timeout_ms == 0) return false;
     int64_t start = now_ns();
@@ -174,13 +175,13 @@ typedef struct Conn {
     Queue up, down; /* to the hub, to the link */
     _Atomic uint32_t refs;
     _Atomic bool link_left, hub_left;
-    Bell *hub_bell, *link_bell;
+    Waiter *hub_waiter, *link_waiter;
     PeerId id; /* the hub's */
     struct Conn *next_joining;
 } Conn;
 
-/* link_bell NULL: the link gets a bell of its own. */
-static Conn *conn_new(Bell *hub_bell, Bell *link_bell) {
+/* link_waiter NULL: the link gets a waiter of its own. */
+static Conn *conn_new(Waiter *hub_waiter, Waiter *link_waiter) {
     size_t bytes = (sizeof(Conn) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
     Conn *c = aligned_alloc(CACHE_LINE, bytes);
     if (!c) panic("out of memory: a ring of %zu bytes", bytes);
@@ -188,8 +189,8 @@ static Conn *conn_new(Bell *hub_bell, Bell *link_bell) {
     queue_init(&c->up);
     queue_init(&c->down);
     c->refs = 2;
-    c->hub_bell = bell_ref(hub_bell);
-    c->link_bell = link_bell ? bell_ref(link_bell) : bell_new();
+    c->hub_waiter = waiter_ref(hub_waiter);
+    c->link_waiter = link_waiter ? waiter_ref(link_waiter) : waiter_new();
     return c;
 }
 
@@ -197,8 +198,8 @@ static void conn_unref(Conn *c) {
     if (atomic_fetch_sub(&c->refs, 1) != 1) return;
     queue_fini(&c->up);
     queue_fini(&c->down);
-    bell_unref(c->hub_bell);
-    bell_unref(c->link_bell);
+    waiter_unref(c->hub_waiter);
+    waiter_unref(c->link_waiter);
     free(c);
 }
 
@@ -206,7 +207,7 @@ static void conn_unref(Conn *c) {
 
 struct RingHub {
     char *name;
-    Bell *bell;
+    Waiter *waiter;
     RingHub *next; /* in the registry                                     */
     Conn *joining; /* under the registry's lock: opened, not yet accepted */
     _Atomic bool has_joining;
@@ -233,7 +234,7 @@ RingHub *ring_hub_open(const char *name, Err *err) {
     } else {
         hub = xcalloc(1, sizeof *hub);
         hub->name = xstrdup(name);
-        hub->bell = bell_new();
+        hub->waiter = waiter_new();
         hub->next = registry;
         registry = hub;
     }
@@ -244,7 +245,7 @@ RingHub *ring_hub_open(const char *name, Err *err) {
 /* Notifies the link's side and drops the hub's share. */
 static void conn_leave_hub(Conn *c) {
     atomic_store(&c->hub_left, true);
-    bell_ring(c->link_bell);
+    waiter_notify(c->link_waiter);
     conn_unref(c);
 }
 
@@ -282,7 +283,7 @@ void ring_hub_close(RingHub **hub) {
     pthread_mutex_unlock(&registry_lock);
     hub_take_in(h);
     for (size_t i = 0; i < h->n; i++) conn_leave_hub(h->conn[i]);
-    bell_unref(h->bell);
+    waiter_unref(h->waiter);
     free(h->conn);
     free(h->name);
     free(h);
@@ -337,7 +338,7 @@ bool ring_hub_send(RingHub *hub, PeerId to, Msg *msg) {
     }
     Conn *c = hub->conn[i];
     queue_push(&c->down, msg);
-    bell_ring(c->link_bell);
+    waiter_notify(c->link_waiter);
     return true;
 }
 
@@ -358,10 +359,10 @@ static bool hub_is_ready(const void *ctx) {
 }
 
 bool ring_hub_wait(RingHub *hub, int timeout_ms) {
-    return bell_wait(hub->bell, hub_is_ready, hub, timeout_ms);
+    return waiter_wait(hub->waiter, hub_is_ready, hub, timeout_ms);
 }
 
-void ring_hub_wake(RingHub *hub) { bell_wake(hub->bell); }
+void ring_hub_wake(RingHub *hub) { waiter_wake(hub->waiter); }
 
 /* ---- Links ---- */
 
@@ -375,11 +376,11 @@ RingLink *ring_link_open(const char *name, RingHub *beside, Err *err) {
     RingLink *link = NULL;
     if (hub) {
         link = xmalloc(sizeof *link);
-        Conn *c = link->conn = conn_new(hub->bell, beside ? beside->bell : NULL);
+        Conn *c = link->conn = conn_new(hub->waiter, beside ? beside->waiter : NULL);
         c->next_joining = hub->joining;
         hub->joining = c;
         atomic_store(&hub->has_joining, true);
-        bell_ring(hub->bell);
+        waiter_notify(hub->waiter);
     } else {
         err_set(err, ERR_IO, "no hub listens at ring://%s", name);
     }
@@ -392,7 +393,7 @@ void ring_link_close(RingLink **link) {
     *link = NULL;
     if (!l) return;
     atomic_store(&l->conn->link_left, true);
-    bell_ring(l->conn->hub_bell);
+    waiter_notify(l->conn->hub_waiter);
     conn_unref(l->conn);
     free(l);
 }
@@ -404,7 +405,7 @@ bool ring_link_send(RingLink *link, Msg *msg) {
         return false;
     }
     queue_push(&c->up, msg);
-    bell_ring(c->hub_bell);
+    waiter_notify(c->hub_waiter);
     return true;
 }
 
@@ -422,10 +423,10 @@ static bool link_is_ready(const void *ctx) {
 }
 
 bool ring_link_wait(RingLink *link, int timeout_ms) {
-    return bell_wait(link->conn->link_bell, link_is_ready, link->conn, timeout_ms);
+    return waiter_wait(link->conn->link_waiter, link_is_ready, link->conn, timeout_ms);
 }
 
-void ring_link_wake(RingLink *link) { bell_wake(link->conn->link_bell); }
+void ring_link_wake(RingLink *link) { waiter_wake(link->conn->link_waiter); }
 
 /* ---- Both ---- */
 
@@ -440,6 +441,6 @@ static bool both_is_ready(const void *ctx) {
 }
 
 bool ring_wait(RingLink *link, RingHub *hub, int timeout_ms) {
-    assert(link->conn->link_bell == hub->bell);
-    return bell_wait(hub->bell, both_is_ready, &(Both){link, hub}, timeout_ms);
+    assert(link->conn->link_waiter == hub->waiter);
+    return waiter_wait(hub->waiter, both_is_ready, &(Both){link, hub}, timeout_ms);
 }

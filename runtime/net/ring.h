@@ -3,7 +3,7 @@
  *
  * A link is a pair of queues, one per direction, each with one producer and one consumer. A
  * queue is a list of segments that grows, so that a send neither blocks nor drops (credit bounds
- * the content). A futex wakes a sleeper, and only if it sleeps. The contracts are those of the
+ * the content). A futex wakes the consumer, and only if it sleeps. The contracts are those of the
  * calls of the same names in net.h.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_RING_H
@@ -21,7 +21,7 @@ void ring_hub_drop(RingHub *hub, PeerId peer);
 bool ring_hub_wait(RingHub *hub, int timeout_ms);
 void ring_hub_wake(RingHub *hub);
 
-/* beside: the hub whose bell becomes the link's, or NULL. */
+/* beside: the hub whose waiter the link shares, so that ring_wait can wait for both; or NULL. */
 RingLink *ring_link_open(const char *name, RingHub *beside, Err *err);
 void ring_link_close(RingLink **link);
 bool ring_link_send(RingLink *link, Msg *msg);

@@ -253,7 +253,7 @@ bool frame_open(FrameReader *r, const Msg *m, Err *err) {
     FrameHead h;
     memcpy(&h, b->data, sizeof h);
     if (h.body_bytes != b->n - FRAME_HEAD)
-        return err_set(err, ERR_PARSE, "a frame says %u bytes, but has %zu", h.body_bytes,
+        return err_set(err, ERR_PARSE, "a frame declares %u bytes, but has %zu", h.body_bytes,
                        b->n - FRAME_HEAD);
     r->at = b->data + FRAME_HEAD, r->end = b->data + b->n;
     r->client = h.client, r->count = h.count, r->seq = r->seq_next = h.seq;
@@ -345,7 +345,7 @@ static const char *read_operands(Cursor *c, const uint8_t *kinds, int n, uint64_
         uint32_t distance = k >> 2;
         o[i].kind = (InKind)(k & 3);
         if (distance) {
-            if (o[i].kind != IN_TENSOR || distance > base) return "a distance that leads nowhere";
+            if (o[i].kind != IN_TENSOR || distance > base) return "a distance to no tensor";
             o[i].id = base - distance;
             continue;
         }
@@ -362,7 +362,7 @@ static const char *read_payload(Cursor *c, const Msg *m, uint8_t flags, Arena *s
     uint64_t v = take_u64(c);
     if (c->bad) return "a payload is cut off";
     if (flags == HAS_PART) {
-        if (v < 1 || v >= (uint64_t)m->n) return "a payload in a part that is not there";
+        if (v < 1 || v >= (uint64_t)m->n) return "a payload in a missing part";
         in->payload_buf = m->part[v];
         in->payload = in->payload_buf->data, in->payload_bytes = in->payload_buf->n;
         return NULL;

@@ -152,7 +152,7 @@ static double bare_s(const View *a, const View *b, const View *o) {
     return t;
 }
 
-static void tell_worst(double worst, int threads) {
+static void print_worst(double worst, int threads) {
     char words[96];
     snprintf(words, sizeof words,
              "worst product NN, NT, TN, 256 to 2048, of bare oneDNN, %d thread%s", threads,
@@ -195,7 +195,7 @@ static void bench_matmul(int threads) {
             free(o.data);
         }
     }
-    tell_worst(worst, threads);
+    print_worst(worst, threads);
 }
 
 /* Products by our own kernels: tiny ones, vectors, float64. */

@@ -134,7 +134,7 @@ same summary "$(err)" "gtsh: replayed 2 instructions of c1 from $f"
 code "tape, the other" 0 "$GTSH" --replay "$f" --client=c7; same "the other" "$(out)" 'seven = tensor([7., 7.])'
 code "tape, which" 65 "$GTSH" --replay "$f"; has which "$(err)" 'a.gti:1:1: error: 2 clients are on this tape'
 has which "$(err)" 'choose one with --client: c1, c7'
-code "tape, nobody" 65 "$GTSH" --replay "$f" --client c3; has nobody "$(err)" 'c3 asked for nothing'
+code "tape, nobody" 65 "$GTSH" --replay "$f" --client c3; has nobody "$(err)" 'c3 sent no instruction'
 code "client's name" 2 "$GTSH" --replay "$f" --client=one
 printf '0.006 9 > c1 - t1 = full 2 [2] f32' >>"$f"
 code "tape, torn" 0 "$GTSH" --replay "$f" --client c1; has torn "$(err)" 'a.gti:10: warning: the last line is incomplete'

@@ -594,7 +594,7 @@ static bool garbage(World *w, PeerId from) {
     return is_bye;
 }
 
-static void worker_says(World *w, const ModelWorker *from) {
+static void on_worker_message(World *w, const ModelWorker *from) {
     Msg m;
     uint32_t client = (uint32_t)byte(w) % 8;
     if (byte(w) % 4) client = w->player[byte(w) % CLIENTS].id;
@@ -632,7 +632,7 @@ static void worker_event(World *w) {
         dispatcher_on_gone(w->d, peer, 0);
         deliver(w);
     } else {
-        worker_says(w, worker);
+        on_worker_message(w, worker);
     }
 }
 

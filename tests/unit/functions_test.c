@@ -1,7 +1,7 @@
-/* functions_test.c: a tensor function without golden values is impossible: every tensor builtin and
- * method, and every function of the prelude that is visible everywhere or in linalg, has a file
- * tests/golden/fn/NAME.gt with at least 8 cases of PyTorch's; another name of the same builtin is
- * used by one. What is excepted says why.
+/* functions_test.c: fails if a tensor function has no golden values. Every tensor builtin and
+ * method, and every function of the prelude that is visible everywhere or in linalg, needs a file
+ * tests/golden/fn/NAME.gt with at least 8 cases from PyTorch; for a second name of a builtin one
+ * case that calls it is enough. Exceptions give their reasons.
  *
  *   functions_test [DIRECTORY]
  *
@@ -26,13 +26,13 @@ typedef struct Exception {
 #define GRADS    "gradients: every file here, tests/grad, tests/unit/grad_test.c"
 #define TRAINING "works on .grad of parameters: tests/nn"
 #define CONFIG   "configurations of signals, no tensors: tests/unit/config_test.c"
-#define SHOWN    "says something, gives no value: tests/lang, tests/cli"
+#define SHOWN    "prints, returns no value: tests/lang, tests/cli"
 #define NUMPY    "NumPy's, limits and windows: tests/tensor/numeric.gt"
 #define FACTORS  "signs are the algorithm's: tests/tensor/factor.gt"
 #define PLACES   "values and gradients of PyTorch: tests/nn/sampling.gt"
 #define DEFAULT  "tests/tensor/default_dtype.gt"
 #define HEAP     "lists of host values: tests/lang/host.gt"
-#define PAIRS    "values that know their indices: tests/lang/values_indices.gt"
+#define PAIRS    "pairs of values and indices: tests/lang/values_indices.gt"
 static const Exception exceptions[] = {
     {"with_indices", PAIRS},
     {"rand", RANDOM},
@@ -176,7 +176,7 @@ static void check_name(const char *name) {
         return;
     }
     CHECK_MSG(n >= LEAST_CASES,
-              "%s: %d golden cases of PyTorch in %s/%s.gt, at least %d are wanted (a table in "
+              "%s: %d golden cases of PyTorch in %s/%s.gt, at least %d are needed (a table in "
               "tests/golden/spec_*.py, then tests/golden/functions.py)",
               name, n, directory, name, LEAST_CASES);
 }

@@ -1,4 +1,4 @@
-/* io_format_test.c: .npz, pictures (.png, .ppm, .pgm), .yaml and .jsonl: files as other programs
+/* io_format_test.c: .npz, images (.png, .ppm, .pgm), .yaml and .jsonl: files as other programs
  * write them (io_files.h), round trips of ours, and hostile files. Other formats: io_test.c.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/io_dir.h"
@@ -125,7 +125,7 @@ static void test_npz_hostile(void) {
     io_fini(&v);
 }
 
-/* ---- pictures ---- */
+/* ---- images ---- */
 
 static void test_png_read(void) {
     IoValue v;

@@ -24,7 +24,7 @@ static void test_seal(void) {
     for (ssize_t i = 0; i < n; i++) {
         char changed = (char)(all[i] ^ 4);
         CHECK(pwrite(fd, &changed, 1, i) == 1);
-        CHECK_MSG(!cache_verify(path), "byte %d of %d is not looked at", (int)i, (int)n);
+        CHECK_MSG(!cache_verify(path), "byte %d of %d is not checked", (int)i, (int)n);
         CHECK(pwrite(fd, &all[i], 1, i) == 1);
     }
     CHECK(cache_verify(path));
@@ -35,8 +35,8 @@ static void test_seal(void) {
     CHECK(!cache_verify(path));
 }
 
-/* The cache is used only with permissions that let nobody else write; a directory that it makes has
- * none for others. */
+/* The cache is used only if nobody else may write to its directory. A directory that it creates
+ * gives others no permissions. */
 static void test_directory(void) {
     Cache c;
     char path[PATH_ROOM / 2], why[200];

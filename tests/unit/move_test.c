@@ -346,11 +346,11 @@ static void write_gone(World *w, int i, Msg *m, const void *ctx) {
 
 static void leave(World *w, Cli *c) {
     c->is_gone = true;
-    tell_all(w, write_gone, &c->id);
+    broadcast(w, write_gone, &c->id);
 }
 
 /* Prints what each worker waits for. */
-static void tell_stuck(World *w, int i) {
+static void print_stuck(World *w, int i) {
     for (const Client *c = w->x[i]->clients; c; c = c->next) {
         const Job *j = c->jobs;
         fprintf(stderr, "  client %u: %u jobs, %u waiting, %s\n", c->id, c->n_jobs, c->n_waiting,
@@ -369,7 +369,7 @@ static void check_done(World *w) {
         bool done = exec_has_done(w->x[i], exec_frames(w->x[i]), 0);
         CHECK_MSG(done, "seed %llu: %s: w%d of %d is stuck", (unsigned long long)w->seed, w->name,
                   i, w->n);
-        if (!done) tell_stuck(w, i);
+        if (!done) print_stuck(w, i);
         for (int k = 0; k < CLIENTS; k++)
             if (!w->c[k].is_gone) CHECK_INT(w->c[k].acked[i], w->c[k].sent[i]);
     }
@@ -430,7 +430,7 @@ static void test_cancel(uint64_t seed) {
         program(w, &w->c[0], 40, 12, 2);
         program(w, &w->c[1], 20, 9, 0);
         churn(w, below(200));
-        tell_all(w, write_cancel, &w->c[0]);
+        broadcast(w, write_cancel, &w->c[0]);
     }
     settle(w);
     check_done(w);
@@ -467,7 +467,7 @@ static void test_peer_gone(uint64_t seed) {
     uint32_t dead = (uint32_t)below(w->n);
     w->is_dead[dead] = true;
     churn(w, below(100));
-    tell_all(w, write_peer_gone, &dead);
+    broadcast(w, write_peer_gone, &dead);
     program(w, &w->c[1], 40, 9, 0); /* issued with the dead worker in its groups */
     settle(w);
     check_done(w);
@@ -503,7 +503,7 @@ static void test_hostile(uint64_t seed) {
     settle(w);
     for (int i = 0; i < CLIENTS; i++) leave(w, &w->c[i]);
     settle(w);
-    for (uint32_t i = 0; i < (uint32_t)w->n; i++) tell_all(w, write_peer_gone, &i);
+    for (uint32_t i = 0; i < (uint32_t)w->n; i++) broadcast(w, write_peer_gone, &i);
     check_baseline(w);
     world_free(w);
 }

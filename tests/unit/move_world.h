@@ -75,8 +75,8 @@ typedef struct World {
 
 /* ---- Making and running ---- */
 
-static void tell_all(World *w, void (*write)(World *w, int i, Msg *m, const void *ctx),
-                     const void *ctx) {
+static void broadcast(World *w, void (*write)(World *w, int i, Msg *m, const void *ctx),
+                      const void *ctx) {
     for (int i = 0; i < w->n; i++) {
         Msg m = {0};
         write(w, i, &m, ctx);
@@ -98,7 +98,7 @@ static void make_group(World *w, uint32_t id) {
         int32_t r = g->rank[i];
         g->rank[i] = g->rank[k], g->rank[k] = r;
     }
-    tell_all(w, write_group, &id);
+    broadcast(w, write_group, &id);
 }
 
 static void open_frame(World *w, Cli *c) {

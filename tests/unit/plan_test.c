@@ -484,10 +484,10 @@ static uint64_t by_plans(World *w) {
 /* The test's clock: a recording that takes too long is cut, as if each reading of the clock were a
  * step after the last. */
 static int64_t clock_ns, clock_step_ns;
-static int64_t tell_clock(void) { return clock_ns += clock_step_ns; }
+static int64_t step_clock(void) { return clock_ns += clock_step_ns; }
 static void use_clock(World *w, int64_t step_ns) {
     clock_step_ns = step_ns;
-    for (int i = 0; i < 2; i++) w->x[i]->clock = tell_clock;
+    for (int i = 0; i < 2; i++) w->x[i]->clock = step_clock;
 }
 /* No kernels: they would become ready at any time. */
 static void world_open_exact(World *w, int64_t step_ns) {

@@ -1,6 +1,6 @@
-/* random_inst.h: random instructions, well-formed but senseless, for the round trips of the binary
- * and the text form. Covers every op of the table, with the attributes that its text form shows
- * specially (slices, sources, control) and random others.
+/* random_inst.h: random instructions, well-formed but meaningless, for the round trips of the
+ * binary and the text form. Covers every op of the table, with the attributes that its text form
+ * shows specially (slices, sources, control) and random others.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_INST_H
 #define GT_TESTS_UNIT_RANDOM_INST_H

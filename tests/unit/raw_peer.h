@@ -1,4 +1,4 @@
-/* raw_peer.h: a peer of a hub by sockets alone, for tests: one that does what ZeroMQ would not.
+/* raw_peer.h: a peer of a hub that uses plain sockets, for tests of what a ZeroMQ peer never does.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RAW_PEER_H
 #define GT_TESTS_UNIT_RAW_PEER_H
@@ -22,7 +22,7 @@ static inline int connect_to(const char *endpoint) {
 }
 
 /* ZMTP 3.0 with the mechanism NULL: greetings, then the commands READY. Returns when the other end
- * has said both, because what comes before that is lost. */
+ * has sent both, because what comes before that is lost. */
 static inline void shake_hands(int fd, const char *type) {
     uint8_t greeting[64] = {0xff, [9] = 0x7f, 3, 0, 'N', 'U', 'L', 'L'};
     char ready[64];

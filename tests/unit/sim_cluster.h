@@ -111,7 +111,7 @@ typedef struct Sim {
     bool has_figures;
     char why[512]; /* description of an error; empty: none */
     uint64_t n_delivered, n_steps, n_shards, n_gets;
-    bool is_traced, is_told_all;
+    bool is_traced, traces_all;
 } Sim;
 
 static void sim_wrong(Sim *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -438,7 +438,7 @@ static void deliver(Sim *s, int from, int to) {
     link_pop(l, &m);
     s->n_delivered++;
     s->n_shards += wire_kind(&m) == MSG_SHARD, s->n_gets += wire_kind(&m) == MSG_GET;
-    if (s->is_told_all) trace(s, from, to, &m);
+    if (s->traces_all) trace(s, from, to, &m);
     if (s->has_delays && sim_below(s, 4) == 0)
         l->closed_until = s->step + sim_below(s, l->is_slow ? 400 : 30);
     if (to == 0) {

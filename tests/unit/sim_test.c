@@ -27,7 +27,7 @@ typedef struct Tally {
 } Tally;
 static Tally *tally;
 static int slot;
-static bool is_verbose, is_told_all;
+static bool is_verbose, traces_all;
 static const uint8_t *mask[CLIENTS_MOST]; /* when shrinking: instructions to leave out ... */
 static uint64_t salt;                     /* ... and another schedule, for they shift all choices */
 
@@ -311,7 +311,7 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
 
     Sim *s = sim_new(sim_seed, g.n_workers + g.has_spare, g.n_clients, g.n_workers);
     s->spare = g.has_spare ? s->n_workers : 0;
-    s->is_traced = is_verbose, s->is_told_all = is_told_all;
+    s->is_traced = is_verbose, s->traces_all = traces_all;
     for (int i = 0; i < g.n_clients; i++)
         if (plain[i]->why[0]) sim_wrong(s, "the plain run: %.400s", plain[i]->why);
     for (int k = 1; k <= s->n_workers && !s->why[0]; k++) {
@@ -494,7 +494,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(argv[i], "-j"))
             jobs = atoi(next), i++;
         else if (!strcmp(argv[i], "-t"))
-            is_told_all = true;
+            traces_all = true;
         else if (!strcmp(argv[i], "--shrink"))
             shrinks = true;
         else

@@ -1,4 +1,4 @@
-/* tape_test: the writer of the log (to a file, a full disk, a pipe without reader, a slow reader)
+/* tape_test: the writer of a tape (to a file, a full disk, a pipe without reader, a slow reader)
  * and the reader of its columns.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
@@ -26,7 +26,7 @@ static void test_writer(void) {
     char text[4096];
     Tape *t = tape_open(path, &why);
     CHECK(t != NULL);
-    bytes_puts(tape_begin(t, 3104999, TAPE_ASKED, 1, '-', 0), "t0 = neg t1");
+    bytes_puts(tape_begin(t, 3104999, TAPE_RECEIVED, 1, '-', 0), "t0 = neg t1");
     tape_end(t);
     bytes_puts(tape_begin(t, INT64_C(12000000) * 1000000, TAPE_SENT, 20, 'g', 7), "a");
     tape_end(t);
@@ -72,7 +72,7 @@ static void test_beside(void) {
                RESULTS(7),
                BYTES("world", 5)};
     InstPrint how = {.payload_max = 1, .beside = &b};
-    inst_print(&in, &how, tape_begin(t, 0, TAPE_ASKED, 1, '-', 0));
+    inst_print(&in, &how, tape_begin(t, 0, TAPE_RECEIVED, 1, '-', 0));
     tape_end(t);
     tape_flush(t);
     read_file(text, sizeof text);
@@ -123,7 +123,7 @@ static void test_pipe(void) {
         for (ssize_t i = 0; i < n; i++) seen += buf[i] == '\n';
     }
     CHECK_INT(seen, lines + 1);
-    /* Too much for it: the log is given up, with a message. */
+    /* The reader is too slow: the tape ends, with a message. */
     char *much = xmalloc(1 << 20);
     memset(much, 'x', 1 << 20);
     for (int i = 0; i < 70; i++) {

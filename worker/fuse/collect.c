@@ -322,7 +322,7 @@ bool collect_has_news(const CollectTrial *t) {
     return t->trial->is_decided || t->trial->n[way] >= CHOICE_TRIALS;
 }
 
-void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
+void collect_report(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns) {
     const Collect *c = (const Collect *)s;
     Way way = t->is_fused ? WAY_FUSED : WAY_EAGER;
     if (t->trial->size == t->size) choice_report(t->trial, way, t->elements, ns);
@@ -331,7 +331,7 @@ void collect_tell(Stage *s, const CollectTrial *t, int64_t ns, int64_t alone_ns)
 
 /* If the run was timed, reports the time to choice_report and the trial to the observer. begin,
  * alone: Observer.n_steps before the fusion and after its product. */
-static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
+static void report_time(Collect *c, bool is_fused, int begin, int alone) {
     if (!c->is_timed) return;
     Observer *o = c->stage.x->observer;
     CollectTrial t = {.entry = c->entry,
@@ -342,7 +342,7 @@ static void tell_time(Collect *c, bool is_fused, int begin, int alone) {
                       .elements = type_numel(&c->fuse.space),
                       .gain = fuse_gain(&c->fuse, c->has_product)};
     int64_t now = exec_now_ns(c->stage.x);
-    collect_tell(&c->stage, &t, now - c->begin_ns, now - c->alone_ns);
+    collect_report(&c->stage, &t, now - c->begin_ns, now - c->alone_ns);
     if (o) o->saw_trial(o, begin, alone, &t);
 }
 
@@ -636,7 +636,7 @@ static void flush(Stage *s) {
         if (c->is_timed) c->alone_ns = exec_now_ns(x);
     }
     if (!is_fused) run_eagerly(c);
-    tell_time(c, is_fused, begin, alone);
+    report_time(c, is_fused, begin, alone);
     c->n = 0;
     x->pending_of = NULL;
     c->idle_ns = 0;

@@ -79,7 +79,7 @@ typedef struct CollectTrial {
  * collecting does), or its present way has been measured often enough. */
 bool collect_has_news(const CollectTrial *t);
 /* Reports the time of a run: ns in all, alone_ns without the product. */
-void collect_tell(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);
+void collect_report(Stage *collect, const CollectTrial *t, int64_t ns, int64_t alone_ns);
 void collect_launched(Stage *collect, JitEntry *e); /* counts a launch of e's kernel */
 /* Counts the work of a plan (plan.h) as if it had been collected. */
 void collect_count(Stage *collect, uint64_t fused_ops, uint64_t unstored, uint64_t bytes_saved,

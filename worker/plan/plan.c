@@ -541,7 +541,8 @@ static bool do_steps(Run *u) {
         }
         if (trial == end || i + 1 != trial->end) continue;
         int64_t now = exec_now_ns(u->x);
-        collect_tell(p->owner->collect, &trial->what, now - trial->begin_ns, now - trial->alone_ns);
+        collect_report(p->owner->collect, &trial->what, now - trial->begin_ns,
+                       now - trial->alone_ns);
         trial++;
     }
     return true;

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* Reads the index for element `index` of the indices' common shape into v, as 0 .. size - 1; a
- * negative one counts from the end if it may. b: all set but `at` and `value`. Returns false, with
- * err set, if it is out of range. */
+ * negative one counts from the end, unless from_zero is set. b: all set but `at` and `value`.
+ * Returns false, with err set, if it is out of range. */
 static bool resolve(BadIndex *b, const int64_t *index, int64_t *v, Err *err) {
     *v = ref_int(b->idx, ref_offset(b->idx, index, b->shape->rank));
     if (*v >= (b->from_zero ? 0 : -b->size) && *v < b->size) {
@@ -141,7 +141,7 @@ bool ref_SCATTER_ADD(const Call *c, Err *err) {
 }
 
 /* Combines v[from] into o[at]. */
-static void meet(const View *o, int64_t at, const View *v, int64_t from, const char *how) {
+static void combine(const View *o, int64_t at, const View *v, int64_t from, const char *how) {
     if (ref_is_float(o)) {
         double x = ref_float(o, at), y = ref_float(v, from);
         bool y_wins = y != y || (!strcmp(how, "amax") ? y > x : y < x);
@@ -165,7 +165,7 @@ bool ref_SCATTER_REDUCE(const Call *c, Err *err) {
         TRY(along(o, idx, axis, index, &at, err));
         int64_t from = 0;
         for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
-        meet(o, at, src, from, how);
+        combine(o, at, src, from, how);
     } while (ref_step(index, &idx->type));
     return true;
 }
