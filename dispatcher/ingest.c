@@ -139,7 +139,7 @@ static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
         f.is_for_all = f.has_to = f.is_located = false;
         if (c->finder && !t->is_anew) finder_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
-        if (d->tape) tape_asked(d, c, &f.inst);
+        if (d->tape) tape_received(d, c, &f.inst);
         chain_next(&f, STAGE_HOT);
         if (t->is_hot && !r->hot_left) tape_hot(d, c, r, t->is_hot = false);
     }

@@ -68,7 +68,8 @@ void placed_look(const Flow *f, PlacedIn *in) {
     }
 }
 
-static bool results_lie_so(const Flow *f, const Inst *was, Operand *fill, bool *is_fill) {
+/* True if the results are on f's group, in f's layout. */
+static bool results_are_placed(const Flow *f, const Inst *was, Operand *fill, bool *is_fill) {
     const Members *g = f->group ? f->group : f->client->home;
     for (int i = 0; i < f->n_out; i++) {
         const TensorHandle *h = handles_find(&f->client->tensors, was->out[i]);
@@ -84,7 +85,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     const BodyForm *form = &f->body->form[f->body_at];
     bool is_fill = false;
     Operand fill;
-    if (f->is_for_all || f->has_to || !results_lie_so(f, was, &fill, &is_fill)) return NULL;
+    if (f->is_for_all || f->has_to || !results_are_placed(f, was, &fill, &is_fill)) return NULL;
     if (convert_makes_terms(f, &f->layout)) return NULL; /* it needed other instructions */
     Located located;
     FrameWriter w = {.edge_id = UINT64_MAX};
@@ -137,7 +138,8 @@ static inline bool same_target(const Target *a, const Target *b) {
     return a->group == b->group && a->is_whole == b->is_whole && a->axis == b->axis;
 }
 
-static bool lies_so(const TensorHandle *h, const PlacedIn *in, Op reader) {
+/* True if the operand has the type, group and layout that were recorded. */
+static bool is_same_operand(const TensorHandle *h, const PlacedIn *in, Op reader) {
     if (h->group != in->group || h->is_poisoned || h->is_fill != in->is_fill ||
         !layout_equal(&h->layout, &in->layout) || !type_equal(&h->type, &in->type))
         return false;
@@ -165,14 +167,14 @@ static bool operands_are(const Placed *p, const Client *c, HotInst *hot, uint64_
             continue;
         }
         h[i] = handles_find(&c->tensors, id[i]);
-        if (h[i] && lies_so(h[i], in, (Op)hot->form->op)) continue;
+        if (h[i] && is_same_operand(h[i], in, (Op)hot->form->op)) continue;
         if (!in->distance) hot->changed = args - 8;
         return false;
     }
     return !memcmp(args, p->record + p->attr_at, p->n_compared);
 }
 
-/* Fills in what the modifier after the chain's beginning would get. */
+/* Fills in *f as the chain does before its first modifier. */
 static void begin(Flow *f, const HotInst *hot) {
     f->inst = (Inst){.op = (Op)hot->form->op, .pos = hot->form->pos, .n_out = hot->form->n_out};
     f->group = NULL;

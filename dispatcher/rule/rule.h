@@ -4,8 +4,8 @@
  * that each operand needs (converting is up to the caller), such that every rank can compute its
  * part alone, and the layout of the results. The rows of ops.def name their rules. rule_whole
  * computes everything on every rank, from whole operands, which is always right. The cost does
- * not grow with n. Rules know neither signals nor clients: a scope's wish for the result comes
- * in as `want_axis`.
+ * not grow with n. Rules know neither signals nor clients: the split that a scope requests for the
+ * result is passed as `want_axis`.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_RULE_RULE_H
 #define GT_DISPATCHER_RULE_RULE_H
@@ -16,8 +16,8 @@ typedef struct Rule {
     const TensorType *in, *out; /* whole types; in[i] is read for tensor operands only */
     int n_out;
     int n; /* ranks of the group                                         */
-    /* Layouts of the operands in this group; read for tensors only. For terms that have been
-     * combined since, that of the combined copy. */
+    /* Layouts of the operands in this group; read for tensors only. For a partial tensor with a
+     * combined copy, the layout of the copy. */
     const Layout *have;
     /* The axis along which the scope wants the result split; -1: none. Used if no operand is
      * split, and for pointwise operations if the split operands disagree. */
@@ -32,10 +32,10 @@ void rule_whole(Rule *r); /* every rank computes all of it */
 /* Splits all operands and results that have the axes of `out[0]` (right-aligned, size 1
  * broadcast) alike. */
 void rule_aligned(Rule *r, int axis, int64_t block);
-/* For operations that treat each row of the axes from `first` to before `end` by itself, in all
- * operands and results, which have the other axes in common: splits along one of the others. */
+/* For operations that compute along the axes [first, end), for each position on the other axes by
+ * itself; all operands and results have these other axes. Splits along one of them. */
 void rule_lines(Rule *r, int first, int end);
-/* The operand of most elements that is split, or -1. */
+/* The split operand with the most elements, or -1. */
 int rule_largest_split(const Rule *r);
 /* True if the scope wants a tensor of this type split, and it can be. */
 static inline bool rule_is_wanted(const Rule *r, const TensorType *t) {

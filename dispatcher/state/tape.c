@@ -192,7 +192,7 @@ static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
     how->n_files = f->n;
 }
 
-void tape_asked(Dispatcher *d, const Client *c, const Inst *inst) {
+void tape_received(Dispatcher *d, const Client *c, const Inst *inst) {
     if (inst->op == OP_BODY) return; /* the instructions that it stands for are logged in full */
     Files *f = files_of(d, c->id);
     if (inst->op == OP_FILE) learn_file(f, inst);

@@ -22,7 +22,7 @@
 #define TEXT_MAX (UINT64_C(1) << 30) /* the most bytes that read, lines and shell return */
 
 static bool path_of(Value v, LangError *e) {
-    TRY(want_kind(v, V_STR, "a path is a string", e));
+    TRY(want_kind(v, V_STR, "a path must be a string", e));
     return strlen(v.str->s) == v.str->n || error_set(e, "a path holds no NUL");
 }
 
@@ -182,7 +182,7 @@ static bool bi_date(Interp *in, const Value *arg, Value *out, LangError *e) {
     char buf[512];
     time_t now = time(NULL);
     struct tm tm;
-    TRY(want_kind(arg[0], V_STR, "date's format is a string", e));
+    TRY(want_kind(arg[0], V_STR, "date's format must be a string", e));
     localtime_r(&now, &tm);
     size_t n = strftime(buf, sizeof buf, arg[0].str->s, &tm);
     if (!n && arg[0].str->n) return error_set(e, "date: the text would be longer than 500 bytes");

@@ -23,7 +23,7 @@ enum {
 
 static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
     if (v.kind != V_STR && v.kind != V_TEXT)
-        return error_set(e, "a path is a string, not %s", value_type_name(v));
+        return error_set(e, "a path must be a string, not %s", value_type_name(v));
     TRY(value_look(in, v, path, e));
     if (path->str->n && !memchr(path->str->s, 0, path->str->n)) return true;
     value_drop(*path);

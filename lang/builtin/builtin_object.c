@@ -53,7 +53,7 @@ static bool bi_isinstance(Interp *in, const Value *arg, Value *out, LangError *e
 static bool field_name(Interp *in, Value v, const char **name, LangError *e) {
     Value s;
     if (v.kind != V_STR && v.kind != V_TEXT)
-        return error_set(e, "a name is a string, not %s", value_type_name(v));
+        return error_set(e, "a name must be a string, not %s", value_type_name(v));
     TRY(value_look(in, v, &s, e));
     *name = intern(s.str->s, s.str->n);
     value_drop(s);

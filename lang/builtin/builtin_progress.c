@@ -8,7 +8,7 @@
 
 static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = arg[0], over, el;
-    TRY(want_kind(arg[1], V_STR, "progress: the label is a string", e));
+    TRY(want_kind(arg[1], V_STR, "progress: the label must be a string", e));
     if (v.kind == V_INT) {
         over = v_range(0, v.i, 1);
     } else if (v.kind == V_RANGE) {

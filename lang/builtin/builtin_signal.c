@@ -10,7 +10,7 @@
 /* ---- scopes ---- */
 
 static bool is_label(Value v, LangError *e) {
-    return want_kind(v, V_STR, "a signal's name is a string", e);
+    return want_kind(v, V_STR, "a signal's name must be a string", e);
 }
 
 static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -155,7 +155,8 @@ static bool take_key(SignalConfig *s, bool in_shard, Value key, Value v, LangErr
     if (!in_shard && !strcmp(k, "shard")) {
         if (v.kind == V_NONE) return true;
         if (v.kind != V_MAP) {
-            error_set(e, "signal '%.100s': shard is a map, not %s", s->name, value_type_name(v));
+            error_set(e, "signal '%.100s': shard must be a map, not %s", s->name,
+                      value_type_name(v));
             return error_hint(e, "shard: {axis: 0, workers: [0, 1]}");
         }
         s->has |= HAS_AXIS;

@@ -180,7 +180,7 @@ static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e)
 
 /* ---- the cluster ---- */
 
-/* workers(n), and the original's gpu_workers(n): sets the number of workers to start; only before
+/* workers(n), and gpu_workers(n), its older name: sets the number of workers to start; only before
  * the first tensor. */
 static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[0].kind != V_NONE) {
@@ -190,7 +190,7 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
         if (in->config.stream.endpoint)
             return error_set(e, "the workers of a running dispatcher are its own");
         if (!stream_set_workers(in->stream, n)) {
-            error_set(e, "workers(%d) comes too late: %d worker%s at work", n,
+            error_set(e, "workers(%d) comes too late: %d worker%s running", n,
                       in->config.stream.workers, in->config.stream.workers == 1 ? " is" : "s are");
             return error_hint(e, "before the first tensor, or: gtsh -w %d", n);
         }
@@ -218,7 +218,7 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* Prints text as a warning at the position of the user's call, once per position. */
 static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
-    TRY(want_kind(arg[0], V_STR, "warn needs a text", e));
+    TRY(want_kind(arg[0], V_STR, "warn needs a string", e));
     LangError w = {.kind = E_RUN};
     *out = v_none();
     error_at(&w, interp_span(in), "%s", arg[0].str->s);
@@ -237,7 +237,7 @@ const Builtin builtins_system[] = {
     {"note", "text", bi_note, "Writes a comment into the instruction stream."},
     {"workers", "n=none", bi_workers,
      "The number of workers; workers(n), before the first tensor, sets it."},
-    {"gpu_workers", "n=none", bi_workers, "The original's name for workers."},
+    {"gpu_workers", "n=none", bi_workers, "Another name of workers."},
     {"connect", "address", bi_connect,
      "Uses the dispatcher at \"host:port\" instead of starting workers; only before the first "
      "tensor."},

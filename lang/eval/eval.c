@@ -226,7 +226,7 @@ static bool eval_label(Interp *in, Node *n, Value *out, LangError *e) {
     in->at = n;
     bool ok = v.kind == V_STR || v.kind == V_TEXT
                   ? value_look(in, v, out, e)
-                  : fail_at(in, n, e, "a label is a string, not %s", value_type_name(v));
+                  : fail_at(in, n, e, "a label must be a string, not %s", value_type_name(v));
     value_drop(v);
     return at_node(in, n, ok, e);
 }
@@ -313,8 +313,8 @@ OUTLINE static Flow exec_backward(Interp *in, Node *n, LangError *e) {
         if (v.kind == V_NONE) hint_none(n->kid[0], e);
     }
     if (ok && seed.kind != V_NONE && seed.kind != V_TENSOR)
-        ok =
-            fail_at(in, n->kid[1], e, "backward's seed is a tensor, not %s", value_type_name(seed));
+        ok = fail_at(in, n->kid[1], e, "backward's seed must be a tensor, not %s",
+                     value_type_name(seed));
     ok = ok && grad_backward(in, v.tensor, seed.kind == V_TENSOR ? seed.tensor : NULL, false, e);
     if (!ok) error_locate(e, node_span(in, n->kid[0]));
     value_drop(v);

@@ -117,7 +117,7 @@ static bool walk_all(Walk *w, Interp *in, Value self, LangError *e) {
 }
 
 /* Walks self. *result becomes w.out, a list or map. */
-static bool gather(Interp *in, Value self, Walk w, Value *result, LangError *e) {
+static bool collect(Interp *in, Value self, Walk w, Value *result, LangError *e) {
     if (!walk_all(&w, in, self, e)) {
         value_drop(w.out);
         return false;
@@ -406,13 +406,13 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
 
 static bool text_arg(Interp *in, Value v, const char *what, Value *out, LangError *e) {
     if (v.kind == V_STR || v.kind == V_TEXT) return value_look(in, v, out, e);
-    return error_set(e, "%s is a string, not %s", what, value_type_name(v));
+    return error_set(e, "%s must be a string, not %s", what, value_type_name(v));
 }
 
 static bool list_of(Interp *in, const Value *arg, bool (*visit)(Walk *, Value, LangError *),
                     bool shallow, void *but, Value *out, LangError *e) {
     Walk w = {.visit = visit, .out = v_list(in, 0), .shallow = shallow, .ctx = but};
-    return gather(in, arg[0], w, out, e);
+    return collect(in, arg[0], w, out, e);
 }
 
 static bool bi_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -453,7 +453,7 @@ static bool with_prefix(Interp *in, const Value *arg, Value prefix, Walk w, Valu
         return false;
     }
     w.prefix = text.str->s;
-    bool ok = gather(in, arg[0], w, out, e);
+    bool ok = collect(in, arg[0], w, out, e);
     value_drop(text);
     return ok;
 }
@@ -474,7 +474,7 @@ static bool find_path(Interp *in, const Value *arg, bool module, Value *out, Lan
     Value path;
     TRY(text_arg(in, arg[1], "a path", &path, e));
     Walk w = {.visit = visit_find, .out = v_none(), .ctx = path.str->s};
-    bool ok = gather(in, arg[0], w, out, e);
+    bool ok = collect(in, arg[0], w, out, e);
     if (ok && (module ? out->kind != V_OBJECT : out->kind != V_TENSOR)) {
         value_drop(*out);
         ok = error_set(e, "%s has no %s '%.200s'", value_type_name(arg[0]),
@@ -497,7 +497,7 @@ static bool bi_get_parameter(Interp *in, const Value *arg, Value *out, LangError
 static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
     Walk w = {.visit = visit_module, .out = v_list(in, 0), .kids_first = true};
     Value all;
-    TRY(gather(in, arg[0], w, &all, e));
+    TRY(collect(in, arg[0], w, &all, e));
     bool ok = true;
     for (uint32_t i = 0; i < all.list->n && ok; i++) {
         Value r = v_none();
@@ -526,8 +526,8 @@ static bool register_name(Interp *in, const Value *arg, bool may_be_private, con
     TRY(text_arg(in, arg[1], "a name", &text, e));
     const char *s = *name = intern(text.str->s, text.str->n);
     value_drop(text);
-    if (!*s) return error_set(e, "a name is not empty");
-    if (strchr(s, '.')) return error_set(e, "a name has no dots: '%.100s'", s);
+    if (!*s) return error_set(e, "a name must not be empty");
+    if (strchr(s, '.')) return error_set(e, "a name must not contain dots: '%.100s'", s);
     if (*s == '_' && !may_be_private) {
         error_set(e, "'%.100s': names that begin with _ are private: not walked, not saved", s);
         return error_hint(e, "\"%.100s\"", s + strspn(s, "_"));
@@ -540,7 +540,7 @@ static bool bi_register_buffer(Interp *in, const Value *arg, Value *out, LangErr
     const char *name;
     TRY(value_truth(in, arg[3], &kept, e) && register_name(in, arg, !kept, &name, e));
     if (arg[2].kind != V_TENSOR && arg[2].kind != V_NONE)
-        return error_set(e, "a buffer is a tensor or none, not %s", value_type_name(arg[2]));
+        return error_set(e, "a buffer must be a tensor or none, not %s", value_type_name(arg[2]));
     Value v = v_none();
     if (arg[2].kind == V_TENSOR) {
         Tensor *t = arg[2].tensor;
@@ -685,29 +685,30 @@ const Builtin builtins_object[] = {
     {"zero_grad", "self, set_to_none=true", bi_zero_grad,
      "Sets .grad of all parameters to none, or to zeros."},
     {"requires_grad_", "self, requires_grad=true", bi_requires_grad_,
-     "Whether the parameters are trained; with false they stay as they are."},
+     "Sets whether the parameters are trained; false freezes them."},
     {"train", "self, mode=true", bi_train, "Sets self.training of the module and all in it."},
-    {"eval", "self", bi_eval, "train(false): dropout and the like do nothing."},
-    {"num_params", "self", bi_num_params, "How many numbers its parameters hold."},
+    {"eval", "self", bi_eval, "train(false): switches off dropout and the like."},
+    {"num_params", "self", bi_num_params, "The number of elements of all parameters."},
     {"modules", "self", bi_modules, "The module and all modules in it."},
     {"named_modules", "self", bi_named_modules,
      "[name, module] for the module (\"\") and all in it."},
-    {"children", "self", bi_children, "The modules that it holds itself."},
-    {"named_children", "self", bi_named_children,
-     "[name, module] for the modules that it holds itself."},
+    {"children", "self", bi_children, "The direct submodules."},
+    {"named_children", "self", bi_named_children, "[name, module] for the direct submodules."},
     {"get_submodule", "self, path", bi_get_submodule, "The module at a path: \"blocks.0.fc\"."},
     {"get_parameter", "self, path", bi_get_parameter,
      "The parameter or buffer at a path: \"blocks.0.fc.weight\"."},
     {"apply", "self, f", bi_apply,
-     "Calls f with each module in it, inner ones first, and at last with itself; gives itself."},
+     "Calls f with each module inside, inner ones first, then with the module itself; returns it."},
     {"register_buffer", "self, name, t, persistent=true", bi_register_buffer,
-     "self.name = buffer(t); not persistent: one that is in no state_dict."},
+     "self.name = buffer(t); with persistent=false the buffer is in no state_dict."},
     {"register_parameter", "self, name, p", bi_register_parameter,
-     "self.name = p, a parameter or none; later only such may be assigned to it."},
+     "self.name = p, a parameter or none; afterwards the field accepts nothing else."},
     {"add_module", "self, name, m", bi_add_module,
-     "self.name = m; of nn.Sequential and its kin an item of that name, called after the others."},
+     "self.name = m; in a container such as nn.Sequential, an item that is called after the "
+     "others."},
     {"link_field", "self, name, maps", bi_link_field,
-     "self.name is name of the first of these maps, and writing it writes it in all of them."},
+     "Reading self.name reads the key name of the first map; writing it writes the key of all "
+     "maps."},
     {"to", "self, dtype", bi_to, "Casts the parameters."},
     {"float", "self", bi_float, "Casts the parameters to float32."},
     {"double", "self", bi_double, "Casts the parameters to float64."},

@@ -375,7 +375,7 @@ static bool extreme(Interp *in, Op op, const Value *arg, Value *out, LangError *
         return error_hint(e, "elementwise: %simum(x, n)", op_info[op].name);
     }
     if (arg[1].kind == V_FLOAT) {
-        error_set(e, "the second argument of %s is an axis, not %s", op_info[op].name,
+        error_set(e, "the second argument of %s must be an axis, not %s", op_info[op].name,
                   value_type_name(arg[1]));
         return error_hint(e, "elementwise: %simum(a, b)", op_info[op].name);
     }

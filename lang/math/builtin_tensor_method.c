@@ -257,7 +257,7 @@ BUILTIN(requires_grad_) { /* x, flag */
 static bool seed_arg(Value v, Tensor **out, LangError *e) {
     *out = v.kind == V_TENSOR ? v.tensor : NULL;
     return v.kind == V_NONE || v.kind == V_TENSOR ||
-           error_set(e, "a seed is a tensor, not %s", value_type_name(v));
+           error_set(e, "a seed must be a tensor, not %s", value_type_name(v));
 }
 
 BUILTIN(backward) { /* y, seed, retain_graph */

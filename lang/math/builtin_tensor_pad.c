@@ -14,7 +14,7 @@ static bool read_widths(Value v, const TensorType *t, Widths *w, LangError *e) {
     char text[256];
     *w = (Widths){.n = (int)(n / 2)};
     if (n > 0 && value_count(value_at(v, 0)) >= 0) {
-        error_set(e, "pad: 'widths' is a flat list, the last axis first, not a list of pairs");
+        error_set(e, "pad: 'widths' must be a flat list, the last axis first, not a list of pairs");
         return error_hint(e, "((1, 1), (0, 0)) is (0, 0, 1, 1)");
     }
     if (n < 0 || n % 2 || n / 2 > t->rank)

@@ -597,7 +597,7 @@ static bool all_is_done(const Stream *s, const void *ctx) {
     return s->acked_seq == s->next_seq && s->effects.n == 0;
 }
 
-/* Issues `sync`, so that workers flush pending clusters at once. Its reply is not needed, because
+/* Issues `sync`, so that workers execute pending fusions at once. Its reply is not needed, because
  * the acknowledgements say when everything is done. */
 static void issue_sync(Stream *s) {
     stream_frees(s);

@@ -228,7 +228,7 @@ static bool set_grad(Interp *in, Tensor *t, Value v, LangError *e) {
     char a[256], b[256];
     if (!t->is_param) return error_no_grad_field(in, t, e);
     if (v.kind != V_NONE && v.kind != V_TENSOR)
-        return error_set(e, ".grad is a tensor or none, not %s", value_type_name(v)),
+        return error_set(e, ".grad must be a tensor or none, not %s", value_type_name(v)),
                error_hint(e, "w.grad = none clears it");
     Tensor *grad = NULL;
     if (v.kind == V_TENSOR) {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 
-/* Operand i has a dtype with enough digits to divide by pivots. */
+/* Checks that operand i is float32 or float64: others have too few digits to divide by pivots. */
 static bool need_digits(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     if (t->dtype != DT_F32 && t->dtype != DT_F64) {
@@ -13,7 +13,7 @@ static bool need_digits(Infer *s, int i) {
     return true;
 }
 
-/* ... and holds square matrices. */
+/* ... and that it holds square matrices. */
 static bool need_square(Infer *s, int i) {
     const TensorType *t = &s->in[i];
     TRY(need_digits(s, i));
@@ -87,7 +87,7 @@ static bool solved_type(Infer *s) {
     if (b.rank < 2)
         return op_fail(s, ERR_SHAPE, ": %s equations, but right sides of shape %s",
                        shape_text(&a, &ta), shape_text(&b, &tb));
-    /* The program may have given a vector, or left=false: only the size is its own. */
+    /* b may come from a vector or from left=false, in another shape: the message has the size. */
     if (b.shape[b.rank - 2] != a.shape[a.rank - 1])
         return op_fail(s, ERR_SHAPE, ": %s equations, but right sides of %lld elements",
                        shape_text(&a, &ta), (long long)b.shape[b.rank - 2]);

@@ -687,7 +687,7 @@ static bool refuse_name(Parser *p) {
     p->at = equals ? equals + 1 : p->end;
     skip_space(p);
     size_t n_op = word_length(p);
-    bad(p, s, "a result is an id like t12, not '%.*s'", (int)n, s);
+    bad(p, s, "a result must be an id like t12, not '%.*s'", (int)n, s);
     return err_hint(p->err, "%s = %.*s ...", *q == ',' ? "t0,t1" : "t0",
                     (int)(n_op < 40 ? n_op : 40), p->at);
 }

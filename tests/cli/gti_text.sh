@@ -67,13 +67,13 @@ wrong "signal begin" 65 "unknown op 'signal begin'" "signal enter a" <<'X'
 signal begin a
 X
 # Names, where the format has ids
-wrong "a name" 65 "a.gti:2:1: error: a result is an id like t12, not 'x'" "hint: t0 = full ..." <<'X'
+wrong "a name" 65 "a.gti:2:1: error: a result must be an id like t12, not 'x'" "hint: t0 = full ..." <<'X'
 x = full 1 [2,3] f32
 X
-wrong "two names" 65 "a.gti:2:1: error: a result is an id like t12, not 'x'" "hint: t0,t1 = topk ..." <<'X'
+wrong "two names" 65 "a.gti:2:1: error: a result must be an id like t12, not 'x'" "hint: t0,t1 = topk ..." <<'X'
 x, y = topk t1 3 axis=0
 X
-wrong "another's id" 65 "a result is an id like t12, not '%1'" "hint: t0 = full ..." <<'X'
+wrong "another's id" 65 "a result must be an id like t12, not '%1'" "hint: t0 = full ..." <<'X'
 %1 = full 1 [2,3] f32
 X
 wrong "an operand's name" 65 "a.gti:3:10: error: unexpected word 'x'" "hint: a tensor is an id like t12" <<'X'

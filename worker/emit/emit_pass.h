@@ -3,7 +3,7 @@
  * those over elements, blocks and long rows, emit_rows.c those over short rows, with all passes in
  * one loop.
  *
- * Names in the source, each followed by the fusion's number of the thing:
+ * Names in the source. The number of the input, node, ... in the fusion follows the letter:
  *   x input, y the input's value at the start of a row, s scalar, v value of the space,
  *   r value of a row, T accumulators of blocks, f accumulators of a row, k kept values of a row,
  *   c operand of a reduction, laid out, l accumulators of a lane of rows,
@@ -52,8 +52,8 @@ void emit_input(Emit *e, char letter, int k, const char *where);
 /* Writes the definition of node i. reduced: the source of its value; NULL: its operation. */
 void emit_value(Emit *e, int i, const char *reduced);
 
-/* True if in the pass node i's operand is folded to a value per row; if node i, computed earlier,
- * is loaded; is computed; is stored or kept; is folded over the rows. */
+/* What the pass does with node i: folds its operand to a value per row; loads it, computed by an
+ * earlier pass; computes it; stores or keeps it; folds it over the rows. */
 bool pass_folds(const Emit *e, int i, int pass);
 bool pass_loads(const Emit *e, int i, int pass);
 bool pass_computes(const Emit *e, int i, int pass);

@@ -285,7 +285,7 @@ static void move_lists(Recorder *r, Plan *p) {
 
 Plan *plan_make(Plans *plans, Recorder *r) {
     stages_flush(r->x); /* so that pending jobs are recorded too */
-    if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
+    if (r->x->first || r->client->jobs) recorder_fail(r, "jobs wait");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);
     Make m = {.r = r, .p = p};

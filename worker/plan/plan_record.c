@@ -1,6 +1,6 @@
 /* plan_record.c: records a segment while it is issued one by one (plan.h): what comes from outside,
- * how each word of the arguments matters, what the engine is asked to do. Values are known by their
- * ids, not by their addresses; only a view's place within its tensor is recorded.
+ * how each word of the arguments is used, and the calls of the engine. Values have their ids, not
+ * addresses; only a view's place within its tensor is recorded.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "worker/exec/box.h"
@@ -68,7 +68,7 @@ static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     const Tensor *t = store_get(r->client->names, id);
     const Storage *st = t ? t->storage : NULL;
     if (!t || st->poison || st->maker || st->made || !st->data) {
-        recorder_fail(r, "an operand is not there");
+        recorder_fail(r, "an operand is missing");
         return NULL;
     }
     RecValue *v = new_value(r, id);
@@ -150,7 +150,7 @@ static void read_operands(Recorder *r, const Job *j, Inst *in, const BodyForm *f
         if (!v) return;
         types[i] = v->whole;
         if (v->is_dropped) recorder_fail(r, "an operand was freed");
-        if (v->is_away && in->op != OP_FREE) recorder_fail(r, "an operand is elsewhere");
+        if (v->is_away && in->op != OP_FREE) recorder_fail(r, "an operand is on another worker");
         if (in->op != OP_FREE) continue;
         v->is_dropped = true;
         if (v->external >= 0) r->external[v->external].is_dropped = true;
@@ -252,12 +252,12 @@ static void issued(Observer *o) {
     const Inst *in = r->now;
     const Names *names = r->client->names;
     if (!in || r->has_failed) return;
-    if (r->x->first || r->client->jobs) recorder_fail(r, "something waits");
+    if (r->x->first || r->client->jobs) recorder_fail(r, "jobs wait");
     for (int k = 0; k < in->n_out && !r->has_failed; k++) {
         RecValue *v = map_get(&r->values, in->out[k]);
         const Tensor *t = store_get(names, in->out[k]);
         if (!t || t->storage->poison) {
-            recorder_fail(r, "a result is not there");
+            recorder_fail(r, "a result is missing");
             break;
         }
         v->type = t->view.type;
@@ -316,7 +316,7 @@ static bool add_patch(Recorder *r, Patch *p, RecValue *v, char **to) {
     int64_t offset;
     int slot = v ? recorder_place(r, v, &offset) : PLAN_NONE;
     if (slot < 0) {
-        recorder_fail(r, "a value that lies nowhere");
+        recorder_fail(r, "a value without memory");
         return false;
     }
     *p = (Patch){to, slot, offset};
@@ -521,7 +521,7 @@ static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *
         int w = s->n_read;
         while (w < *n_patch && *patch[w].to != j->call.out[0].data) w++;
         if (w == *n_patch) {
-            recorder_fail(r, "a product that lies nowhere");
+            recorder_fail(r, "a product without memory");
             return;
         }
         s->host = w;
