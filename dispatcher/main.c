@@ -121,6 +121,15 @@ static bool choose_endpoint(App *a, Err *err) {
     return err_hint(err, "add --insecure if the network is trusted, or tunnel: ssh -L");
 }
 
+/* Warns of flags without effect beside the others. */
+static void warn_of_idle(const App *a) {
+    static const char no[] = "gt-dispatcher: warning: %s has no effect without %s\n";
+    if (!a->n_workers && a->engine) fprintf(stderr, no, "--engine", "--workers");
+    if (!a->n_workers && a->threads) fprintf(stderr, no, "--threads", "--workers");
+    if (!a->n_workers && a->memory_bytes) fprintf(stderr, no, "--memory", "--workers");
+    if (a->is_insecure && a->port < 0) fprintf(stderr, no, "--insecure", "--port");
+}
+
 /* ---- Worker processes ---- */
 
 /* gt-worker beside this program, else found in PATH. */
@@ -374,6 +383,7 @@ int main(int argc, char **argv) {
         return code;
     }
     env_warn_misspelt("gt-dispatcher: ");
+    warn_of_idle(a);
     struct sigaction act = {.sa_handler = on_signal};
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);

@@ -76,6 +76,7 @@ static bool choose(App *a, Err *err) {
         err_set(err, ERR_ARG, "--host needs a port");
         return err_hint(err, "gt-worker --host %s -p 9000", a->host);
     }
+    if (a->port && a->word) return err_set(err, ERR_ARG, "--dispatcher or --port, not both");
     if (a->port) {
         endpoint_word(a->host ? a->host : "localhost", a->port, word);
         a->word = word;
