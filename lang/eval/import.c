@@ -163,7 +163,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     value_drop(frame.result);
     in->stack->top = base;
     in->no_grad_depth = no_grad;
-    signal_unwind(in, depth);
+    if (!ok || !echo) signal_unwind(in, depth); /* at the prompt, scopes last until signal.exit */
     return ok;
 }
 

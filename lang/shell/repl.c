@@ -11,6 +11,8 @@
 #include "lang/shell/options.h"
 #include "lang/shell/repl_lost.h"
 #include "lang/shell/repl_words.h"
+#include "lang/tensor/signal.h"
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +23,8 @@
 #include <unistd.h>
 #include <readline/readline.h>
 #include <readline/history.h>
+
+enum { SCOPE_MAX = 20 }; /* bytes of a scope's name in the prompt */
 
 typedef struct Repl {
     Interp *in;
@@ -237,7 +241,9 @@ static char *read_plain(const char *prompt) {
 }
 
 static char *read_line(Repl *r, bool *dropped) {
-    char prompt[16] = "gt> ";
+    char prompt[16 + SCOPE_MAX] = "gt> ";
+    const char *scope = signal_innermost(r->in);
+    if (scope) snprintf(prompt, sizeof prompt, "gt %.*s> ", SCOPE_MAX, scope);
     if (r->is_open && r->open_with)
         snprintf(prompt, sizeof prompt, " %c…> ", r->open_with);
     else if (r->is_open)
@@ -251,6 +257,12 @@ static const char *skip_prompts(const char *s) {
     for (;;) {
         if (!strncmp(s, "gt> ", 4)) {
             s += 4;
+            continue;
+        }
+        const char *scope_end = !strncmp(s, "gt ", 3) ? strstr(s, "> ") : NULL; /* gt rows> */
+        if (scope_end && isalpha((unsigned char)s[3]) && !memchr(s, '\n', scope_end - s) &&
+            scope_end - s <= 3 + SCOPE_MAX) {
+            s = scope_end + 2;
             continue;
         }
         if (s[0] == ' ' && s[1] && strchr("{([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {

@@ -126,6 +126,11 @@ bool signal_exit(Interp *in, const char *label, size_t n, LangError *e) {
 
 int signal_depth(const Interp *in) { return in->signals ? in->signals->depth : 0; }
 
+const char *signal_innermost(const Interp *in) {
+    int depth = signal_depth(in);
+    return depth ? in->signals->scope[depth - 1].label : NULL;
+}
+
 void signal_warn_open(Interp *in, int depth) {
     for (int i = depth; i < signal_depth(in); i++) {
         const struct Scope *sc = &in->signals->scope[i];

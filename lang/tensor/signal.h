@@ -18,6 +18,7 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
 /* label "": the innermost */
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
+const char *signal_innermost(const Interp *in); /* label of the innermost open scope, or NULL */
 void signal_unwind(Interp *in, int depth); /* after errors: closes scopes above depth */
 /* An imported file has run: closes the scopes above depth that it left open, with a warning. */
 void signal_warn_open(Interp *in, int depth);

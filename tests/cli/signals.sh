@@ -65,6 +65,12 @@ code "attempt: the stream" 0 "$GTSH" --emit "$TMP/open.gt"
 same "attempt: the stream" "$(awk -f "$TMP/under.awk" "$TMP/out" | head -n 1)" "full:deep full:deep full:b full:-"
 printf 'w = param(ones(2)); signal s { y = w * 3 }\nsignal a { signal b { x = ones(2) @ ones(3) } }\nsignal.exit()\nsignal.enter("c"); 1 // 0\nsignal.exit()\nsignal a { backward y }\nsignal.exit()\n' >"$TMP/in"
 code "prompt" 1 sh -c '"$GTSH" -i -q <"$1"' - "$TMP/in"; same "prompt: nothing is open" "$(grep -c 'no signal is open' "$TMP/err")" 3
+# signal.enter lasts over lines of the prompt, which shows it; an error keeps what earlier lines opened
+printf '%s\n' 'signal.define("rows", axis=0)' 'signal.enter("rows")' 'x = ones(4, 2)' 'zzz' 'y = x + 1' 'print(y.placement().layout)' \
+    'gt rows> signal.exit("rows")' 'signal.exit()' >"$TMP/in"
+"$GTSH" -w 2 -i -q --norc <"$TMP/in" >"$TMP/out" 2>"$TMP/err"
+same "prompt: a scope over lines" "$(out)" split; has "the prompt shows the scope" "$(err)" "gt rows> "
+has "prompt: closed once" "$(err)" "repl:8:8: error: no signal is open"
 # Ctrl-C inside a scope closes it
 cat >"$TMP/int.gt" <<'GT'
 fn wait() { print("go", err=true); while true { x = 1 } }
