@@ -99,6 +99,22 @@ static bool hint_hidden(Interp *in, const Node *n, LangError *e) {
     return true;
 }
 
+/* The call callee(...), of a method of a value of kind recv, failed. If the value's name hides a
+ * namespace that has the method, such as F, that is most likely the cause: adds the hint. */
+static bool hint_hidden_space(Interp *in, const Node *callee, ValueKind recv, bool takes_tensor,
+                              LangError *e) {
+    const Node *name = callee->kid[0];
+    Value space = {.kind = V_UNDEF}, f = {.kind = V_UNDEF};
+    LangError ignored = {0};
+    bool may_be_meant = recv == V_TENSOR && (!takes_tensor || e->hint[0]);
+    if (e->kind != E_RUN || e->is_late || name->kind != N_NAME || may_be_meant) return false;
+    if (!prelude_space(in, name->str, &space, &ignored) || space.kind != V_MAP) return false;
+    bool found = space_get(in, space.map, callee->str, &f, &ignored) && f.kind != V_UNDEF;
+    value_drop(f);
+    value_drop(space);
+    return found && strcmp(name->str, "gt") && hint_hidden(in, name, e);
+}
+
 static bool has_forward(const AstFn *f) {
     for (uint32_t i = 0; f->is_module && i < f->body->n_kids; i++) {
         const Node *n = f->body->kid[i];
@@ -578,6 +594,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
             field->str);
     if ((recv.kind == V_INT || recv.kind == V_FLOAT) && hint_hidden(in, field->kid[0], e))
         return false;
+    if (hint_hidden_space(in, field, recv.kind, true, e)) return false;
     if (recv.kind == V_ERROR)
         return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
     if (recv.kind == V_MODULE && habit_path(field->whole, builtin_is_known, in, e)) return false;
@@ -836,7 +853,9 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
         n->flag |= NODE_DROPPED;
     int n_pos = mode == SELF_FIRST || mode == SELF_UPDATE, n_kw = 0;
     bool ok = push_args(in, n, base, &n_pos, &n_kw, &spread, e);
-    bool has_tensor = !ok || n_pos == 0 || base[0].kind == V_TENSOR;
+    bool has_tensor = !ok || n_pos == 0 || base[0].kind == V_TENSOR, is_called = ok;
+    bool takes_tensor = n_pos > 1 && base[1].kind == V_TENSOR;
+    ValueKind first = n_pos ? base[0].kind : V_NONE;
     if (ok) {
         if (spread.kind == V_MAP) in->spread = spread.map; /* for call_keyword */
         bool is_quiet = place && !update_is_checked(place);
@@ -850,6 +869,8 @@ bool eval_call(Interp *in, Node *n, Value *out, LangError *e) {
     if (place) ok = update_close(in, place, updated, ok, out, e);
     if (!ok) error_locate(e, node_span(in, n));
     if (!ok && !has_tensor) hint_layer(in, callee, e);
+    if (!ok && is_called && mode == SELF_FIRST)
+        hint_hidden_space(in, callee, first, takes_tensor, e);
     if (mode == SELF_METHOD) value_drop(recv);
     value_drop(spread);
     value_drop(f);
