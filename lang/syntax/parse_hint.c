@@ -192,6 +192,18 @@ const char *parse_loop_else(const Parser *p, const Token *t) {
                    : "a loop has no else: found = true before break, then if not found { … }";
 }
 
+/* `backward y, retain_graph=true`, with or without the comma: the call. Otherwise NULL. */
+static const char *backward_hint(Parser *p, const Token *start, const Token *t) {
+    const Token *option = t->kind == TOK_COMMA ? t + 1 : t, *last = t - 1;
+    if (!parse_is(p, start, "backward") || option->kind != TOK_NAME ||
+        option[1].kind != TOK_ASSIGN || last <= start || last->at + last->n - start->at > 80)
+        return NULL;
+    const char *loss = p->src->text + start[1].at;
+    int n = (int)(last->at + last->n - start[1].at);
+    return rest_of_line(p, option, arena_printf(p->arena, "as a call: backward(%.*s, ", n, loss),
+                        ")");
+}
+
 const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
@@ -258,8 +270,7 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
         return parse_is(p, start, "no_grad") ? "no_grad { … }" : "";
     default: break;
     }
-    if (parse_is(p, start, "backward") && t->kind == TOK_NAME && t[1].kind == TOK_ASSIGN)
-        return "as a call: backward(loss, retain_graph=true)";
+    if ((hint = backward_hint(p, start, t))) return hint;
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     if (o && !o->what && o->line != t->line)
         return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at],
