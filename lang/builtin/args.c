@@ -100,7 +100,7 @@ static bool unknown_option(const Args *a, const char *option, LangError *e) {
     if (near)
         error_hint(e, "did you mean '--%s'?   --help lists all", near);
     else
-        error_hint(e, "--help lists all");
+        error_hint(e, "--help lists the script's options; options of gtsh stand before the script");
     return false;
 }
 

@@ -50,4 +50,8 @@ for given in "$TMP/w.gt --lr 0.5" "$TMP/w.gt" "$TMP/raw.gt -w 2"; do
 done
 printf 'n = arg("n")\nprint(n)\n' >"$TMP/r.gt"
 code required 2 "$GTSH" "$TMP/r.gt"; has required "$(err)" "n"
+# An option of gtsh behind the script: the hint says where it stands.
+printf 'print(arg("lr", 0.1))\n' >"$TMP/lr.gt"
+code "gtsh's option behind the script" 2 "$GTSH" "$TMP/lr.gt" --seed 3
+has "gtsh's option behind the script" "$(err)" "options of gtsh stand before the script"
 finish
