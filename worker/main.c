@@ -70,8 +70,10 @@ static bool choose(App *a, Err *err) {
     if (!w->engine && backend && *backend) w->engine = backend;
     if (w->engine && !engine_find(w->engine)) {
         err_set(err, ERR_ARG, "there is no engine '%.60s'", w->engine);
-        return err_hint(err, "cpu or reference");
+        return err_hint(err, "%s", flag_engine_hint(w->engine));
     }
+    if (a->word && (a->host || a->port))
+        return err_set(err, ERR_ARG, "--dispatcher or --host and --port, not both");
     if (a->host && !a->port) {
         err_set(err, ERR_ARG, "--host needs a port");
         return err_hint(err, "gt-worker --host %s -p 9000", a->host);

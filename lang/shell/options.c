@@ -85,9 +85,10 @@ static bool engine(const char *what, const char *s, const char **out, LangError 
             return true;
         }
     }
-    const char *near = nearest_name(s, strlen(s), names, 3);
+    const char *near = nearest_name(s, strlen(s), names, 3), *hint = flag_engine_hint(s);
     usage(e, "%s: there is no engine '%.100s'", what, s);
-    return near ? error_hint(e, "did you mean '%s'?", near) : error_hint(e, "cpu or reference");
+    if (near && *hint == 'c') return error_hint(e, "did you mean '%s'?", near);
+    return error_hint(e, "%s", hint);
 }
 
 static bool when(const char *s, int *out, LangError *e) {

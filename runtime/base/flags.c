@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum { FLAGS_END = -1, FLAGS_ERROR = -2 };
 
@@ -124,4 +125,12 @@ bool flag_bytes(const char *what, const char *s, uint64_t *out, Err *err) {
                        "%s needs a size of at least 1M, such as 512M or 4G, not '%.60s'", what, s);
     *out = (uint64_t)v;
     return true;
+}
+
+const char *flag_engine_hint(const char *name) {
+    static const char *const device[] = {"gpu", "cuda", "hip", "rocm", "metal", "mps", "tpu"};
+    for (size_t k = 0; k < sizeof device / sizeof *device; k++)
+        if (!strncasecmp(name, device[k], strlen(device[k])))
+            return "this build computes on CPUs only: cpu or reference";
+    return "cpu or reference";
 }

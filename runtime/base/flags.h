@@ -41,4 +41,6 @@ int flags_read(const char *program, int argc, char **argv, const Flag *flag, int
  * the flag as the user wrote it. */
 bool flag_int(const char *what, const char *s, int64_t least, int64_t most, int64_t *out, Err *err);
 bool flag_bytes(const char *what, const char *s, uint64_t *out, Err *err);
+/* The hint at an unknown engine; static. */
+const char *flag_engine_hint(const char *name);
 #endif

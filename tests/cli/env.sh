@@ -20,6 +20,16 @@ for wrong in \
 done
 code "GT_BACKEND gtsh" 2 env GT_BACKEND=cup "$GTSH" -c 'print(1)'; has GT_BACKEND "$(err)" "there is no engine 'cup'"
 code "GT_BACKEND gt-worker" 2 env GT_BACKEND=cup "$B/gt-worker" --wait 1; has GT_BACKEND "$(err)" "there is no engine 'cup'"
+# No engine for GPUs in this build: the hint says so.
+for name in gpu cuda CUDA:0; do
+    code "--engine $name" 2 "$GTSH" --engine $name -p 1; has "--engine $name" "$(err)" "this build computes on CPUs only: cpu or reference"
+    code "worker --engine $name" 2 "$B/gt-worker" --engine $name; has "worker --engine $name" "$(err)" "this build computes on CPUs only"
+done
+code "--engine cup" 2 "$GTSH" --engine cup -p 1; has "--engine cup" "$(err)" "did you mean 'cpu'?"
+# gt-worker: the dispatcher is given by one option or by two, not by three.
+for given in "-d local -p 9000" "-p 9000 -d local" "-H host -d local"; do
+    code "gt-worker $given" 2 "$B/gt-worker" --wait 1 $given; has "gt-worker $given" "$(err)" "--dispatcher or --host and --port, not both"
+done
 for right in GT_FUSE= GT_FUSE=wait GT_PLAN= GT_PLAN=off GT_COMPILE=yes GT_AUTO_COMPILE=False GT_WORKER_BATCH_SIZE=1000 GT_HOTPATH_THRESHOLD=0 \
     GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on; do
     code "$right" 0 env "$right" "$GTSH" -c 'print(ones(3).sum())'; same "$right" "$(out)$(err)" "tensor(3.)"
