@@ -362,6 +362,8 @@ int main(int argc, char **argv) {
     bool at_prompt = false;
     setlocale(LC_CTYPE, "");
     if (!options_parse(argc, argv, &a.o, &e)) return fail(&a, &e);
+    if (a.o.prompt && !isatty(STDIN_FILENO)) /* the prompt looks ahead: see repl.c */
+        setvbuf(stdin, NULL, _IONBF, 0);
     log_environment();
     log_letters(a.o.debug);
     if (a.o.help) {

@@ -10,6 +10,7 @@
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
 #include "lang/shell/repl_lost.h"
+#include "lang/shell/repl_skip.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
@@ -24,7 +25,11 @@
 #include <readline/readline.h>
 #include <readline/history.h>
 
-enum { SCOPE_MAX = 20 }; /* bytes of a scope's name in the prompt */
+enum {
+    SCOPE_MAX = 20,      /* bytes of a scope's name in the prompt */
+    AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
+    AHEAD_MS = 20        /* the wait for them */
+};
 
 typedef struct Repl {
     Interp *in;
@@ -33,8 +38,7 @@ typedef struct Repl {
     Bytes statement;  /* lines of the statement being typed */
     Bytes pasted;     /* lines not yet fed */
     char open_with;
-    int skipped;          /* open braces of a refused block, whose rest is skipped */
-    bool skips_indented;  /* the same of a block without braces */
+    Skip skip;            /* a refused block, whose rest is skipped */
     bool is_open;         /* the statement is incomplete; selects the prompt */
     uint32_t line;        /* number of the first line of `statement` */
     Lost *lost;           /* what a cancel lost, until all answers have arrived */
@@ -190,8 +194,8 @@ static void idle(Repl *r) {
 static void drop_line(Repl *r) {
     stream_interrupted = 0;
     r->statement.n = r->pasted.n = 0;
-    r->is_open = r->skips_indented = false;
-    r->skipped = 0;
+    r->is_open = false;
+    r->skip = (Skip){0};
     fputs("\n", stderr);
     if (!r->was_interrupted) return;
     r->was_interrupted = false;
@@ -248,6 +252,8 @@ static char *read_line(Repl *r, bool *dropped) {
         snprintf(prompt, sizeof prompt, " %c…> ", r->open_with);
     else if (r->is_open)
         snprintf(prompt, sizeof prompt, " …> ");
+    else if (r->skip.braces)
+        snprintf(prompt, sizeof prompt, " }…> ");
     *dropped = false;
     return r->is_terminal ? read_typed(r, prompt, dropped) : read_plain(prompt);
 }
@@ -265,7 +271,7 @@ static const char *skip_prompts(const char *s) {
             s = scope_end + 2;
             continue;
         }
-        if (s[0] == ' ' && s[1] && strchr("{([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {
+        if (s[0] == ' ' && s[1] && strchr("{}([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {
             s += 7;
             continue;
         }
@@ -350,9 +356,8 @@ static uint32_t count_lines(const char *s, size_t n) {
     return lines;
 }
 
-/* True if the next pasted line that is not blank begins with else or elif. */
-static bool else_follows(const Repl *r) {
-    const char *s = r->pasted.n ? r->pasted.data : "";
+/* True if the first line that is not blank or a comment begins with else or elif. */
+static bool else_begins(const char *s) {
     for (;;) {
         s = skip_prompts(s);
         s += strspn(s, " \t");
@@ -361,51 +366,42 @@ static bool else_follows(const Repl *r) {
         if (!*s) return false;
         s++;
     }
-    return (!strncmp(s, "else", 4) || !strncmp(s, "elif", 4)) &&
-           !strchr("abcdefghijklmnopqrstuvwxyz_0123456789", s[4] ? s[4] : ' ');
+    return skip_is_else(s);
 }
 
-/* ---- the rest of a refused block ---- */
+/* True if standard input has unread bytes, or gets some within ms. */
+static bool input_waits(int ms) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&in, 1, ms) > 0;
+}
 
-/* Returns how many more braces the text opens than it closes, outside of strings and comments. */
-static int open_braces(const char *s) {
-    int n = 0;
-    for (char quote = 0; *s; s++) {
-        if (quote) {
-            if (*s == '\\' && s[1])
-                s++;
-            else if (*s == quote || *s == '\n')
-                quote = 0;
-        } else if (*s == '"' || *s == '\'') {
-            quote = *s;
-        } else if (*s == '#') {
-            while (s[1] && s[1] != '\n') s++;
-        } else {
-            n += (*s == '{') - (*s == '}');
-        }
+/* True if else or elif begins the next line of a pipe or file, as far as it has arrived. Reads
+ * ahead and puts all back. main left standard input without a buffer, so that poll knows of all
+ * unread bytes. */
+static bool else_arrived(const Repl *r) {
+    Bytes seen = {0};
+    bool is_decided = false;
+    if (r->is_terminal) return false;
+    for (size_t line = 0; !is_decided && seen.n < AHEAD_MAX && input_waits(AHEAD_MS);) {
+        int c = getc(stdin);
+        if (c == EOF) is_decided = seen.n > line;
+        if (c == EOF) break;
+        bytes_putc(&seen, (char)c);
+        if (c != '\n') continue;
+        const char *s = seen.data + line + strspn(seen.data + line, " \t\r");
+        is_decided = *s != '\n' && *s != '#';
+        if (!is_decided) line = seen.n;
     }
-    return n;
+    bool is_else = is_decided && else_begins(seen.data);
+    while (seen.n && ungetc((unsigned char)seen.data[seen.n - 1], stdin) != EOF) seen.n--;
+    bytes_fini(&seen);
+    return is_else;
 }
 
-/* After a syntax error, the lines that follow may be the rest of the refused block: those that are
- * indented or close it. One mistake gives one message. */
-static void begin_skip(Repl *r, const char *text, size_t n) {
-    while (n && strchr(" \t\r\n", text[n - 1])) n--;
-    r->skipped = open_braces(text);
-    if (r->skipped < 0) r->skipped = 0;
-    r->skips_indented = !r->skipped && n && text[n - 1] == ':'; /* def f(x): */
-}
-
-/* True if the line belongs to the refused block. Any other line at the margin is a new statement.
- */
-static bool skip(Repl *r, const char *line) {
-    if (!r->skipped && !r->skips_indented) return false;
-    bool is_blank = !line[strspn(line, " \t\r")], is_indented = *line == ' ' || *line == '\t';
-    bool is_inside = is_blank || is_indented || (r->skipped && *line == '}');
-    r->skipped += open_braces(line);
-    if (r->skipped <= 0 || !is_inside) r->skipped = 0;
-    if (!is_inside) r->skips_indented = false;
-    return is_inside;
+/* True if the statement is an if, whose else may stand in a line of its own. */
+static bool is_if(const char *s) {
+    s += strspn(s, " \t\r\n");
+    return !strncmp(s, "if", 2) && !isalnum((unsigned char)s[2]) && s[2] != '_';
 }
 
 /* Adds a line to the statement; runs it when it is complete. */
@@ -419,12 +415,18 @@ static void feed(Repl *r, const char *line) {
     Program *p = parse_program(&probe, NULL, NULL, &r->open_with, &e);
     r->is_open = !p && e.kind == E_INCOMPLETE;
     program_free(&p);
-    if (r->is_open || (e.kind == E_NONE && else_follows(r))) return;
+    if (r->is_open) return;
+    if (e.kind == E_NONE && is_if(b->data) &&
+        (r->pasted.n ? else_begins(r->pasted.data) : else_arrived(r)))
+        return;
     if (strspn(b->data, " \t\r\n") < b->n) {
         history_keep(r, b->data, b->n);
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
-        if (!run_source(r, src)) r->pasted.n = 0; /* pasted text stops at the first error */
-        if (e.kind != E_NONE) begin_skip(r, src->text, src->n);
+        bool ok = run_source(r, src), was_pasted = r->pasted.n > 0;
+        if (!ok) r->pasted.n = 0; /* pasted text stops at the first error */
+        if (e.kind != E_NONE && !was_pasted) skip_begin(&r->skip, src->text, src->n, r->line);
+        if (r->is_terminal && r->skip.braces)
+            fputs("    the rest of this block is skipped; an empty line ends that\n", stderr);
     }
     r->line += count_lines(b->data, b->n);
     b->n = 0;
@@ -456,7 +458,8 @@ static bool is_leaving(const Repl *r, const char *line) {
 static void take_line(Repl *r, const char *line) {
     line = skip_prompts(line);
     bool fresh = r->statement.n == 0;
-    if (fresh && skip(r, line)) {
+    bool by_hand = r->is_terminal && !r->pasted.n && !input_waits(0);
+    if (fresh && skip_line(&r->skip, line, by_hand)) {
         r->line++;
         return;
     }
@@ -516,6 +519,15 @@ static void unfinished(Repl *r) {
     program_free(&p);
 }
 
+/* The input ends within a refused block: says what did not run. */
+static void never_closed(Repl *r) {
+    LangError w = {.kind = E_RUN};
+    if (r->line <= r->skip.line + 1) return;
+    error_set(&w, "the block refused at line %u is never closed: nothing after it ran",
+              r->skip.line);
+    repl_report(r->in, &w, "warning");
+}
+
 int repl_run(Interp *in, const ReplConfig *config) {
     Repl repl = {.in = in,
                  .config = config,
@@ -547,6 +559,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
         free(line);
     }
     if (r->statement.n && !r->is_terminal) unfinished(r);
+    if (r->skip.braces && !r->is_terminal) never_closed(r);
     if (!r->is_done && r->is_terminal) fputc('\n', stderr);
     lost_unref(&r->lost);
     bytes_fini(&r->statement);

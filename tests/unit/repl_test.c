@@ -439,6 +439,29 @@ static void prompt_afterwards(void) {
     leave(&s, "\004", 0);
 }
 
+/* After a refused block the prompt skips its rest, but not what the user types anew. */
+static void refused(void) {
+    static const char note[] = "the rest of this block is skipped; an empty line ends that";
+    Session s = prompt();
+    line(&s, "x = 5", NULL);
+    reply(&s, "if x = 3 {\r", note);
+    reply(&s, "  x = 100\r", " }…> ");
+    ask(&s, "}\r", "");
+    line(&s, "x", "\n5\n");
+    reply(&s, "if x = 3 {\r", note);
+    ask(&s, "\r", "");
+    line(&s, "x + 1", "\n6\n");
+    reply(&s, "if x = 3 {\r", note);
+    reply(&s, "if x == 5 {\r", "{…> ");
+    ask(&s, "print(\"an\" + \"ew\") }\r", "\nanew\n");
+    reply(&s, "def f() {\r", note);
+    ask(&s, "\003", "");
+    line(&s, "x + 2", "\n7\n");
+    reply(&s, "if x = 3 {\rx = 100\r}\rx + 3\r", "\n8\n");
+    expect(&s, "gt> ");
+    leave(&s, "\004", 0);
+}
+
 int main(void) {
     signal(SIGPIPE, SIG_IGN);
     if (access(gtsh(), X_OK)) {
@@ -467,5 +490,6 @@ int main(void) {
     setenv("GT_HISTFILE", "", 1);
     script();
     prompt_afterwards();
+    refused();
     return check_report("repl");
 }
