@@ -259,6 +259,14 @@ static bool wrap_in_print(Program *p, LangError *e) {
     return true;
 }
 
+/* Connects to the dispatcher of -d, so that a wrong address fails at once, whatever the program
+ * does first. That of GT_DISPATCHER, and one of our own, wait for the first tensor operation. */
+static bool connect_named(App *a, LangError *e) {
+    int n;
+    if (!(a->o.given >> OPTION_DISPATCHER & 1)) return true;
+    return stream_workers(a->in->stream, &n, e);
+}
+
 static bool run_source(App *a, Source *src, LangError *e) {
     src->is_prompt = a->o.expr != NULL; /* its value is used */
     Program *p = parse_program(src, a->o.check ? repl_warn : interp_warn_late, a->in, NULL, e);
@@ -281,6 +289,10 @@ static bool run_source(App *a, Source *src, LangError *e) {
         return false;
     }
     if (a->o.script) import_main(a->in, a->o.script);
+    if (!connect_named(a, e)) {
+        program_free(&p);
+        return false;
+    }
     if (!interp_run(a->in, p, false, e) || !args_finish(a->args, e)) return false;
     args_warn(a->in, a->args, a->name);
     return true;
@@ -337,7 +349,7 @@ static int run_text(App *a) {
     LangError e = {0}, late = {0};
     Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
     bool instructions = a->o.replay || replay_is_text(a->text, a->n);
-    bool ok = instructions ? replay_run(a->in, src, a->o.client, &e)
+    bool ok = instructions ? connect_named(a, &e) && replay_run(a->in, src, a->o.client, &e)
                            : !names_client(a, &e) && run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
     if (is_reported) report(a, &e);
@@ -389,7 +401,7 @@ int main(int argc, char **argv) {
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
     if (e.kind != E_NONE) return fail(&a, &e);
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
-    if (at_prompt && names_client(&a, &e)) return fail(&a, &e);
+    if (at_prompt && (names_client(&a, &e) || !connect_named(&a, &e))) return fail(&a, &e);
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

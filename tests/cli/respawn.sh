@@ -13,6 +13,9 @@ none() {
 }
 none "no socket" "there is no such socket"
 code "in the prelude" 69 "$GTSH" -d local -c 'nn.Linear(2, 2)'; has "in the prelude" "$(err)" "hint: scripts/cluster up starts one"
+code "before the program" 69 "$GTSH" -d local -p '1 + 1'; same "before the program" "$(out)" ""
+code "before the prompt" 69 "$GTSH" -d local -i </dev/null; has "before the prompt" "$(err)" "gtsh: error: no dispatcher at ipc://"
+code "with GT_DISPATCHER" 0 env GT_DISPATCHER=local "$GTSH" -p '1 + 1'; same "with GT_DISPATCHER" "$(out)" 2
 code "another address" 69 "$GTSH" -d "$TMP/else" -c 'ones(2)'; has "another address" "$(err)" "is it running, and is $TMP/else its address?"
 
 # a client waits for a dispatcher that has no workers yet
