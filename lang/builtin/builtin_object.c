@@ -110,7 +110,7 @@ static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     return error_set(e, "fields of %s cannot be assigned", value_type_name(arg[0]));
 }
 
-/* The names of the fields of an object or map, then of its methods, without duplicates. */
+/* The names of the fields of an object, map or tensor, then of its methods, without duplicates. */
 static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value seen = v_map(in), k, v;
     MapV *m = arg[0].kind == V_OBJECT ? object_fields(arg[0].obj)
@@ -119,6 +119,8 @@ static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
     for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
         if (k.kind == V_STR) mapv_put(seen.map, value_ref(k), v_none());
     NameList names = {0};
+    for (size_t i = 0; arg[0].kind == V_TENSOR && tensor_field_names[i]; i++)
+        names_add(&names, tensor_field_names[i]);
     names_of_methods(in, arg[0], &names);
     for (size_t i = 0; i < names.n; i++) mapv_put(seen.map, v_cstr(names.name[i]), v_none());
     names_fini(&names);

@@ -503,5 +503,5 @@ void names_of_methods(Interp *in, Value self, NameList *l) {
         for (size_t i = 0; mapv_at(self.obj->module->method, i, &k, &v); i++)
             names_add(l, k.str->s);
     }
-    if (self.kind == V_TENSOR) prelude_names(in, l);
+    if (self.kind == V_TENSOR) prelude_methods(in, l);
 }

@@ -904,10 +904,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     MapV *m = base.kind == V_MAP ? base.map : base.kind == V_OBJECT ? base.obj->field : NULL;
     for (size_t i = 0; m && mapv_at(m, i, &k, &v); i++)
         if (k.kind == V_STR) names_add(&names, k.str->s);
-    static const char *const of_tensor[] = {"shape", "dtype",         "ndim", "grad",
-                                            "T",     "requires_grad", "data"};
-    for (size_t i = 0; base.kind == V_TENSOR && i < sizeof of_tensor / sizeof *of_tensor; i++)
-        names_add(&names, of_tensor[i]);
+    for (size_t i = 0; base.kind == V_TENSOR && tensor_field_names[i]; i++)
+        names_add(&names, tensor_field_names[i]);
     names_of_methods(in, base, &names);
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
     if (near)

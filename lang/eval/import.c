@@ -15,6 +15,7 @@
 #include "lang/eval/prelude.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -40,10 +41,11 @@ typedef struct Modules {
     size_t n_kept, cap_kept; /* constants of programs */
     Map names;               /* interned name -> Str  */
     File *files;
-    Globals *globals;       /* all, linked           */
-    Value spaces;           /* nn, gt ...: name -> V_MAP */
-    Map prelude;            /* interned name of a prelude function -> index of its file + 1 */
-    NameList prelude_names; /* the same names in the order of the text */
+    Globals *globals;         /* all, linked           */
+    Value spaces;             /* nn, gt ...: name -> V_MAP */
+    Map prelude;              /* interned name of a prelude function -> index of its file + 1 */
+    NameList prelude_names;   /* the same names in the order of the text */
+    NameList prelude_methods; /* those of functions whose first argument may be a tensor */
     bool has_prelude;
 } Modules;
 
@@ -320,6 +322,18 @@ static bool is_space_file(const char *name, const char *space) {
     return !strncmp(name, space, n) && name[n] == '/' && !strchr(name + n + 1, '/');
 }
 
+/* True if the first parameter, at s, takes a tensor. These do not, by their names: several tensors,
+ * modules, functions, files, sizes and dtypes. */
+static bool takes_tensor(const char *s) {
+    static const char *const others[] = {"f", "h",   "keys", "xs",   "tensors", "params",
+                                         "m", "row", "path", "name", "n",       "dtype"};
+    size_t n = strcspn(s, " ,=)");
+    bool takes = n && *s != '*';
+    for (size_t i = 0; takes && i < sizeof others / sizeof *others; i++)
+        takes = strlen(others[i]) != n || memcmp(others[i], s, n) != 0;
+    return takes;
+}
+
 /* Indexes which prelude file defines each name that is visible everywhere: the lines that begin
  * with fn NAME or module NAME. */
 static void index_prelude(Modules *m) {
@@ -335,6 +349,8 @@ static void index_prelude(Modules *m) {
             const char *name = intern(p + skip, n);
             map_put(&m->prelude, (uint64_t)(uintptr_t)name, (void *)(uintptr_t)(i + 1));
             names_add(&m->prelude_names, name);
+            bool is_fn = skip == 3 && islower((unsigned char)*name);
+            if (is_fn && takes_tensor(p + skip + n + 1)) names_add(&m->prelude_methods, name);
         }
     }
 }
@@ -434,6 +450,12 @@ void prelude_names(Interp *in, NameList *l) {
     for (size_t i = 0; i < m->prelude_names.n; i++) names_add(l, m->prelude_names.name[i]);
 }
 
+void prelude_methods(Interp *in, NameList *l) {
+    Modules *m = in->modules;
+    if (!m->has_prelude) index_prelude(m);
+    for (size_t i = 0; i < m->prelude_methods.n; i++) names_add(l, m->prelude_methods.name[i]);
+}
+
 /* ---- beginning and end ---- */
 
 void import_init(Interp *in) {
@@ -475,6 +497,7 @@ void import_free(Interp *in) {
     map_fini(&m->names);
     map_fini(&m->prelude);
     names_fini(&m->prelude_names);
+    names_fini(&m->prelude_methods);
     free(m->kept);
     free(m->program);
     free(m);

@@ -13,6 +13,8 @@ bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e);
 /* Sets *out to a namespace (nn, optim ...), or to V_UNDEF if there is none. */
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e);
 void prelude_names(Interp *in, NameList *l);
+/* Adds the prelude's functions that a tensor has as methods. */
+void prelude_methods(Interp *in, NameList *l);
 void import_init(Interp *in);
 void import_fini(Interp *in); /* drops globals */
 void import_free(Interp *in); /* then programs and sources */

@@ -134,6 +134,8 @@ bool tensor_keeps_kind(const Tensor *x, const Tensor *result, LangError *e);
 bool tensor_keeps_shape(const Tensor *x, const Tensor *result, LangError *e);
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found,
                   LangError *e); /* shape dtype grad T ... */
+/* The fields that every tensor has, for listings and near matches; ends with NULL. */
+extern const char *const tensor_field_names[];
 bool tensor_set_field(Interp *in, Tensor *t, const char *name, Value v, LangError *e);
 
 /* ---- values in and out ---- */

@@ -198,6 +198,9 @@ static Value shape_list(Interp *in, const TensorType *t) {
     return l;
 }
 
+const char *const tensor_field_names[] = {"shape", "dtype",         "ndim", "grad", "T",
+                                          "mT",    "requires_grad", "data", NULL};
+
 bool tensor_field(Interp *in, Tensor *t, const char *name, Value *out, bool *found, LangError *e) {
     const TensorType *type = tensor_type(t);
     *found = true;
