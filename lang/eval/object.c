@@ -456,10 +456,8 @@ bool object_concat(Interp *in, const Node *n, Object *o, Value more, Value *out,
         for (size_t i = 0; mapv_at(mine.map, i, &key, &v); i++)
             mapv_put(all.map, value_ref(key), value_ref(v));
     }
-    *out = like_with_items(in, o, all);
-    if (object_extend(in, n, out->obj, more, e)) return true;
-    value_drop(*out);
-    return false;
+    Value made = like_with_items(in, o, all);
+    return give_if(object_extend(in, n, made.obj, more, e), made, out);
 }
 
 /* A slice of the items, as an object of the same kind like PyTorch's Sequential. */
