@@ -91,6 +91,12 @@ static bool is_vectors(const TensorType *a, const TensorType *b) {
 /* The factors are computed without recording: the gradient goes through the operand a. */
 static Tensor *solve(Interp *in, Tensor *a, Tensor *b, LangError *e) {
     Tensor *r[MAX_OUT], *x = NULL;
+    const TensorType *t = tensor_type(a);
+    char text[256];
+    if (t->rank < 2 || t->shape[t->rank - 1] != t->shape[t->rank - 2]) {
+        error_set(e, "solve needs square matrices, not shape %s", type_shape_text(t, text));
+        return NULL;
+    }
     Arg operand[4] = {arg_tensor(a), arg_tensor(b)};
     in->no_grad_depth++;
     bool ok = tensor_op(in, OP_LU, operand, 1, NULL, 0, r, e);

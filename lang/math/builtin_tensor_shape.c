@@ -128,11 +128,16 @@ BUILTIN(permute) { /* x, *axes */
 }
 
 BUILTIN(transpose) { /* x, a, b */
+    bool is_bare = arg[1].kind == V_NONE && arg[2].kind == V_NONE;
+    if (!is_bare && (arg[1].kind == V_NONE || arg[2].kind == V_NONE)) {
+        error_set(e, "transpose swaps two axes, but got one argument");
+        return error_hint(e, "x.T, x.transpose(0, 1); a new order of all axes: x.permute(2, 0, 1)");
+    }
     Tensor *x = arg_as_tensor(in, arg[0], e);
     int a, b;
     if (!x) return false;
-    bool ok =
-        arg_axis(arg[1], type_of(x)->rank, &a, e) && arg_axis(arg[2], type_of(x)->rank, &b, e);
+    bool ok = arg_axis(is_bare ? v_int(-2) : arg[1], type_of(x)->rank, &a, e) &&
+              arg_axis(is_bare ? v_int(-1) : arg[2], type_of(x)->rank, &b, e);
     return finish(x, ok ? tensor_transpose(in, x, a, b, e) : NULL, out);
 }
 

@@ -201,7 +201,8 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
         }
         s->has_int |= v.kind == V_INT, s->has_float |= v.kind == V_FLOAT;
         if (s->any && depth < s->type.rank)
-            return error_set(e, "ragged list: %s is a number, but its neighbours are lists", s->at);
+            return error_set(e, "ragged list: at %s is a number, but its neighbours are lists",
+                             s->at);
         if (!s->any) s->type.rank = (uint8_t)depth, s->any = true;
         return true;
     }
@@ -210,11 +211,11 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
                          MAX_DIMS);
     size_t end = strlen(s->at);
     if (s->any && depth >= s->type.rank)
-        return error_set(e, "ragged list: %s is a list, but its neighbours are numbers", s->at);
+        return error_set(e, "ragged list: at %s is a list, but its neighbours are numbers", s->at);
     if (!s->any && s->type.shape[depth] < 0) s->type.shape[depth] = n;
     if (s->type.shape[depth] != n) {
-        error_set(e, "ragged list: %s has %lld elements, but its neighbours have %lld", s->at,
-                  (long long)n, (long long)s->type.shape[depth]);
+        error_set(e, "ragged list: the list at %s has %lld element%s, but its neighbours have %lld",
+                  s->at, (long long)n, n == 1 ? "" : "s", (long long)s->type.shape[depth]);
         return false;
     }
     if (!n && !s->any)
@@ -266,8 +267,9 @@ static bool stack_values(Interp *in, Value v, DType dtype, Value *out, LangError
             (t.rank + 1 != tensor_type(part[0])->rank ||
              memcmp(t.shape, tensor_type(part[0])->shape + 1, sizeof t.shape[0] * t.rank))) {
             char a[256];
-            ok = error_set(e, "ragged list: [%lld] has shape %s, unlike [0]", (long long)i,
-                           type_shape_text(&t, a));
+            ok = error_set(e,
+                           "ragged list: the tensor at [%lld] has shape %s, unlike the one at [0]",
+                           (long long)i, type_shape_text(&t, a));
         } else if (t.rank == MAX_DIMS)
             ok = error_set(e, "at most %d axes", MAX_DIMS);
         else {
