@@ -272,7 +272,17 @@ static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
         Value sub = v_int((int64_t)rng_below(random_bits(in), str_chars(xs.str)));
         return subscript_get(in, in->at, xs, &sub, 1, out, e);
     }
-    if (!is_sequence(xs)) return error_set(e, "choice needs a list, not %s", value_type_name(xs));
+    if (!is_sequence(xs)) {
+        error_set(e, "choice needs a list, not %s", value_type_name(xs));
+        if (xs.kind == V_TENSOR)
+            error_hint(e,
+                       "x[randint(0, len(x), [3])]; without repetition: x[randperm(len(x))[:3]]");
+        else if (xs.kind == V_INT)
+            error_hint(e, "choice(range(%lld))", (long long)xs.i);
+        else if (xs.kind == V_MAP)
+            error_hint(e, "choice(m.keys()), choice(m.values())");
+        return false;
+    }
     int64_t n = sequence_count(xs);
     if (!n) return error_set(e, "choice from an empty list");
     *out = sequence_at(xs, (int64_t)rng_below(random_bits(in), (uint64_t)n));
@@ -300,6 +310,10 @@ static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_random[] = {
     {"random", "", bi_random, "A random number in [0, 1), drawn in the client."},
-    {"choice", "xs", bi_choice, "A random element."},
+    {"choice", "xs", bi_choice,
+     "A random element of a list, range or string. Several: [choice(xs) for i in range(3)], "
+     "without "
+     "repetition shuffle(xs)[:3]. Of a tensor: x[randint(0, len(x), [3])], "
+     "x[randperm(len(x))[:3]]."},
     {"shuffle", "xs", bi_shuffle, "A new list in random order.", 0, BI_PURE},
     {NULL}};

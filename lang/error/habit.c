@@ -10,6 +10,7 @@
 #define RNN_PAD   "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
 #define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
 #define SNIFFED   "drop it: load finds the delimiter and a header by itself"
+#define SEVERAL   "[choice(xs) for i in range(2)]; without repetition: shuffle(xs)[:2]"
 #define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
 typedef struct HabitRow {
@@ -181,6 +182,9 @@ static const char *const keywords[][2] = {
     {"load.skip_header", SNIFFED},
     {"allow_pickle", "drop it: files hold values, never code"},
     {"weights_only", "drop it: files hold values, never code"},
+    {"choice.size", SEVERAL},
+    {"choice.k", SEVERAL},
+    {"choice.replace", SEVERAL},
     {"num_workers", "drop it: programs name no devices; gtsh -w N says how many workers there are"},
 };
 

@@ -10,6 +10,7 @@
 #include "lang/value/mapv.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/call.h"
+#include "lang/eval/call_hint.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/import.h"
@@ -323,6 +324,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         ok = false;
         hint_none_given(call, arg, n_pos, e);
     }
+    if (!ok && n_pos) hint_arrangement(plain_name(en), call, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
     for (int i = 0; i < n_bound; i++) value_drop(arg[i]);
     for (int i = 0; i < n_given; i++) value_drop(base[i]);

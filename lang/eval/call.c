@@ -14,6 +14,7 @@
 #include "lang/eval/subscript.h"
 #include "lang/eval/assign.h"
 #include "lang/eval/call.h"
+#include "lang/eval/call_hint.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/eval/import.h"
@@ -128,6 +129,7 @@ static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, La
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", fn_name(f),
              f->n_pos, f->n_pos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     call_error(in, f, call, e, what);
+    hint_arrangement(fn_name(f), call, e);
     return has_forward(f) && error_hint(e, "make a layer first: %.80s(…)(x)", fn_name(f));
 }
 

@@ -31,6 +31,8 @@ static const char *const oper_text[] = {
 static bool overflow(Interp *in, const Node *n, int oper, int64_t a, int64_t b, LangError *e) {
     fail_at(in, n, e, "int overflow: %lld %s %lld does not fit 64 bits", (long long)a,
             oper_text[oper], (long long)b);
+    if (oper == O_SHL)
+        return error_hint(e, "use floats: %lld * 2.0 ** %lld", (long long)a, (long long)b);
     return error_hint(e, "use floats: float(%lld) %s %lld", (long long)a, oper_text[oper],
                       (long long)b);
 }

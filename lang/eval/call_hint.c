@@ -1,0 +1,101 @@
+/* call_hint.c: a table of functions whose arguments users of other systems arrange in another way,
+ * and the arrangement here.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/call_hint.h"
+#include <stdio.h>
+#include <string.h>
+
+/* In the right column @ stands for all positional arguments, < for all but the last, > for the
+ * last, ^ for the first, $ for x. in a call x.f(...). */
+static const char *const rows[][2] = {
+    {"tensor", "tensor([@])"},
+    {"full", "full((<), >)"},
+    {"sum", "sum([@])"},
+    {"any", "any([@])"},
+    {"all", "all([@])"},
+    {"sorted", "sorted([@])"},
+    {"list", "[@]"},
+    {"set", "set([@])"},
+    {"shuffle", "shuffle([@])"},
+    {"len", "len([@])"},
+    {"choice", "[choice(^) for i in range(>)]; without repetition: shuffle(^)[:>]"},
+    {"transpose", "$permute(@)"},
+    {"swapaxes", "$permute(@)"},
+    {"swapdims", "$permute(@)"},
+    {"corrcoef", "corrcoef(stack([@]))"},
+    {"vstack", "vstack([@])"},
+    {"row_stack", "row_stack([@])"},
+    {"hstack", "hstack([@])"},
+    {"dstack", "dstack([@])"},
+    {"column_stack", "column_stack([@])"},
+    {"multi_dot", "linalg.multi_dot([@])"},
+    {"lexsort", "lexsort([@])"},
+    {"ModuleList", "nn.ModuleList([@])"},
+    {"ParameterList", "nn.ParameterList([@])"},
+};
+
+/* True if e says that there are too many arguments, or that one is of the wrong kind. */
+static bool is_arrangement(const LangError *e) {
+    static const char *const parts[] = {"() takes ", "'dtype' must be a dtype, not ",
+                                        "cannot loop over int", "cannot loop over float",
+                                        "cannot loop over bool"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(e->what, parts[i])) return true;
+    return false;
+}
+
+static void put_arguments(const Node *call, uint32_t from, uint32_t to, Bytes *out) {
+    char text[80];
+    for (uint32_t k = from; k < to; k++)
+        bytes_printf(out, "%s%s", k > from ? ", " : "", node_text(call->kid[k], text));
+}
+
+/* track(loss, acc), track("loss", loss) */
+static bool hint_track(const Node *call, LangError *e) {
+    char name[80], value[80];
+    const Node *first = call->kid[1], *last = call->kid[call->n_kids - 1];
+    node_text(last, value);
+    if (first != last && first->kind == N_STRING && call->n_kids == 3)
+        snprintf(name, sizeof name, "%.*s", (int)first->n_str, first->str);
+    else
+        snprintf(name, sizeof name, "%s", first->kind == N_NAME ? first->str : "loss");
+    if (first->kind != N_STRING || first == last) node_text(first, value);
+    bool is_word =
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") ==
+        strlen(name);
+    return error_hint(e, "track(%s=%s)", is_word && *name ? name : "loss", value);
+}
+
+bool hint_arrangement(const char *function, const Node *call, LangError *e) {
+    if (!call || call->kind != N_CALL || call->n_kids < 2 || !is_arrangement(e)) return false;
+    uint32_t end = 1;
+    while (end < call->n_kids && call->kid[end]->kind != N_KEYWORD &&
+           call->kid[end]->kind != N_STAR && call->kid[end]->kind != N_MAPSTAR)
+        end++;
+    if (end != call->n_kids) return false;
+    if (!strcmp(function, "track")) return hint_track(call, e);
+    if (end < 3) return false;
+    const char *row = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && !row; i++)
+        if (!strcmp(rows[i][0], function)) row = rows[i][1];
+    if (!row) return false;
+    Bytes out = {0};
+    char text[80];
+    for (; *row; row++) {
+        if (*row == '@')
+            put_arguments(call, 1, end, &out);
+        else if (*row == '<')
+            put_arguments(call, 1, end - 1, &out);
+        else if (*row == '>')
+            put_arguments(call, end - 1, end, &out);
+        else if (*row == '^')
+            put_arguments(call, 1, 2, &out);
+        else if (*row == '$' && call->kid[0]->kind == N_FIELD)
+            bytes_printf(&out, "%s.", node_text(call->kid[0]->kid[0], text));
+        else if (*row != '$')
+            bytes_putc(&out, *row);
+    }
+    error_hint(e, "%s", out.data);
+    bytes_fini(&out);
+    return false;
+}

@@ -1,0 +1,12 @@
+/* call_hint.h: hints for calls with good arguments in the wrong arrangement: tensor(1, 2, 3).
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_EVAL_CALL_HINT_H
+#define GT_LANG_EVAL_CALL_HINT_H
+#include "lang/error/error.h"
+#include "lang/syntax/ast.h"
+
+/* Sets e's hint after a call of this function failed with e, if e is about the number or the kind
+ * of the arguments: the call as it should be, with the arguments of the program. function: its
+ * plain name. call: the call's node, or NULL. Returns false. */
+bool hint_arrangement(const char *function, const Node *call, LangError *e);
+#endif
