@@ -135,7 +135,7 @@ static bool read_all(FILE *f, const char *name, char **text, size_t *n, LangErro
         if (b.n > (1u << 30)) {
             bytes_fini(&b);
             e->kind = E_NOINPUT;
-            return error_set(e, "'%s' is larger than 1 GiB: that is no program", name);
+            return error_set(e, "'%s' is larger than 1 GiB: that is not a program", name);
         }
         bytes_add(&b, chunk, got);
     }

@@ -4,9 +4,9 @@
  * loop's slices are all different). Their bytes count apart from the client's tensors, under a
  * limit of the same size.
  *
- * Terms of halves are float32 (layout.h). Making them whole, or parts, rounds them once. Views
- * of them are terms of the same kind. Any other operation reads the rounded values, as on one
- * worker, even if it wants terms again.
+ * The terms of a partial half are float32 (layout.h). A conversion to another layout rounds their
+ * sum once. A view of them has such terms too. Any other operation reads the rounded values, as on
+ * one worker, even if its own result is partial.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_CHAIN_CONVERT_H
 #define GT_DISPATCHER_CHAIN_CONVERT_H
@@ -14,8 +14,9 @@
 
 /* True if every rank of g already has its part by layout l. */
 bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l);
-/* Returns the layout in which f reads h best on its group g: of terms that were combined, that
- * of the combined copy; of terms of halves, unless f is a view, a rounded one. */
+/* Returns the layout in which `reader` reads h on its group g at least cost. It is h's own, except
+ * if h is partial: then that of the combined copy, if there is one, and for a half, unless the
+ * reader is a view, a layout with rounded values. */
 Layout convert_best(const TensorHandle *h, const Members *g, Op reader);
 /* Returns the id under which tensor `id` (handle h) has layout l on g. Inserts moves before f if
  * needed. In a group of one every layout is whole. */

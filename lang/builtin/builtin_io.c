@@ -27,7 +27,7 @@ static bool take_path(Interp *in, Value v, Value *path, LangError *e) {
     TRY(value_look(in, v, path, e));
     if (path->str->n && !memchr(path->str->s, 0, path->str->n)) return true;
     value_drop(*path);
-    return error_set(e, "the path is %s", path->str->n ? "cut by a zero byte" : "empty");
+    return error_set(e, "the path %s", path->str->n ? "contains a zero byte" : "is empty");
 }
 
 /* ---- load ---- */
@@ -215,7 +215,7 @@ static bool file_key(Value key, Bytes *out, LangError *e) {
         return error_hint(e, "save({str(k): v for k, v in m.items()}, path)");
     }
     if (memchr(key.str->s, 0, key.str->n))
-        return error_set(e, "cannot save: a key has a zero byte in it");
+        return error_set(e, "cannot save: a key contains a zero byte");
     bytes_add(out, key.str->s, key.str->n);
     return true;
 }

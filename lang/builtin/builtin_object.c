@@ -131,7 +131,7 @@ static bool bi_dir(Interp *in, const Value *arg, Value *out, LangError *e) {
 }
 
 static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
-    error_set(e, "nn.Module is no constructor: it is what isinstance(m, nn.Module) asks for");
+    error_set(e, "nn.Module is not a constructor: it is what isinstance(m, nn.Module) asks for");
     return error_hint(e, "module Net(n) { self.fc = nn.Linear(n, n)   fn forward(x) => ... }");
 }
 

@@ -819,7 +819,7 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, V
 }
 
 /* Suggests nn.Linear after nn.linear(4, 2) failed: nn falls back to the builtins, and the first
- * argument is no tensor. */
+ * argument is not a tensor. */
 static void hint_layer(Interp *in, const Node *callee, LangError *e) {
     char quote[80], layer[64];
     if (callee->kind != N_FIELD || e->kind != E_RUN) return;

@@ -125,7 +125,7 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
     return true;
 }
 
-/* Hints for a key that is no string, where all keys are strings. */
+/* Hints for a key that is not a string, where all keys are strings. */
 static void hint_keys(MapV *m, Value key, LangError *e) {
     NameList names = {0};
     Value k, v;
@@ -189,7 +189,7 @@ static bool hint_columns(const MapV *m, LangError *e) {
                       is_table ? "; as a matrix: stack(m.values(), axis=1)" : "");
 }
 
-/* True if a, which is no tensor, takes n_subs indices. */
+/* True if a, which is not a tensor, takes n_subs indices. */
 static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, LangError *e) {
     switch (a.kind) {
     case V_LIST:

@@ -442,7 +442,7 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
             return err_hint(err, "load(path).to(%s)", element);
         }
         if (el == EL_COUNT)
-            return err_set(err, ERR_ARG, "'%s' is no element type of files", element);
+            return err_set(err, ERR_ARG, "'%s' is not an element type of files", element);
     }
     switch (f) {
     case F_NPY: return npy_decode(b, out, err);

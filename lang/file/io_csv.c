@@ -267,8 +267,8 @@ static bool no_such_number(const Field *f, size_t row, size_t column, DType d, E
     if (f->n == 0 && d != DT_NONE)
         return err_set(err, ERR_PARSE, "row %zu, field %zu is empty: there is no nan of %s", row,
                        column, dtype_info[d].name);
-    return err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is no %s", row, column, n, f->s,
-                   d == DT_NONE || !is_number(f) ? "number" : dtype_info[d].name);
+    return err_set(err, ERR_PARSE, "row %zu, field %zu: '%.*s' is not a valid %s", row, column, n,
+                   f->s, d == DT_NONE || !is_number(f) ? "number" : dtype_info[d].name);
 }
 
 static bool make_column(const Table *t, size_t c, DType asked, IoValue *out, Err *err) {
@@ -486,7 +486,7 @@ static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
                 return err_set(err, ERR_ARG, "row %" PRIu32 " lacks '%s'", r + 1, first->key[c]);
             if (!is_plain(v) && !(v->kind == IO_TENSOR && v->tensor->type.rank == 0))
                 return err_set(err, ERR_ARG,
-                               "row %" PRIu32 " holds something that is no plain value", r + 1);
+                               "row %" PRIu32 " holds something that is not a plain value", r + 1);
             if (c) bytes_putc(b, ',');
             if (v->kind == IO_TENSOR)
                 put_element(b, v->tensor, 0);

@@ -22,7 +22,7 @@ const IoValue *io_find(const IoValue *v, const char *key) {
     return NULL;
 }
 
-/* Appends the names of the tensors; all: of all values that are no levels. */
+/* Appends the names of the tensors; all: of all values that are not levels. */
 static void list_names(const IoValue *v, bool all, Bytes *prefix, Bytes *names, size_t *n) {
     for (uint32_t i = 0; (v->kind == IO_MAP || v->kind == IO_LIST) && i < v->n; i++) {
         size_t before = prefix->n;

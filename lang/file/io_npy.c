@@ -79,11 +79,11 @@ static bool read_descr(const char *s, size_t n, Header *h, Err *err) {
 
 static bool read_shape(Cursor *c, Header *h, Err *err) {
     h->rank = 0;
-    if (!take(c, '(')) return err_set(err, ERR_PARSE, "the header's shape is no tuple");
+    if (!take(c, '(')) return err_set(err, ERR_PARSE, "the header's shape is not a tuple");
     while (!take(c, ')')) {
         int64_t extent;
         if (!take_number(c, &extent))
-            return err_set(err, ERR_PARSE, "the header's shape is no tuple of sizes");
+            return err_set(err, ERR_PARSE, "the header's shape is not a tuple of sizes");
         if (h->rank == MAX_DIMS)
             return err_set(err, ERR_LIMIT, "the shape has more than %d axes", MAX_DIMS);
         h->shape[h->rank++] = extent;
@@ -97,7 +97,7 @@ static bool read_shape(Cursor *c, Header *h, Err *err) {
 static bool read_header(const char *s, size_t n, Header *h, Err *err) {
     Cursor c = {s, s + n};
     int seen = 0;
-    if (!take(&c, '{')) return err_set(err, ERR_PARSE, "the header is no dict");
+    if (!take(&c, '{')) return err_set(err, ERR_PARSE, "the header is not a dict");
     while (!take(&c, '}')) {
         const char *key, *word;
         size_t n_key, n_word;

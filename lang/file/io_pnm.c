@@ -64,7 +64,7 @@ static bool read_samples(Cursor *c, const Header *h, int64_t n, uint8_t *out, Er
         int64_t v;
         if (h->is_text) {
             if (!take_number(c, &v))
-                return err_set(err, ERR_PARSE, "sample %" PRId64 " of %" PRId64 " is no number",
+                return err_set(err, ERR_PARSE, "sample %" PRId64 " of %" PRId64 " is not a number",
                                i + 1, n);
         } else {
             v = size == 2 ? c->at[0] << 8 | c->at[1] : c->at[0];

@@ -16,7 +16,7 @@ bool idx_decode(Buf *bytes, IoValue *out, Err *err) {
     const uint8_t *p = bytes->data;
     if (bytes->n < 4 || p[0] || p[1])
         return err_set(err, ERR_PARSE,
-                       "this is no idx file: it does not begin with two zero bytes");
+                       "this is not an idx file: it does not begin with two zero bytes");
     int t = 0, rank = p[3];
     while (t < IDX_TYPES && idx_type[t].code != p[2]) t++;
     if (t == IDX_TYPES)
@@ -72,7 +72,7 @@ bool idx_encode(IoSink *s, const IoItem *item, Err *err) {
 bool raw_decode(Buf *bytes, IoElement el, IoValue *out, Err *err) {
     size_t size = (size_t)io_element[el].size_bytes;
     if (bytes->n % size)
-        return err_set(err, ERR_PARSE, "%zu bytes are no whole number of %s elements", bytes->n,
+        return err_set(err, ERR_PARSE, "%zu bytes are not a whole number of %s elements", bytes->n,
                        io_element[el].name);
     int64_t n = (int64_t)(bytes->n / size);
     return io_tensor(out, &n, 1, el, false, bytes, bytes->data, err);

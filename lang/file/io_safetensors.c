@@ -27,7 +27,7 @@ static bool read_shape(const IoValue *v, const char *name, int64_t *shape, int *
         return err_set(err, ERR_LIMIT, "'%.100s' has %u axes, more than %d", name, v->n, MAX_DIMS);
     for (uint32_t i = 0; i < v->n; i++) {
         if (v->kid[i].kind != IO_INT)
-            return err_set(err, ERR_PARSE, "the shape of '%.100s' is no list of sizes", name);
+            return err_set(err, ERR_PARSE, "the shape of '%.100s' is not a list of sizes", name);
         shape[i] = v->kid[i].i;
     }
     *rank = (int)v->n;
@@ -99,7 +99,7 @@ static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoVa
 
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
     if (bytes->n < 8)
-        return err_set(err, ERR_PARSE, "this is no safetensors file: it has only %zu bytes",
+        return err_set(err, ERR_PARSE, "this is not a safetensors file: it has only %zu bytes",
                        bytes->n);
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--) n = n << 8 | bytes->data[i];
@@ -113,9 +113,9 @@ bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
     IoValue header;
     Err inner = {0};
     if (!json_parse((const char *)bytes->data + 8, (size_t)n, MAX_HEADER_NODES, &header, &inner))
-        return err_set(err, ERR_PARSE, "the header is no JSON: %.300s", inner.text);
+        return err_set(err, ERR_PARSE, "the header is not JSON: %.300s", inner.text);
     bool ok = header.kind == IO_MAP ? read_entries(bytes, 8 + (size_t)n, &header, out, err)
-                                    : err_set(err, ERR_PARSE, "the header is no map of names");
+                                    : err_set(err, ERR_PARSE, "the header is not a map of names");
     io_fini(&header);
     if (ok) io_nest(out);
     return ok;

@@ -274,7 +274,7 @@ static bool can_differ(Interp *in, const Tensor *x, int64_t i, LangError *e) {
     DType d = (DType)tensor_type(x)->dtype;
     if (!dtype_is_float(d)) {
         if (i < 0)
-            error_set(e, "grad by a tensor of %s: only float tensors have gradients",
+            error_set(e, "grad with respect to a tensor of %s: only float tensors have gradients",
                       dtype_info[d].name);
         else
             error_set(
@@ -284,7 +284,8 @@ static bool can_differ(Interp *in, const Tensor *x, int64_t i, LangError *e) {
     }
     if (tensor_needs_grad(x) || x->is_param || !grad_is_on(in)) return true;
     LangError w = {0};
-    error_at(&w, interp_span(in), "grad by a tensor that records no gradient gives zeros");
+    error_at(&w, interp_span(in),
+             "grad with respect to a tensor that records no gradient gives zeros");
     error_hint(&w, "x = param(x) before computing");
     interp_warn_once(in, &w);
     return true;

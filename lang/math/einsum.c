@@ -97,7 +97,7 @@ static int next_axis(const Einsum *s, size_t *at, size_t end) {
     if (end - *at >= 3 && !memcmp(p, "...", 3)) return *at += 3, DOTS;
     int id = letter_id(*p);
     if (id >= 0) return (*at)++, id;
-    error_set(s->e, "einsum: '%.1s' is no name of an axis", p);
+    error_set(s->e, "einsum: '%.1s' is not the name of an axis", p);
     error_hint(s->e, "letters, \"...\", \",\" between operands and \"->\" before the result");
     point_at(s, *at, *at + 1, -1);
     return -2;

@@ -1,6 +1,6 @@
 /* pager.h: output of --emit and of the prompt's commands goes through $PAGER if it is longer than
- * the screen; printed values do not. It is printed directly if standard output is no terminal, if
- * the terminal cannot move its cursor (TERM=dumb), or if PAGER is empty.
+ * the screen; printed values do not. It is printed directly if standard output is not a terminal,
+ * if the terminal cannot move its cursor (TERM=dumb), or if PAGER is empty.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_PAGER_H
 #define GT_LANG_SHELL_PAGER_H

@@ -57,7 +57,7 @@ static bool text_of(const Inst *in, AttrKey key, const char **text, Err *err) {
     const Attr *a = inst_attr(in, key);
     *text = a ? a->str : "";
     return !a || strlen(a->str) == a->n ||
-           err_set(err, ERR_ARG, "'%s' is cut by a zero byte", attr_info[key].name);
+           err_set(err, ERR_ARG, "'%s' contains a zero byte", attr_info[key].name);
 }
 
 /* The path relative to the text's directory; as written if only that exists. malloc'ed. */
@@ -113,9 +113,9 @@ static bool is_digest(const char *is, const char *want) {
 
 static bool differs(const char *path, const char *is, const char *want, Err *err) {
     err_set(err, ERR_IO,
-            "'%.200s' is not what the stream was made with: its sha256 is %s, not %.64s", path, is,
-            want);
-    return err_hint(err, "put the file back, or make the stream again: gtsh --emit");
+            "'%.200s' is not the file that the stream was made with: its sha256 is %s, not %.64s",
+            path, is, want);
+    return err_hint(err, "restore the file, or make the stream again: gtsh --emit");
 }
 
 /* Adds a hint which file is missing; returns false. */
@@ -157,7 +157,7 @@ bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err
     if (v->kind == IO_BAD)
         return err_set(err, ERR_DTYPE, "cannot read '%.200s': %.250s", path, v->str);
     if (v->kind != IO_TENSOR)
-        return err_set(err, ERR_ARG, "'%.100s' in '%.200s' is no tensor", key, path);
+        return err_set(err, ERR_ARG, "'%.100s' in '%.200s' is not a tensor", key, path);
     *out = (IoTensor){v->tensor->type, buf_ref(v->tensor->buf)};
     return true;
 }
@@ -174,14 +174,15 @@ bool replay_files_data(ReplayFiles *f, const Inst *data, uint64_t n, Buf **out, 
     TRY(text_of(data, ATTR_PATH, &name, err) && text_of(data, ATTR_SHA256, &want, err));
     int64_t at = inst_int(data, ATTR_AT, 0);
     if (!name[0] || strchr(name, '/') || !strcmp(name, ".") || !strcmp(name, ".."))
-        return err_set(err, ERR_ARG, "data lies beside its text: '%.200s' is no plain file name",
-                       name);
+        return err_set(
+            err, ERR_ARG,
+            "data must be in the directory of its text: '%.200s' is not a plain file name", name);
     if (!want[0]) return err_set(err, ERR_ARG, "data in a file needs the sha256 of its bytes");
     OpenFile *o = open_file(f, name, "", err);
     if (!o) return missing("", err);
     if (at < 0 || (uint64_t)at > o->bytes->n || n > o->bytes->n - (uint64_t)at)
-        return err_set(err, ERR_IO, "'%.200s' has %zu bytes: %llu from %lld on are not there",
-                       o->path, o->bytes->n, (unsigned long long)n, (long long)at);
+        return err_set(err, ERR_IO, "'%.200s' has only %zu bytes, not %llu from %lld on", o->path,
+                       o->bytes->n, (unsigned long long)n, (long long)at);
     char is[65];
     sha256_hex(o->bytes->data + at, n, is);
     if (!is_digest(is, want)) return differs(o->path, is, want, err);

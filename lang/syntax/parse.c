@@ -227,7 +227,7 @@ Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, Lan
     if (open_with) *open_with = 0;
     if (src->n > MAX_SOURCE_BYTES) {
         e->kind = E_SYNTAX;
-        error_set(e, "%s is larger than 1 GiB: that is no program", src->name);
+        error_set(e, "%s is larger than 1 GiB: that is not a program", src->name);
         return NULL;
     }
     Arena arena = {0};

@@ -114,7 +114,7 @@ static size_t field(Parser *p, Cursor *c, size_t first, size_t at, size_t to, By
     if (end < to && s[end] == '!') {
         const char *form = end + 1 < to ? strchr("rs", s[end + 1]) : NULL;
         if (!form || !*form)
-            field_fail(p, c, end, b, "!r or !s", "this is no conversion of a field");
+            field_fail(p, c, end, b, "!r or !s", "this is not a conversion of a field");
         n->flag = *form == 'r' ? FORMAT_REPR : FORMAT_STR;
         end += 2;
     }
@@ -334,7 +334,7 @@ static _Noreturn void not_a_map(Parser *p, bool after_arrow) {
     if (t->kind == TOK_END || t->kind == TOK_BAD) parse_unexpected(p, "':' after the key");
     if (after_arrow)
         parse_fail(p, lex_span(p->src, t), "a body in braces has no =>: fn f(x) { … }",
-                   "'{' after '=>' begins a map, but this is no map");
+                   "'{' after '=>' begins a map, but this is not a map");
     if (t->kind == TOK_COMMA || t->kind == TOK_RBRACE)
         parse_fail(p, lex_span(p->src, t), "a map is {a: 1, b: 2}, a set {a, b}",
                    "expected ':' after the key");
@@ -644,7 +644,7 @@ static Node *unary(Parser *p) {
         parse_peek2(p)->kind != TOK_POW && parse_peek2(p)->kind != TOK_DOT &&
         parse_peek2(p)->kind != TOK_LBRACKET) {
         parse_take(p);
-        Node *n = one(p, N_INT, first); /* INT64_MIN: its absolute value is no INT */
+        Node *n = one(p, N_INT, first); /* INT64_MIN: its absolute value is not an INT */
         n->i = INT64_MIN;
         return n;
     }

@@ -166,7 +166,7 @@ static void param_check(Parser *p, const AstFn *fn, const AstParam *list, int n,
     const AstParam *last = n ? &list[n - 1] : NULL;
     if (!strcmp(param->name, "self"))
         parse_fail(p, param->at, "methods see self without naming it: fn forward(x) { … }",
-                   "'self' is no parameter");
+                   "'self' is not a parameter");
     for (int k = 0; k < n; k++)
         if (list[k].name == param->name)
             parse_fail(p, param->at, "", "parameter '%s' is named twice", param->name);
@@ -417,7 +417,7 @@ static const char *import_name(Parser *p, const Node *path) {
                 !(s[0] >= '0' && s[0] <= '9');
     if (!good) {
         const char *hint = arena_printf(p->arena, "import \"%s\" as name", path->str);
-        parse_fail(p, path->at, hint, "'%.*s' is no name to import as", (int)n, s);
+        parse_fail(p, path->at, hint, "'%.*s' is not a name to import as", (int)n, s);
     }
     return intern(s, n);
 }

@@ -74,8 +74,8 @@ void grad_node_unref(Interp *in, GradNode **n); /* *n may be NULL */
 /* backward y [seed]: adds gradients to the .grad of the parameters below y. Consumes the graph
  * unless retain. */
 bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *e);
-/* grad(y, xs): out[i] is the gradient by xs[i], zeros if y does not depend on it. Leaves .grad
- * alone. */
+/* grad(y, xs): out[i] is the gradient with respect to xs[i], zeros if y does not depend on it.
+ * Leaves .grad alone. */
 bool grad_of(Interp *in, Tensor *y, Tensor *const *xs, int n, Tensor *seed, bool create_graph,
              Tensor **out, LangError *e);
 /* Runs f(*arg) and records it as one node, which keeps only the arguments and runs f again in

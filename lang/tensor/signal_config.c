@@ -124,7 +124,7 @@ static void say_unknown(Interp *in, const char *label, const char *by, LangError
 bool signal_check(Interp *in, const char *label, const char *by, LangError *e) {
     Signals *s = signal_state(in);
     if (!strcmp(label, CONFIG_EVERYWHERE)) {
-        error_set(e, "'*' is no signal: it applies outside of all signals");
+        error_set(e, "'*' is not a signal: it applies outside of all signals");
         return error_hint(e, "signal.define(\"*\", axis=0), or GT_AUTO_SHARD=1");
     }
     if (!s->has_config && !in->config.strict) return true;

@@ -186,10 +186,8 @@ static bool error_no_grad_field(Interp *in, const Tensor *t, LangError *e) {
         return error_hint(e, "update in place: %s -= lr * %s.grad", x, x);
     }
     error_set(e, "only parameters have .grad, and '%s' is a value", x);
-    return error_hint(e,
-                      t->node ? "grad(loss, %s) gives the gradient of loss by it"
-                              : "%s = param(...) makes a parameter",
-                      x);
+    return error_hint(
+        e, t->node ? "grad(loss, %s) gives its gradient" : "%s = param(...) makes a parameter", x);
 }
 
 static Value shape_list(Interp *in, const TensorType *t) {

@@ -1,6 +1,6 @@
 /* effects.h: the effects of a program, in stream order: text on the screen, text in files, notes,
  * the assertions of --emit. None of them waits: their values come back as replies, and the text is
- * made then (show_format).
+ * formatted then (show_format).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_TEXT_EFFECTS_H
 #define GT_LANG_TEXT_EFFECTS_H

@@ -67,7 +67,7 @@ bool format_parse(const char *spec, size_t n, FormatSpec *f, Err *err) {
     if (f->group && f->type == 'n')
         return err_set(err, ERR_ARG, "'%c' does not fit format type 'n'", f->group);
     if (i < n) {
-        err_set(err, ERR_ARG, "'%.*s' is no format", (int)(n < 40 ? n : 40), spec);
+        err_set(err, ERR_ARG, "'%.*s' is not a format", (int)(n < 40 ? n : 40), spec);
         return err_hint(err, "as in Python: .4f  .2e  .1%%  8d  ,  <10  >10  x");
     }
     if (f->width > MAX_WIDTH || f->precision > MAX_PRECISION)
@@ -135,7 +135,7 @@ bool format_int(int64_t v, const FormatSpec *f, Bytes *out, Err *err) {
     char digits[72], head[8];
     if (type == 'c') {
         if (v < 0 || v > 0x10ffff || !utf8_encode((uint32_t)v, digits))
-            return err_set(err, ERR_ARG, "%lld is no code point for format 'c'", (long long)v);
+            return err_set(err, ERR_ARG, "%lld is not a code point for format 'c'", (long long)v);
         FormatSpec text = *f;
         text.type = 's';
         if (!text.align || text.align == '=') text.align = '>';

@@ -17,7 +17,7 @@ static int unknown(const char *word, const Flag *flag, int n, Err *err) {
     const char *name[FLAGS_MAX], *bare = word + strspn(word, "-");
     for (int i = 0; i < n; i++) name[i] = flag[i].name;
     const char *near = nearest_name(bare, strcspn(bare, "="), name, (size_t)n);
-    err_set(err, ERR_ARG, "there is no option '%.60s'", word);
+    err_set(err, ERR_ARG, "unknown option '%.60s'", word);
     if (near)
         err_hint(err, "did you mean '--%s'?", near);
     else
@@ -53,8 +53,7 @@ static int next(int argc, char **argv, const Flag *flag, int n, const char **val
     for (int i = 0; got != -1 && i < n; i++)
         if (flag[i].letter == got) return i;
     if (optind < argc) {
-        err_set(err, ERR_ARG, "'%.60s' is no option, and there are no other arguments",
-                argv[optind]);
+        err_set(err, ERR_ARG, "unexpected argument '%.60s': there are only options", argv[optind]);
         return FLAGS_ERROR;
     }
     return FLAGS_END;

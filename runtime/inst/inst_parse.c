@@ -26,7 +26,7 @@ typedef struct Parser {
     int n_named; /* NAME=tN of save and track */
     char *other;
     size_t other_n;   /* unknown KEY=VALUE         */
-    int other_column; /* of the first one that is no annotation, else of the first one */
+    int other_column; /* of the first one that is not an annotation, else of the first one */
     bool other_is_remark;
     uint8_t *payload;
     size_t payload_cap; /* elements of data          */

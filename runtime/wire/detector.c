@@ -196,7 +196,7 @@ static void keep_form(Detector *d, const void *form, size_t n) {
 }
 
 /* So far everything was as expected: the forms are the beginning of b. (They can be longer only
- * if edges are no instructions: then the next inserted edge comes after the end of b.) */
+ * if edges are not instructions: then the next inserted edge comes after the end of b.) */
 static void unfold(Detector *d, const Body *b) {
     d->is_too_long = d->n > b->n;
     if (d->is_too_long) return;

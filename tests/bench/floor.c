@@ -61,7 +61,7 @@ static void product(Round *r, int repeats, int64_t M, int64_t N, int64_t K, bool
               numbers(r, M * N));
     r->repeats[r->n_products++] = repeats;
 }
-/* y = x @ w.T of B rows, and its gradients by w and (unless x is data) by x. */
+/* y = x @ w.T of B rows, and its gradients with respect to w and (unless x is data) x. */
 static void linear(Round *r, int repeats, int64_t B, int64_t n_in, int64_t n_out, bool is_data) {
     product(r, repeats, B, n_out, n_in, false, true);
     product(r, repeats, n_out, n_in, B, true, false);

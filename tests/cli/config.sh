@@ -75,14 +75,14 @@ has "emit" "$(out)" "signal define forward_layer1 axis=0 backward=backward_layer
 same "emit: its place" "$(grep -c 'shard.yaml:4$' "$TMP/out")" 1
 has "emit: all" "$(out)" "signal define backward_layer1 axis=0 workers=[]"
 code "replay" 0 sh -c '"$GTSH" --emit --config "$1/shard.yaml" -c "signal forward_layer1 { print(ones(2)) }" | "$GTSH" -w 2 --replay -' - "$TMP"; same replay "$(out)" "tensor([1., 1.])"
-# GT_AUTO_SHARD is a rule for tensors outside of all signals; its name is no signal
+# GT_AUTO_SHARD is a rule for tensors outside of all signals; its name is not a signal
 code "auto" 0 env GT_AUTO_SHARD=1 "$GTSH" --emit --config "$TMP/shard.yaml" -c 'print(ones(2))'
 same "auto: first" "$(sed -n 2p "$TMP/out")" 'signal define "*" axis=0 workers=[]'
 code "auto: 0" 0 env GT_AUTO_SHARD=0 "$GTSH" --emit -c 'print(ones(2))'; same "auto: 0" "$(grep -c define "$TMP/out")" 0
 code "auto: replay" 0 sh -c 'GT_AUTO_SHARD=1 "$GTSH" --emit -c "print(ones(2))" | "$GTSH" --replay -'; same "auto: replay" "$(out)" "tensor([1., 1.])"
 code "auto: nothing else is configured" 0 env GT_AUTO_SHARD=1 "$GTSH" -c 'signal a { print(ones(2)) }'; same "auto: nothing else is configured" "$(err)" ""
 for use in 'signal "*" { x = 1 }' 'signal.enter("*")' 'signal a backward "*" { x = 1 }' 'signal.tensor(ones(2), "*")'; do
-    code "$use" 1 "$GTSH" -c "$use"; has "$use" "$(err)" "'*' is no signal"; has "$use" "$(err)" "hint: signal.define"
+    code "$use" 1 "$GTSH" -c "$use"; has "$use" "$(err)" "'*' is not a signal"; has "$use" "$(err)" "hint: signal.define"
 done
 code "check" 78 "$GTSH" -n --config "$TMP/bad.yaml" "$TMP/a.gt"
 finish

@@ -65,7 +65,7 @@ has "branch: missing" "$(err)" "cannot read '$TMP/moved/run.tape.data': No such 
 # a path in a text must be a plain file name with a hash; the tape does not follow a link in place of its data file
 for path in ../run.tape.data /etc/passwd . .. ''; do
     printf 'gti 1\nt0 = data u8 [4] path="%s" sha256=0011\n' "$path" >bad.gti
-    code "beside: '$path'" 1 "$GTSH" --replay bad.gti; has "beside: '$path'" "$(err)" "is no plain file name"
+    code "beside: '$path'" 1 "$GTSH" --replay bad.gti; has "beside: '$path'" "$(err)" "is not a plain file name"
 done
 printf 'gti 1\nt0 = data u8 [4] path="run"\n' >bad.gti
 code "beside: no hash" 1 "$GTSH" --replay bad.gti; has "beside: no hash" "$(err)" "needs the sha256"

@@ -18,7 +18,7 @@ same "written" "$(cat s.txt)" "new 15.0"
 same "added" "$(cat log.txt)" "old
 more"
 "$GTSH" -c 'save({a: 1}, "link.json"); save({a: 2}, "to.json"); save({a: 3}, "fresh.json")'
-[ -L link.json ] && [ -L to.json ] || fail "a link is no link any more"
+[ -L link.json ] && [ -L to.json ] || fail "a link is not a link any more"
 same "where it leads" "$(tr -d ' \n' <far/real.json)" '{"a":1}'
 same "its mode" "$(mode far/real.json)" 640
 same "where nothing was" "$(tr -d ' \n' <far/none.json)" '{"a":2}'

@@ -79,10 +79,10 @@ signal both { y = tanh(rand(64, 64) * 2.0 + 1.0) }
 print(y.sum().item())
 s = stats(); n = 0
 for key in ["launches", "ops", "eager_ops", "unstored", "bytes_saved"] {
-    if s["w0.fused." + key] + s["w1.fused." + key] != s["fused." + key] { print(key, "is no sum") }
+    if s["w0.fused." + key] + s["w1.fused." + key] != s["fused." + key] { print(key, "is not the sum") }
 }
 for key in ["hits", "misses", "compiled", "cached", "pending", "failed", "compile_ms"] {
-    if s["w0.jit." + key] + s["w1.jit." + key] != s["jit." + key] { print(key, "is no sum") }
+    if s["w0.jit." + key] + s["w1.jit." + key] != s["jit." + key] { print(key, "is not the sum") }
 }
 print(s["w0.fused.launches"] > 0, s["w1.fused.launches"] > 0, s["jit.hits"] >= s["fused.launches"])
 print(s["fused.ops"] / s["fused.launches"] == s["fused.ops_per_launch"], s["fused.bytes_saved"] > 0)

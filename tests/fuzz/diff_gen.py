@@ -314,7 +314,7 @@ class Gen:
                 items.insert(at, Ellipsis)
         return Index(tuple(items) or (Ellipsis,))
 
-    # ---- statements that are no calls ----
+    # ---- statements that are not calls ----
 
     def put(self):
         x = self.t("num", 1, 4, where=lambda y: y.numel() > 0)

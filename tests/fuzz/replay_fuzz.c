@@ -44,7 +44,7 @@ static void add_shape(Growth *p, Inst *in, Attr *attr) {
     int rank = rand_below(p->r, 5);
     int64_t *v = ints(p, rank);
     static const int large[] = {17,  64,   100,
-                                257, 4096, 5000}; /* most are no multiples of tiles or lanes */
+                                257, 4096, 5000}; /* most are not multiples of tiles or lanes */
     for (int i = 0; i < rank; i++) {
         v[i] = rand_below(p->r, 12) ? 1 + rand_below(p->r, 7) : 0;
         if (rand_below(p->r, 8) == 0) v[i] = large[rand_below(p->r, 6)];

@@ -283,7 +283,7 @@ static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, con
     r->offset = offset;
     r->A = idx->type.shape[axis];
     r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;
-    View a = *x, b = src ? *src : *x; /* cut to idx's shape: src may be longer */
+    View a = *x, b = src ? *src : *x; /* cropped to idx's shape: src may be longer */
     for (int d = 0; d < rank; d++) a.type.shape[d] = b.type.shape[d] = idx->type.shape[d];
     r->src_stride = b.stride[axis];
     View ao = view_axes(&a, 0, axis), bo = view_axes(&b, 0, axis);
@@ -321,8 +321,8 @@ enum { ALONG_POLLS = 4096, SCATTER_STRIP = 256 };
         }                                                                                          \
     }
 #define MEET(ID, S, T, ...)                                                                        \
-    static void meet_##S(const AlongRun *r, int64_t outer, int64_t first, int64_t last,            \
-                         int thread) {                                                             \
+    static void combine_##S(const AlongRun *r, int64_t outer, int64_t first, int64_t last,         \
+                            int thread) {                                                          \
         T *o = (T *)r->out + loop_offset(&r->outer, 0, outer);                                     \
         const T *src = (const T *)r->src->data + loop_offset(&r->outer, 1, outer);                 \
         if (r->how == OP_ADD) {                                                                    \
@@ -337,7 +337,7 @@ enum { ALONG_POLLS = 4096, SCATTER_STRIP = 256 };
     }
 CPU_DTYPES(MEET)
 
-static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
+static void combine_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const AlongRun *r = ctx;
     int64_t strips = (r->inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     for (int64_t t = begin; t < end; t++) {
@@ -345,7 +345,7 @@ static void meet_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t last = first + SCATTER_STRIP < r->inner.n ? first + SCATTER_STRIP : r->inner.n;
         switch (r->dtype) {
 #define CASE(ID, S, ...)                                                                           \
-    case DT_##ID: meet_##S(r, outer, first, last, thread); break;
+    case DT_##ID: combine_##S(r, outer, first, last, thread); break;
             CPU_DTYPES(CASE)
 #undef CASE
         default: panic("scatter of %s", dtype_info[r->dtype].name);
@@ -364,7 +364,7 @@ static bool scatter(Cpu *c, const Call *call, Op how, int64_t cost, Err *err) {
     if (!along_init(&r, c, call, &o, &call->in[2], axis, err)) return false;
     int64_t strips = (r.inner.n + SCATTER_STRIP - 1) / SCATTER_STRIP;
     cost *= r.A * (r.inner.n < SCATTER_STRIP ? r.inner.n : SCATTER_STRIP);
-    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), meet_range, &r);
+    cpu_ranges(c, r.outer.n * strips, cpu_part(cost), combine_range, &r);
     return true;
 }
 

@@ -42,6 +42,7 @@ bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err) {
         if (ok) seen[perm[i]] = 1;
     }
     free(seen);
-    return ok || err_set(err, ERR_INDEX, "solve: the row indices are no permutation of 0 to %lld",
-                         (long long)n - 1);
+    return ok ||
+           err_set(err, ERR_INDEX, "solve: the row indices are not a permutation of 0 to %lld",
+                   (long long)n - 1);
 }

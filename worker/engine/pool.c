@@ -25,10 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* How long a thread spins before it sleeps. It is a time because a pause takes 40 cycles on one
- * machine and 140 on another. A wake-up costs 30 to 50 us, as long as many kernels; with 5 us of
- * spinning a GPT's step on two threads was no faster than on one. With more threads than cores,
- * spinning only takes time from the other threads. */
+/* How long a thread spins before it sleeps. It is a time, not a count of pauses, because a pause
+ * takes 40 cycles on one machine and 140 on another. A wake-up costs 30 to 50 us, as long as many
+ * kernels; with 5 us of spinning a GPT's step on two threads was no faster than on one. With more
+ * threads than cores, spinning only takes time from the other threads. */
 enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between readings of the clock */ };
 /* The interval between calls of `poll`, by the coarse clock: reading that costs a few ns, and it
  * advances every 1 to 4 ms. */

@@ -77,6 +77,6 @@ bool view_apply(const Inst *inst, const View *from, const TensorType *to, View *
     case OP_PERMUTE: permute(inst, from, to, out); return true;
     case OP_SLICE: slice(inst, from, to, out); return true;
     case OP_RESHAPE: return view_reshape(from, to, out);
-    default: panic("'%s' is no view", op_info[inst->op].name);
+    default: panic("'%s' is not a view", op_info[inst->op].name);
     }
 }

@@ -6,7 +6,7 @@
  * fusion, its job becomes a node of that fusion; else a new fusion begins. Until the fusion is
  * executed the job is pending: its result has a name, and a storage without memory, whose maker is
  * the job. A fusion is executed
- *  - before an instruction that is no node of it and reads one of its values,
+ *  - before an instruction that is not a node of it and reads one of its values,
  *  - before an effect, a move or a check, and before an instruction of another client,
  *  - before a node of another shape, with which a new fusion begins,
  *  - when it is full, or when many instructions have passed it,

@@ -1,8 +1,8 @@
 /* plan.h: plans: how a segment of a hot body (body.h) was executed once, so that later runs repeat
  * it without deciding everything again.
  *
- * What they are worth: a loop of x = x + b of 8 x 8 takes 20 % fewer instructions of the processor
- * in the whole program, one of three operations 26 % (callgrind, one worker in the process, without
+ * What they are worth: a loop of x = x + b of 8 x 8 executes 20 % fewer processor instructions in
+ * the whole program, one of three operations 26 % (callgrind, one worker in the process, without
  * start-up); an addition of 64 x 64 takes 0.44 us of CPU in place of 0.67. A step of charlm, whose
  * kernels are longer, gains 3 %. collect.h says, with figures, why instructions are fused outside
  * of plans too.
@@ -18,8 +18,8 @@
  * overwrites an operand that is not needed any more); and what depends on arguments.
  *
  * When the segment comes again, the plan is run if all of this holds:
- *  - The tensors from outside exist and have the same types and strides. Each one that the segment
- *    frees is the only name of its memory exactly if it was so in the recording.
+ *  - The tensors from outside exist and have the same types and strides. For each one
+ *    that the segment frees: its memory has other names exactly if it had some in the recording.
  *  - The arguments that must be equal are equal. Immediates, slice starts and random keys suit
  *    their instructions and give the same types; they are written into the calls.
  *  - No call is in flight, and no job waits.

@@ -4,7 +4,7 @@
  * A slot is a value in memory. A region is a place in memory that several slots use one after
  * another: a result uses the region of an operand that the same step reads last, if the engine can
  * overwrite it. A region that begins with a tensor from outside is that tensor's memory. Any other
- * region has memory of its own if a name is left to its last value at the end; if not, it is in the
+ * region has memory of its own if its last value still has a name at the end; if not, it is in the
  * block of temporaries, at the lowest place that is free from its first step to its last.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
@@ -36,7 +36,7 @@ static int add_kept(Plan *p, const RecSlot *slot, int root, const Storage *st) {
     return p->n_kept++;
 }
 
-static bool see_left(Make *m) {
+static bool find_kept(Make *m) {
     Recorder *r = m->r;
     Plan *p = m->p;
     size_t most = (size_t)(r->n_values_made + 1);
@@ -97,7 +97,7 @@ static bool ends_here(const Make *m, int step, int i, const View *v, uint64_t by
 }
 
 /* Returns the patch of an operand whose memory result w may overwrite; PLAN_NONE: there is none. */
-static int dying(const Make *m, int step, int w) {
+static int overwritable(const Make *m, int step, int w) {
     const Step *s = &m->r->step[step];
     uint64_t bytes = m->r->slot[s->patch[w].region].bytes;
     if (s->kind == STEP_FUSED) {
@@ -133,7 +133,7 @@ static void place_results(Make *m, int step) {
     for (int w = s->n_read; w < s->n_patch; w++) {
         RecSlot *slot = &r->slot[s->patch[w].region];
         if (slot->region >= 0) continue; /* the product has two patches, or a result's memory */
-        int i = dying(m, step, w);
+        int i = overwritable(m, step, w);
         if (i < 0) {
             slot->region = new_region(m, slot);
             continue;
@@ -291,9 +291,9 @@ Plan *plan_make(Plans *plans, Recorder *r) {
     Make m = {.r = r, .p = p};
     p->arena = r->arena;
     r->arena = (Arena){0};
-    if (!see_left(&m)) {
+    if (!find_kept(&m)) {
         plan_free(&p);
-        recorder_fail(r, "a result is not there");
+        recorder_fail(r, "a result is missing");
         return NULL;
     }
     for (int i = 0; i < r->seen.n_steps; i++)

@@ -45,7 +45,7 @@ typedef enum WordKind {
 typedef struct Word {
     uint32_t at; /* bytes from the first argument on */
     uint8_t kind;
-    bool is_distance; /* WORD_AWAY: the id is no word, but the first result's id + `value` */
+    bool is_distance; /* WORD_AWAY: the id is not a word, but the first result's id + `value` */
     uint64_t value;
 } Word;
 
@@ -202,7 +202,7 @@ struct Plan {
 typedef struct RecValue RecValue;
 struct RecValue {
     uint64_t id;
-    RecValue *of;   /* the value that this one is a view of; NULL: it is no view */
+    RecValue *of;   /* the value that this one is a view of; NULL: it is not a view */
     int64_t offset; /* of the view in that value, bytes */
     Shift *shift;   /* if its start is an argument; else NULL */
     int shift_slot;

@@ -13,7 +13,8 @@ bool reach_endpoint(const char *dispatcher, Endpoint *out, Err *err);
 /* Makes an endpoint usable for others: an address that means all interfaces becomes one of them. */
 void reach_public(Endpoint *e);
 
-/* Describes this process and machine. endpoint: where it listens. fd -1: the memory is no file. */
+/* Describes this process and machine. endpoint: where it listens. fd -1: the memory is not a file.
+ */
 void reach_describe(const char *endpoint, const void *arena, uint64_t bytes, int fd,
                     DataPlane *out);
 /* True if each can connect to the other's endpoint. Both sides compute the same answer. */
