@@ -1,8 +1,8 @@
 /* convert.c: see convert.h.
  *
- * Large terms become whole in two steps: first parts (reduce_scatter), then all parts on every
- * rank (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes instead of n - 1
- * times the tensor (Thakur, Rabenseifner, Gropp: "Optimization of collective communication
+ * A large partial tensor becomes whole in two steps: it is split (reduce_scatter), then every rank
+ * gets all parts (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes instead of n
+ * - 1 times the tensor (Thakur, Rabenseifner, Gropp: "Optimization of collective communication
  * operations in MPICH", 2005). Both ways combine the terms of an element in rank order, so the
  * bits are the same.
  * SPDX-License-Identifier: MIT */
@@ -195,7 +195,7 @@ Layout convert_best(const TensorHandle *h, const Members *g, Op reader) {
     return rounds ? layout_replicate() : h->layout;
 }
 
-/* For terms that are wanted whole: combines them into parts first. */
+/* For a partial tensor that is needed whole: combines the terms into parts first. */
 static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     const Members *g = h->group;
     int axis = axis_for_parts(&h->type, g->n);
@@ -207,8 +207,8 @@ static const Converted *sum_in_parts(Flow *f, uint64_t id, TensorHandle *h) {
     return h->converted;
 }
 
-/* For terms of halves that are wanted as a window, or as terms of rounded values: combines them
- * into parts, or else into the whole, which rounds them. */
+/* For a partial half that is needed as a window, or as terms of rounded values: combines the terms
+ * into parts, else into the whole, which rounds the sum. */
 static const Converted *sum_rounded(Flow *f, uint64_t id, TensorHandle *h) {
     const Layout whole = layout_replicate();
     const Members *g = h->group;
@@ -242,7 +242,7 @@ static uint64_t source(Flow *f, uint64_t id, TensorHandle *h, const Members *g, 
     return parts->id;
 }
 
-/* Makes a constant again where it is wanted, instead of sending it. */
+/* Makes a constant anew where it is needed, instead of sending it. */
 static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members *g,
                      const Layout *l) {
     DType dtype = (DType)layout_held(l, &h->type).dtype;
@@ -261,7 +261,7 @@ static uint64_t fill(Flow *f, uint64_t id, const TensorHandle *h, const Members 
     return inst.out[0];
 }
 
-/* Terms of a sum can be made of zeros only, a window only if it lacks no rows. */
+/* A partial sum can be filled only with zeros, a window only if it has all rows. */
 static bool can_fill(const TensorHandle *h, const Members *g, const Layout *l) {
     const Operand *v = &h->fill;
     bool is_zero = v->kind == IN_IMM_FLOAT ? v->f == 0 : v->kind == IN_IMM_INT && v->i == 0;

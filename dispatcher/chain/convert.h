@@ -14,9 +14,9 @@
 
 /* True if every rank of g already has its part by layout l. */
 bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l);
-/* Returns the layout in which `reader` reads h on its group g at least cost. It is h's own, except
- * if h is partial: then that of the combined copy, if there is one, and for a half, unless the
- * reader is a view, a layout with rounded values. */
+/* Returns the layout in which `reader` reads h on its group g: for a partial h that of its combined
+ * copy, if there is one; for a partial half replicate, unless the reader is a view; else its own.
+ */
 Layout convert_best(const TensorHandle *h, const Members *g, Op reader);
 /* Returns the id under which tensor `id` (handle h) has layout l on g. Inserts moves before f if
  * needed. In a group of one every layout is whole. */

@@ -239,7 +239,7 @@ static bool bi_find(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool bi_index(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(bi_find(in, arg, out, e));
     if (out->i >= 0) return true;
-    error_set(e, "the text does not hold it");
+    error_set(e, "the string does not contain it");
     return error_hint(e, "s.find(sub) returns -1 instead");
 }
 
@@ -411,7 +411,7 @@ BUILTIN_AS(swapcase, change_case, CASE_SWAP)
 
 static bool width_arg(Value v, int64_t *width, LangError *e) {
     TRY(int_arg(v, "width", width, e));
-    return *width <= 1 << 20 || error_set(e, "a width of %lld is too wide", (long long)*width);
+    return *width <= 1 << 20 || error_set(e, "a width of %lld is too large", (long long)*width);
 }
 
 /* side: -1 aligns left, 1 right, 0 centres. */

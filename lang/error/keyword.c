@@ -1,6 +1,6 @@
-/* keyword.c: the table of keyword.h: one row per name of PyTorch or NumPy, with gt's names in order
- * of preference. A row must be correct for every function with such a parameter: an argument of
- * another meaning must stay an error.
+/* keyword.c: the table of keyword.h: one row per name of PyTorch or NumPy, with gtsh's names in
+ * order of preference. A row must be correct for every function with such a parameter: an argument
+ * of another meaning must stay an error.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/keyword.h"
 #include <stddef.h>

@@ -6,12 +6,12 @@
 #include "lang/value/interp.h"
 
 typedef struct Lost Lost;
-/* Cancels the instructions that have not begun and asks for a corner of each variable's tensors;
- * only tensors with a value answer. Waits briefly for the number of cancelled instructions, but not
- * for answers. */
+/* Cancels the instructions that have not begun and fetches an element of each variable's tensors:
+ * that succeeds only for tensors with a value. Waits briefly for the number of cancelled
+ * instructions, but not for the elements. */
 Lost *lost_begin(Interp *in);
 void lost_set_reason(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
-bool lost_is_done(const Lost *l); /* all answers have arrived (stream_poll reads them) */
+bool lost_is_done(const Lost *l); /* all replies have arrived (stream_poll reads them) */
 void lost_print(const Lost *l);   /* to standard error: the count and, once done, the variables */
-void lost_unref(Lost **l);        /* *l may be NULL; answers may still arrive afterwards */
+void lost_unref(Lost **l);        /* *l may be NULL; replies may still arrive afterwards */
 #endif

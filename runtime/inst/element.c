@@ -1,6 +1,6 @@
 /* element.c: see element.h. A half has `digits` significant binary digits and a smallest
- * exponent `lowest`. A float is converted to it by counting units of its last digit, which frexp
- * gives.
+ * exponent `lowest`. A float is converted to it by rounding the float's multiple of the half's last
+ * digit; frexp gives that digit's exponent.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include <math.h>

@@ -31,28 +31,28 @@ typedef struct Waiter {
 } Waiter;
 
 static Waiter *waiter_new(void) {
-    Waiter *b = xcalloc(1, sizeof *b);
-    b->refs = 1;
-    return b;
+    Waiter *w = xcalloc(1, sizeof *w);
+    w->refs = 1;
+    return w;
 }
 
-static Waiter *waiter_ref(Waiter *b) {
-    atomic_fetch_add(&b->refs, 1);
-    return b;
+static Waiter *waiter_ref(Waiter *w) {
+    atomic_fetch_add(&w->refs, 1);
+    return w;
 }
 
-static void waiter_unref(Waiter *b) {
-    if (atomic_fetch_sub(&b->refs, 1) == 1) free(b);
+static void waiter_unref(Waiter *w) {
+    if (atomic_fetch_sub(&w->refs, 1) == 1) free(w);
 }
 
-static void waiter_notify(Waiter *b) {
-    if (atomic_load(&b->sleeping) && atomic_exchange(&b->sleeping, 0))
-        syscall(SYS_futex, &b->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+static void waiter_notify(Waiter *w) {
+    if (atomic_load(&w->sleeping) && atomic_exchange(&w->sleeping, 0))
+        syscall(SYS_futex, &w->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void waiter_wake(Waiter *b) {
-    atomic_store(&b->woken, 1);
-    waiter_notify(b);
+static void waiter_wake(Waiter *w) {
+    atomic_store(&w->woken, 1);
+    waiter_notify(w);
 }
 
 static void cpu_relax(void) {
@@ -63,9 +63,9 @@ static void cpu_relax(void) {
 
 /* Waits until is_ready(ctx), a wake, a signal or the timeout; spins a little first. timeout_ms <
  * 0: no limit. */
-static bool waiter_wait(Waiter *b, bool (*is_ready)(const void *ctx), const void *ctx,
+static bool waiter_wait(Waiter *w, bool (*is_ready)(const void *ctx), const void *ctx,
                         int timeout_ms) {
-    if (is_ready(ctx) || atomic_exchange(&b->woken, 0)) return true;
+    if (is_ready(ctx) || atomic_exchange(&w->woken, 0)) return true;
     if (timeout_ms == 0) return false;
     int64_t start = now_ns();
     int64_t end = timeout_ms < 0 ? INT64_MAX : start + (int64_t)timeout_ms * 1000000;
@@ -74,17 +74,17 @@ static bool waiter_wait(Waiter *b, bool (*is_ready)(const void *ctx), const void
         if (is_ready(ctx)) return true;
     } while (now_ns() - start < SPIN_NS);
     for (;;) {
-        atomic_store(&b->sleeping, 1);
-        bool ready = is_ready(ctx) || atomic_exchange(&b->woken, 0);
+        atomic_store(&w->sleeping, 1);
+        bool ready = is_ready(ctx) || atomic_exchange(&w->woken, 0);
         int64_t left = end == INT64_MAX ? 3600000000000 : end - now_ns();
         if (ready || left <= 0) {
-            atomic_store(&b->sleeping, 0);
+            atomic_store(&w->sleeping, 0);
             return ready;
         }
         struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
-        long rc = syscall(SYS_futex, &b->sleeping, FUTEX_WAIT_PRIVATE, 1, &t, NULL, 0);
+        long rc = syscall(SYS_futex, &w->sleeping, FUTEX_WAIT_PRIVATE, 1, &t, NULL, 0);
         if (rc < 0 && errno == EINTR) { /* A signal: the caller may have to react to it. */
-            atomic_store(&b->sleeping, 0);
+            atomic_store(&w->sleeping, 0);
             return is_ready(ctx);
         }
     }

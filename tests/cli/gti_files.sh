@@ -58,7 +58,7 @@ printf '\7' | dd of=moved/run.tape.data bs=1 seek=5000 conv=notrunc 2>/dev/null
 code "branch: changed" 1 "$GTSH" --replay moved/run.tape
 has "branch: changed" "$(err)" "its sha256 is $(head -c "$(wc -c <run.tape.data)" moved/run.tape.data | sha256sum | cut -d' ' -f1), not $was"
 truncate -s 5000 moved/run.tape.data
-code "branch: cut" 1 "$GTSH" --replay moved/run.tape; has "branch: cut" "$(err)" "has 5000 bytes"
+code "branch: cut" 1 "$GTSH" --replay moved/run.tape; has "branch: cut" "$(err)" "has only 5000 bytes"
 rm moved/run.tape.data
 code "branch: missing" 1 sh -c 'cd / && "$GTSH" --replay "$TMP/moved/run.tape"'
 has "branch: missing" "$(err)" "cannot read '$TMP/moved/run.tape.data': No such file"

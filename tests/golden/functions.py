@@ -441,7 +441,7 @@ def main(names):
         if not names or name in names:
             n = write_function(name)
             if n < 8:
-                refused.append(f"{name}: {n} cases, at least 8 are wanted")
+                refused.append(f"{name}: {n} cases, at least 8 are needed")
             total += n
     print(f"{len(TABLE)} functions, {total} cases")
     if refused:

@@ -142,7 +142,7 @@ int main(int argc, char **argv) {
         run("cpu", text, n, seen);
         free(text);
     }
-    /* Of pointwise rows functions_test wants PyTorch's values. */
+    /* functions_test checks that pointwise rows have PyTorch's values. */
     for (int op = 0; op < OP_COUNT && argc == 1; op++)
         if (op_info[op].class_ != CLASS_CONTROL && op_info[op].class_ != CLASS_MAP)
             CHECK_MSG(seen[op], "no golden value for %s", op_info[op].name);

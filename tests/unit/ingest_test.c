@@ -97,7 +97,7 @@ static void test_slices(void) {
     stop(d);
 }
 
-/* Two of them alternate slices. */
+/* Two clients with such frames alternate slices. */
 static void test_slices_in_turn(void) {
     Dispatcher *d = start_split(1000);
     begin(SPLIT_SEQ), prints(PRINTS), end(d, ANN);

@@ -1,6 +1,6 @@
 /* parse_test.c: the parser against trees and messages in tests/golden/parse_*.txt, what is
  * incomplete and what the prompt shows then, warnings, limits, every prefix of a program, and every
- * block of the specification where it lies beside us. SPDX-License-Identifier: MIT */
+ * block of the specification, if it is there. SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/syntax/ast.h"
 #include "lang/syntax/lex.h"

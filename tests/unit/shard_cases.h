@@ -15,7 +15,7 @@ static const Program programs[] = {
      "fetch t1\n"
      "free t0 t1\n"
      "-> w0 \n"},
-    {"births",
+    {"new tensors",
      "signal define a axis=0\nsignal define b axis=-1 workers=[2,1]\n"
      "signal define r replicated=true workers=[1,2]\n"
      "signal enter a\nt0 = rand [10,3] f32 rng=1:2\nt1 = full 1 [] f32\nt2 = arange 0 1 [1] i64\n"
@@ -73,7 +73,7 @@ static const Program programs[] = {
      "t7 = exp t9223372036854775810 on=5\n"
      "t8 = mul t9223372036854775810 t7 on=5\n"
      "-> w0 w1 w2 w3 \n"},
-    {"constants are made where they are wanted",
+    {"constants are made where they are needed",
      "signal define a axis=0\nt0 = full 1 [] f32\nt1 = reshape t0 [1,1]\nt2 = expand t1 [8,3]\n"
      "signal enter a\nt3 = randn [8,3] f32 rng=1:0\nt4 = mul t3 t2\nt5 = add t4 t0\n"
      "t6 = sub t4 t2\nt7 = neg t0\nsignal exit a\nt8 = neg t7\nt9 = mul t3 t8\nfree t0 t2\n",
@@ -114,7 +114,7 @@ static const Program programs[] = {
      "t3 = matmul t9223372036854775808 t2 on=2\n"
      "fetch t3 on=2\n"
      "-> w0 w1 \n"},
-    {"conversions are remembered, and die with their tensor",
+    {"conversions are cached, and freed with their tensor",
      "signal define a axis=0\nt0 = randn [8] f32 rng=1:0\nsignal enter a\nt1 = exp t0\n"
      "t2 = log t0\nt3 = add t0 t0\nsignal exit a\nfree t0\n",
      "t0 = randn [8] f32 rng=1:0 on=1\n"
@@ -238,7 +238,7 @@ static const Program programs[] = {
      "+ t9223372036854775809 = move t4 shape=2 dtype=f32 on=2 from=1\n"
      "t5 = add t9223372036854775809 t0 on=2\n"
      "-> w0 w1 w2 w3 \n"},
-    {"births without a scope",
+    {"new tensors without a scope",
      "signal define \"*\" axis=0\nt0 = full 0 [512,512] f32\n"
      "t1 = full 0 [8] f32\nt2 = add t0 1\n",
      "t0 = full 0 [512,512] f32 on=5 split=[0,128]\n"

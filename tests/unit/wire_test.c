@@ -1,6 +1,6 @@
 /* wire_test.c: records and messages survive the binary form. No truncation, flipped bit or noise
- * makes a reader crash, over-read or allocate wildly (run it under ASan). What decodes encodes
- * again.
+ * makes a reader crash, over-read or allocate without bound (run it under ASan). What decodes
+ * encodes again.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
@@ -210,7 +210,7 @@ static void test_counts(void) {
         record[wrong[i].at] = (uint8_t)wrong[i].value;
         if (wrong[i].at == 4 || wrong[i].at == 10)
             record[wrong[i].at + 1] = (uint8_t)(wrong[i].value >> 8);
-        CHECK_MSG(decode_all(&m, &scratch) < 0, "%u at byte %zu is taken", wrong[i].value,
+        CHECK_MSG(decode_all(&m, &scratch) < 0, "%u at byte %zu is accepted", wrong[i].value,
                   wrong[i].at);
         drop(&m);
     }
@@ -232,7 +232,7 @@ static void test_hostile_frames(void) {
     CHECK_INT(decode_all(&m, &scratch), 40);
     for (size_t n = 0; n < b->n; n++) {
         Msg h = hostile_msg(&m, b->data, n);
-        CHECK_MSG(decode_all(&h, &scratch) < 0, "a frame cut to %zu bytes is taken", n);
+        CHECK_MSG(decode_all(&h, &scratch) < 0, "a frame cut to %zu bytes is accepted", n);
         drop(&h), arena_reset(&scratch);
     }
     uint8_t *bytes = xmalloc(b->n);

@@ -12,7 +12,7 @@ bool fit_is_source(Op op) { return op == OP_FULL || op == OP_GATHER || op == OP_
 static bool is_reduce(Op op) { return op_info[op].class_ == CLASS_REDUCE; }
 static int lead_rank(const Fusion *f) { return f->space.rank - f->trailing; }
 
-/* The extents of a's first axes and of b are the same, but for those of 1. */
+/* True if the extents of a's first axes equal those of b, axes of 1 left out on both sides. */
 static bool same_extents(const TensorType *a, int a_to, const TensorType *b) {
     int d = 0;
     for (int k = 0; k < b->rank; k++) {
@@ -36,8 +36,8 @@ static bool same_shape(const TensorType *a, const TensorType *b) {
     return true;
 }
 
-/* v, which broadcasts to t, as a view that broadcasts to the space, or to rows; t has the extents
- * of that. */
+/* Returns v as a view that broadcasts to the space, or to rows if is_row. v broadcasts to t, whose
+ * extents are those of the space or the rows. */
 static View along_space(const Fusion *f, const View *v, const TensorType *t, bool is_row) {
     View r = {.type = {.dtype = v->type.dtype, .rank = f->space.rank}, .data = v->data};
     int to = is_row ? lead_rank(f) : f->space.rank;
@@ -67,8 +67,8 @@ static bool repeats_rows(const Fusion *f, const View *v) {
     return true;
 }
 
-/* Operand v of storage st as an operand of a node of the space or of rows, whose result is t, or
- * whose operands broadcast to t. FUSE_NONE: it cannot be. */
+/* Returns tensor operand v, of storage st, as the reference that a node of the space or of rows
+ * reads. t: the node's result, or what its operands broadcast to. FUSE_NONE: it does not fit. */
 static FuseRef tensor_ref(Fusion *f, const Storage *st, const View *v, bool is_row,
                           const TensorType *t) {
     if (fit_is_pending(st)) {
@@ -88,7 +88,7 @@ static FuseRef tensor_ref(Fusion *f, const Storage *st, const View *v, bool is_r
         if (type_numel(&v->type) != type_numel(t) || type_bytes(&v->type) != st->bytes)
             return FUSE_NONE;
     } else if (st->maker || st->made) {
-        return FUSE_NONE; /* late for another reason */
+        return FUSE_NONE; /* its values come later, from outside of the fusion */
     }
     View shown = along_space(f, v, t, is_row);
     return fuse_input(f, &shown);
@@ -102,7 +102,7 @@ static FuseRef scalar_ref(Fusion *f, const Job *j, int slot) {
     return fuse_scalar(f, DT_BOOL, &condition);
 }
 
-/* Operands of a node of rows or of the space. */
+/* Finds the references of j's operands, for a node of rows or of the space. */
 static bool refs_of(Fusion *f, const Job *j, bool is_row, const TensorType *t, FuseRef in[3],
                     FuseRef operand[3]) {
     for (int i = 0, k = 0; i < j->call.n_in; i++) {
@@ -165,7 +165,7 @@ static int folded_axes(const Job *j, bool *over_rows) {
     return seen == (UINT32_C(1) << n) - 1 ? n : 0;
 }
 
-/* All of a pending row value. */
+/* True if j folds all of a pending row value. */
 static bool folds_rows(const Fusion *f, const Job *j, int folded, bool over_rows) {
     const TensorType *x = &j->call.in[0].type;
     const Storage *st = j->held[0];
@@ -198,7 +198,7 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
                      : fuse_node(f, j->inst.op, d, true, in, 1);
 }
 
-/* Of totals that are pending. */
+/* For an operation whose operands are pending totals, other single elements and numbers. */
 static FuseRef fit_total(Fusion *f, const Job *j, const TensorType *type, FuseRef operand[3]) {
     FuseRef in[3];
     for (int i = 0, k = 0; i < j->call.n_in; i++) {
@@ -254,7 +254,7 @@ static FuseRef fit_full(Fusion *f, int n, const Job *j, const TensorType *type) 
     if (!n || type_numel(type) == 0 || j->part || j->call.n_in != 1 || !is_known) return FUSE_NONE;
     bool is_row = f->trailing && is_rows(f, type);
     if (!is_row && !(f->trailing && fit_is_space(f, type)) && !becomes_rows(f, type))
-        return FUSE_NONE; /* alone, or with what has no rows, it is done sooner without */
+        return FUSE_NONE; /* alone, or in a fusion without rows, it is faster by itself */
     char value[8] = {0};
     if (d == DT_I64)
         element_set_int(d, value, element_int(from, v->data));

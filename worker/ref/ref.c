@@ -86,8 +86,8 @@ static bool has_half(const Call *c) {
     return has;
 }
 
-/* Returns the bytes that a row takes beside its results. Operands count with their apparent size:
- * those that only repeat a few elements may appear far larger than the memory there is. */
+/* Returns the bytes that a row takes beside its results. Operands count with all their
+ * elements: one that is broadcast may be far larger than the memory. */
 static double side_bytes(const Call *c) {
     Op op = c->inst->op;
     const View *x = &c->in[0], *o = &c->out[0];
@@ -122,7 +122,7 @@ static double side_bytes(const Call *c) {
     return bytes;
 }
 
-/* True if that much would fit into the engine's memory, although it is taken elsewhere. */
+/* True if that much would fit into the engine's memory, although the row allocates it elsewhere. */
 static bool has_room(const HostEngine *r, const Call *c, Err *err) {
     char need[24], all[24];
     uint64_t used, peak, total;
