@@ -8,7 +8,7 @@ once() {
     has "$1" "$(err)" "$2"
     same "$1: the next statement" "$(out)" 1
 }
-once "self" "'self' is no parameter" 'fn forward(self, x) {\n  y = x * 2\n  if true { y = 3 }\n  return y\n}\nprint(1)\n'
+once "self" "'self' is not a parameter" 'fn forward(self, x) {\n  y = x * 2\n  if true { y = 3 }\n  return y\n}\nprint(1)\n'
 once "nested" "expected the end" 'x = nn.Module {\n fn forward(x) {\n  y = "}" # }\n  return y\n }\n}\nprint(1)\n'
 once "for" "hint: for i in range(n)" 'for (i = 0; i < 3; i++) {\n  y = 2\n\n  print(y)\n}\nprint(1)\n'
 once "else" "compare with ==" 'if x = 3 {\n  y = 2\n} else {\n  y = 3\n}\nprint(1)\n'
