@@ -40,4 +40,8 @@ for flag in "--engine has no effect without --workers" "--threads has no effect 
 done
 kill -TERM $pid; wait $pid
 code "-d and -p" 2 "$W" -d local -p 9000; has "-d and -p" "$(err)" "--dispatcher or --port, not both"
+# The dispatcher takes the start of a flag's name for it, and so does cluster. --help starts nothing.
+code "up --work" 0 cluster up -p 0 --work 1; has "up --work" "$(out)" "1 worker at"; code "down --work" 0 cluster down
+code "up --w=" 0 cluster up --w=1; has "up --w=" "$(out)" "1 worker at"; code "down --w=" 0 cluster down
+code "up --help" 0 cluster up --help; has "up --help" "$(out)" "scripts/cluster down"
 finish
