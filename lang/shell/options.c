@@ -119,8 +119,10 @@ static bool is_of_own_cluster(OptionId id) {
 
 static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     uint64_t n = 0, bit = UINT64_C(1) << id;
-    bool is_program = id == OPTION_CODE || id == OPTION_PRINT || id == OPTION_REPLAY;
-    if (is_program && (o->given & bit))
+    static const uint64_t once = UINT64_C(1) << OPTION_CODE | UINT64_C(1) << OPTION_PRINT |
+                                 UINT64_C(1) << OPTION_REPLAY | UINT64_C(1) << OPTION_CONFIG |
+                                 UINT64_C(1) << OPTION_CLIENT;
+    if (o->given & bit & once) /* of others, such as -w, the last one counts */
         return usage(e, "%s%s is given twice", rows[id].letter ? "-" : "--",
                      rows[id].letter ? (char[]){rows[id].letter, 0} : rows[id].name);
     o->given |= bit;

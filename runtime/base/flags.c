@@ -87,10 +87,14 @@ static bool take(const Flag *f, const char *value, Err *err) {
 
 int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err) {
     const char *value;
+    bool given[FLAGS_MAX] = {0};
     int k;
     while ((k = next(argc, argv, flag, n, &value, err)) >= 0) {
         if (flag[k].kind == FLAG_HELP) return help(program, flag, n), 0;
         if (flag[k].kind == FLAG_VERSION) return printf("%s %s\n", program, GTSH_VERSION), 0;
+        if (flag[k].kind == FLAG_TEXT && given[k]) /* of numbers, the last one counts */
+            return err_set(err, ERR_ARG, "--%s is given twice", flag[k].name), FLAGS_USAGE;
+        given[k] = true;
         if (!take(&flag[k], value, err)) return FLAGS_USAGE;
     }
     return k == FLAGS_ERROR ? FLAGS_USAGE : -1;

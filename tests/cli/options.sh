@@ -54,6 +54,12 @@ done
 # Two programs are an error. An option of gtsh after -c, or one of the program before its name, gets the way out.
 code "-c twice" 2 "$GTSH" -c 1 -c 2; has "-c twice" "$(err)" "-c is given twice"
 code "--replay twice" 2 "$GTSH" --replay a.gti --replay b.gti; has "--replay twice" "$(err)" "--replay is given twice"
+for twice in "--config a.yaml --config b.yaml" "--client c1 --client=c2"; do
+    code "$twice" 2 "$GTSH" $twice --replay a.gti; has "$twice" "$(err)" "${twice%% *} is given twice"
+done
+code "gt-dispatcher twice" 2 "$B/gt-dispatcher" --ipc "$TMP/a" --ipc "$TMP/b"; has "gt-dispatcher twice" "$(err)" "--ipc is given twice"
+code "gt-worker twice" 2 "$B/gt-worker" --wait 1 -d local -d "ipc://$TMP/b"; has "gt-worker twice" "$(err)" "--dispatcher is given twice"
+code "the last number" 0 "$GTSH" -w 1 -w 2 -p 'workers()'; same "the last number" "$(out)" 2
 code "-c and --replay" 2 "$GTSH" -c 1 --replay a.gti; has "-c and --replay" "$(err)" "-c and --replay exclude each other"
 for way in -c -p; do
     code "$way and arguments" 2 "$GTSH" $way 'arg("lr", 0.1)' --lr 3
