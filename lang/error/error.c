@@ -383,7 +383,7 @@ static const char *const habits[][2] = {
     {"then", "if condition { … }"},
     {"async", "every tensor operation is asynchronous already"},
     {"await", "every tensor operation is asynchronous already"},
-    {"delete", "del x"},
+    {"delete", "del x; of a tensor: cat([x[:i], x[i + 1:]])"},
     {"this", "self"},
     {"and_then", "and"},
     {"torch", "tensor functions are builtins: randn(2, 3)"},

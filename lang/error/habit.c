@@ -363,8 +363,8 @@ static bool row_fits(const HabitRow *row, const Path *p, Hint *h) {
     return true;
 }
 
-/* Looks the name up in habit.def: the order is in its legend. */
-static bool find_row(const Path *p, Hint *h) {
+/* Looks the name up in habit.def, without the rows that end in *. */
+static bool find_exact(const Path *p, Hint *h) {
     const HabitRow *first = NULL;
     size_t n = strlen(p->name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -380,6 +380,12 @@ static bool find_row(const Path *p, Hint *h) {
         h->is_code = false;
         return true;
     }
+    return false;
+}
+
+/* Looks the name up in habit.def: the order is in its legend. */
+static bool find_row(const Path *p, Hint *h) {
+    if (find_exact(p, h)) return true;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (has_prefix(rows[i].pattern, p->name)) return row_fits(&rows[i], p, h);
     return false;
@@ -463,7 +469,7 @@ static bool find_hint(const char *s, size_t n, Known known, Hint *h) {
     p.rest = s + h->replaced;
     p.n_rest = n - h->replaced;
     if (find_row(&p, h)) return true;
-    static const char *const roots[] = {"torch.", "np.",      "math.",       "scipy.",
+    static const char *const roots[] = {"torch.", "np.",      "math.",       "scipy.linalg.",
                                         "F.",     "special.", "functional.", "tf."};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (!strncmp(p.name, roots[i], strlen(roots[i]))) return hint_builtin(&p, known, h);
@@ -479,6 +485,49 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
     if (!find_hint(s, n, (Known){known, ctx, 0}, &h)) return false;
     error_hint(e, "%s", h.text);
     return true;
+}
+
+/* Finds the row of a name without a module: of itself, or as a function of NumPy or PyTorch. */
+static bool find_bare(Path *p, const char *name, Hint *h) {
+    static const char *const begins[] = {"", "np.", "torch."};
+    bool found = false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && !found; i++) {
+        snprintf(p->name, sizeof p->name, "%s%s", begins[i], name);
+        found = i ? find_exact(p, h) : find_row(p, h);
+    }
+    return found;
+}
+
+bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
+                LangError *e) {
+    size_t n = 0, k = strlen(name);
+    const char *s = text_at(at, &n);
+    if (k < 2 || k > 60) return false;
+    Path p = {.is_call = s && n > k && !memcmp(s, name, k) && s[k] == '(', .rest = ""};
+    size_t n_args = p.is_call ? brackets_length(s + k, n - k) : 0;
+    put_args(p.is_call ? s + k : "", p.is_call ? n - k : 0, (Known){known, ctx, 0}, p.args,
+             sizeof p.args);
+    if (p.is_call) p.rest = s + k + n_args, p.n_rest = n - k - n_args;
+    if (self && p.is_call && !strstr(p.args, "…")) {
+        char args[640];
+        bool is_empty = p.args[1 + strspn(p.args + 1, " ")] == ')';
+        snprintf(args, sizeof args, "(%s%s%s", self, is_empty ? "" : ", ", p.args + 1);
+        if (strlen(args) < sizeof p.args) memcpy(p.args, args, strlen(args) + 1);
+    }
+    Hint h = {0};
+    return find_bare(&p, name, &h) && (error_hint(e, "%s", h.text), true);
+}
+
+bool habit_of_space(const char *space, const char *name, LangError *e) {
+    Path p = {.args = "(…)", .rest = ""};
+    Hint h = {0};
+    if (!strncmp(name, "Lazy", 4))
+        return error_hint(e, "%s.%s: no layer is lazy, and its input size is an argument", space,
+                          name + 4),
+               true;
+    snprintf(p.name, sizeof p.name, "%.60s.%.60s", space, name);
+    if (!find_row(&p, &h) && (strlen(name) < 2 || !find_bare(&p, name, &h))) return false;
+    return error_hint(e, "%s", h.text), true;
 }
 
 bool habit_is_result(const char *name) {

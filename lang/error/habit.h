@@ -15,6 +15,13 @@ typedef bool (*HabitKnown)(void *ctx, const char *name);
 /* Sets e's hint for a dotted name that begins at `at` ("torch.manual_seed(0)", "os.environ[...]").
  * Returns false if there is no hint. */
 bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e);
+/* Sets e's hint for a function of another system that gt lacks under this name: argpartition(x, 1),
+ * x.nanstd(). self: the source of the tensor whose method it is, or NULL. at: where the name
+ * begins. Returns false if there is no hint. */
+bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
+                LangError *e);
+/* The same for a name of one of gt's namespaces: nn.LazyLinear, nn.utils.data, linalg.lu_factor. */
+bool habit_of_space(const char *space, const char *name, LangError *e);
 /* Sets e's hint for a field or method of another system: x.device, model.cuda(). kind: the kind of
  * the value, "tensor", "str" ... Returns false if there is no hint. */
 bool habit_member(const char *kind, const char *name, LangError *e);

@@ -208,10 +208,11 @@ bool stands_alone(char before, const char *behind) {
  * has a method called, becomes a tensor. */
 static int put_argument(Piece v, char before, const char *behind, char *out, size_t size) {
     bool is_alone = stands_alone(before, behind);
-    const char *open = is_alone              ? ""
-                       : v.n && *v.s == '['  ? "tensor("
-                       : piece_is_operand(v) ? ""
-                                             : "(";
+    const char *open = is_alone                         ? ""
+                       : isalpha((unsigned char)before) ? "" /* for x in [1, 2] */
+                       : v.n && *v.s == '['             ? "tensor("
+                       : piece_is_operand(v)            ? ""
+                                                        : "(";
     return snprintf(out, size, "%s%.*s%s", open, (int)v.n, v.s, *open ? ")" : "");
 }
 

@@ -420,6 +420,12 @@ void hint_names(const char *before, const NameList *names, const char *after, La
     bytes_fini(&b);
 }
 
+/* True for the namespaces whose paths users write in front of builtins; nn.utils.date is nonsense.
+ */
+static bool lists_builtins(const MapV *space) {
+    return !strcmp(space->name, "gt") || !strcmp(space->name, "nn") || !strcmp(space->name, "F");
+}
+
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e) {
     const Value *own = map_find(space, name_str(in, interned));
     if (own) {
@@ -441,6 +447,7 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     error_set(e, "'%s' has no '%s'", space->name, interned);
     const char *habit = habit_hint(interned, strlen(interned));
     if (habit) return error_hint(e, "%s", habit);
+    if (habit_of_space(space->name, interned, e)) return false;
     const char *home = space_with(in, interned);
     if (home) return error_hint(e, "did you mean '%s.%s'?", home, interned);
     NameList names = {0};
@@ -452,7 +459,7 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
             all.entry[i]->b.name[n_space] == '.')
             names_add(&names, all.entry[i]->b.name + n_space + 1);
     size_t n_own = names.n;
-    if (space->has_builtins) names_of_builtins(in, &names);
+    if (lists_builtins(space)) names_of_builtins(in, &names);
     static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
     const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
     for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)

@@ -608,6 +608,9 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
                           m);
     }
     if (habit_member(value_type_name(recv), field->str, e)) return false;
+    if (recv.kind == V_TENSOR &&
+        habit_name(field->str, node_text(field->kid[0], quote), field->at, builtin_is_known, in, e))
+        return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
     size_t n = strlen(field->str);

@@ -61,8 +61,13 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
             if (a->slot_name[i]) names_add(&names, a->slot_name[i]);
     for (size_t i = 0; f && i < f->globals->n; i++)
         if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
-    if (!is_field_base(n)) names_of_builtins(in, &names); /* functions have no fields */
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
+    if (!near && habit_name(n->str, NULL, n->at, builtin_is_known, in, e)) {
+        names_fini(&names);
+        return false;
+    }
+    if (!is_field_base(n)) names_of_builtins(in, &names); /* functions have no fields */
+    near = nearest_name(n->str, strlen(n->str), names.name, names.n);
     if (near) error_label(e, e->at, "did you mean '%s'?", near);
     names_fini(&names);
     return false;

@@ -13,7 +13,8 @@ cat >"$TMP/follow" <<'GT'
 fn plain(v) => [plain(e) for e in v] if type(v) == "list" else (v.tolist() if type(v) == "tensor" else v)
 fn near(a, b) => all([near(a[i], b[i]) for i in range(len(b))]) and len(a) == len(b) if type(a) == "list" and type(b) == "list" else type(a) == type(b) and (a == b or (type(a) == "float" and (abs(a - b) <= 1e-4 * max(1, abs(b)) or (a != a and b != b))))
 fn gives(n, v, want) { print(f"@{n}" if near(plain(v), want) else f"{n}: {plain(v)}") }
-fn has_shape(n, v, want) { print(f"@{n}" if list(v.shape) == want else f"{n}: {v.shape}") }
+fn shape_of(v) => list(v.shape) if type(v) == "tensor" else [len(v)] if type(v) == "list" else []
+fn has_shape(n, v, want) { print(f"@{n}" if shape_of(v) == want else f"{n}: {v}") }
 GT
 # A hint's code ends before "; "; a statement's value is that of its variable.
 awk -v said="$TMP/said" '

@@ -5,14 +5,19 @@ Run by hand where both are installed (python tests/golden/make_follow.py); the t
 new row write its lines > and =, and run this.
 SPDX-License-Identifier: MIT
 """
+import itertools
 import math
+import os
+import random
 import re
+import statistics
 import warnings
 import numpy as np
 import torch
 
 PATH = "tests/error/follow.txt"
 STATEMENT = re.compile(r"([A-Za-z]+)(\[.*\])? = ")
+PYTHON = {"math": math, "statistics": statistics, "itertools": itertools, "random": random, "os": os}
 warnings.filterwarnings("ignore")
 
 
@@ -25,6 +30,8 @@ def plain(v):
 def text(v):
     if isinstance(v, list):
         return "[" + ", ".join(text(e) for e in v) + "]"
+    if isinstance(v, str):
+        return f'"{v}"'
     if isinstance(v, float) and math.isfinite(v):
         return repr(float(f"{v:.7g}"))
     return {True: "true", False: "false"}[v] if isinstance(v, bool) else str(v)
@@ -34,12 +41,14 @@ def scope(names, in_torch):
     """The names of the table's lines that begin with a colon."""
     make = torch.tensor if in_torch else np.array
     names = {k: make(eval(v)) for k, v in names.items()}
-    return {"np": np, "numpy": np, "torch": torch, "F": torch.nn.functional, "math": math, **names}
+    return {"np": np, "numpy": np, "torch": torch, "F": torch.nn.functional, **PYTHON, **names}
 
 
 def value(typed, hint, names):
     s = scope(names, "torch" in typed)
     result = eval(typed, s)
+    if typed.startswith("itertools."):
+        result = list(result)
     target = STATEMENT.match(hint)
     if re.search(r"random|poisson|normal\(|empty|gumbel|torch\.(Float|Long)?Tensor\(2", typed):
         return "shape " + text(list(np.shape(result)))
