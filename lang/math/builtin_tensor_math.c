@@ -176,10 +176,14 @@ static Tensor *as_float(Steps *s, Tensor *x) {
     return step_cast(s, x, d == DT_F64 ? DT_F64 : DT_F32);
 }
 
-/* Ends the steps with t, cast to x's dtype if that is a half. */
+/* Ends the steps with t, cast to x's dtype if that is a half. The cast comes after all others are
+ * dropped: it can use their memory. */
 static bool give_rounded(Steps *s, Tensor *t, const Tensor *x, Value *out) {
     DType d = x ? (DType)tensor_type(x)->dtype : DT_NONE;
-    return steps_give(s, x && dtype_is_half(d) ? step_cast(s, t, d) : t, out);
+    Steps last = {s->in, s->e};
+    t = steps_end(s, t);
+    if (!t || !dtype_is_half(d)) return give_tensor(t, out);
+    return steps_give(&last, step_cast(&last, steps_keep(&last, t), d), out);
 }
 
 /* x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) */
@@ -225,17 +229,19 @@ static bool not_where(LangError *e, const char *name) {
 }
 
 /* where(x <= bound, bound, x): for a number as bound the gradient at the bound is 0, as PyTorch's,
- * and nan stays nan. */
+ * and nan stays nan. Drops the condition, so that a second limit can use its memory. */
 static Tensor *limit(Steps *s, Tensor *x, Op beyond, Value bound) {
     Arg b;
+    Steps own = {s->in, s->e};
     if (!x || bound.kind == V_NONE) return x;
     if (bound.kind == V_TENSOR) /* ties share the gradient, as with PyTorch's tensor bounds */
         return step2(s, beyond == OP_LE ? OP_MAXIMUM : OP_MINIMUM, arg_tensor(x),
                      arg_tensor(bound.tensor));
     if (!arg_from_value(s->in, bound, &b, s->e)) return NULL;
-    Tensor *hit = step2(s, beyond, arg_tensor(x), b), *t = step_where(s, hit, b, arg_tensor(x));
+    Tensor *hit = step2(&own, beyond, arg_tensor(x), b);
+    Tensor *t = step_where(&own, hit, b, arg_tensor(x));
     if (hit && !t) not_where(s->e, "clamp");
-    return t;
+    return steps_keep(s, steps_end(&own, t));
 }
 
 BUILTIN(clamp) { /* x, min, max */
@@ -468,12 +474,15 @@ BUILTIN(std) {
     return give_rounded(&s, t, x, out);
 }
 
-/* x ** p, with gradient 0 where x is 0, as in PyTorch's norms. */
+/* x ** p, with gradient 0 where x is 0, as in PyTorch's norms. Drops its own steps, which are as
+ * large as x, before the reduction that follows. */
 static Tensor *power_beside_0(Steps *s, Tensor *x, double p) {
-    Tensor *zero = step2(s, OP_EQ, arg_tensor(x), arg_int(0));
-    Tensor *safe = step_where(s, zero, arg_int(1), arg_tensor(x));
-    Tensor *power = step2(s, OP_POW, arg_tensor(safe), arg_float(p));
-    return step_where(s, zero, arg_float(p < 0 ? INFINITY : 0), arg_tensor(power));
+    Steps own = {s->in, s->e};
+    Tensor *zero = step2(&own, OP_EQ, arg_tensor(x), arg_int(0));
+    Tensor *safe = step_where(&own, zero, arg_int(1), arg_tensor(x));
+    Tensor *power = step2(&own, OP_POW, arg_tensor(safe), arg_float(p));
+    Tensor *t = step_where(&own, zero, arg_float(p < 0 ? INFINITY : 0), arg_tensor(power));
+    return steps_keep(s, steps_end(&own, t));
 }
 
 BUILTIN(norm) { /* x, p, axis, keepdims */

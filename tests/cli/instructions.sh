@@ -27,4 +27,13 @@ for k in "SGD 2" "Adam 12" "AdamW 13" "RMSprop 8"; do # beside the parameter, it
     b=$(count "$TMP/opt.gt" --kind "${k% *}" --n 11)
     within "${k% *}'s step of one parameter" 1 $((${k#* } + 4)) $(((b - a) / 10))
 done
+# A function composed of operations frees what it no longer needs before its next tensor of that size.
+frees() { # CALL INSTRUCTIONS
+    same "frees of $1" "$("$GTSH" --emit -c "x = zeros(4, 4, dtype=bfloat16)
+y = $1" | sed 1,2d | awk '{ printf "%s ", $1 == "free" ? $1 : $3 }')" "$2 "
+}
+frees "clamp(x, 0, 1)" "le where free ge where free"
+frees "norm(x, 3, 1)" "cast abs eq where pow where free sum eq where pow where free cast free"
+frees 'gelu(x, "tanh")' "cast square mul add mul tanh add mul mul free cast free"
+frees "mean(x, 1)" "cast sum div free cast free"
 finish
