@@ -73,12 +73,11 @@ static bool choose(App *a, Err *err) {
         return err_hint(err, "%s", flag_engine_hint(w->engine));
     }
     if (a->word && (a->host || a->port))
-        return err_set(err, ERR_ARG, "--dispatcher or --host and --port, not both");
+        return err_set(err, ERR_ARG, "--dispatcher or --%s, not both", a->port ? "port" : "host");
     if (a->host && !a->port) {
         err_set(err, ERR_ARG, "--host needs a port");
         return err_hint(err, "gt-worker --host %s -p 9000", a->host);
     }
-    if (a->port && a->word) return err_set(err, ERR_ARG, "--dispatcher or --port, not both");
     if (a->port) {
         endpoint_word(a->host ? a->host : "localhost", a->port, word);
         a->word = word;
