@@ -93,10 +93,10 @@ static uint32_t line_assigned(Interp *in, const Node *n) {
 static bool hint_hidden(Interp *in, const Node *n, LangError *e) {
     if (n->kind != N_NAME || !builtin_is_known(in, n->str)) return false;
     uint32_t line = line_assigned(in, n);
-    if (line)
-        error_hint(e, "%s was assigned at line %u: the builtin is gt.%s", n->str, line, n->str);
-    else
-        error_hint(e, "%s is a variable here: the builtin is gt.%s", n->str, n->str);
+    char set[32] = "is a variable here", way[100] = "give that another name";
+    if (line) snprintf(set, sizeof set, "was assigned at line %u", line);
+    if (strcmp(n->str, "gt")) snprintf(way, sizeof way, "the builtin is gt.%.80s", n->str);
+    error_hint(e, "%s %s: %s", n->str, set, way);
     return true;
 }
 
@@ -113,7 +113,7 @@ static bool hint_hidden_space(Interp *in, const Node *callee, ValueKind recv, bo
     bool found = space_get(in, space.map, callee->str, &f, &ignored) && f.kind != V_UNDEF;
     value_drop(f);
     value_drop(space);
-    return found && strcmp(name->str, "gt") && hint_hidden(in, name, e);
+    return found && hint_hidden(in, name, e);
 }
 
 static bool has_forward(const AstFn *f) {
