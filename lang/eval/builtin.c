@@ -324,7 +324,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         ok = false;
         hint_none_given(call, arg, n_pos, e);
     }
-    if (!ok && n_pos) hint_arrangement(plain_name(en), call, e);
+    if (!ok && n_pos) hint_arrangement(plain_name(en), call, n_pos, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
     for (int i = 0; i < n_bound; i++) value_drop(arg[i]);
     for (int i = 0; i < n_given; i++) value_drop(base[i]);

@@ -129,7 +129,7 @@ static bool too_many(Interp *in, const AstFn *f, int given, const Node *call, La
     snprintf(what, sizeof what, "%.100s() takes %d argument%s, but %d %s given", fn_name(f),
              f->n_pos, f->n_pos == 1 ? "" : "s", given, given == 1 ? "was" : "were");
     call_error(in, f, call, e, what);
-    hint_arrangement(fn_name(f), call, e);
+    if (f->at.src && f->at.src->is_prelude) hint_arrangement(fn_name(f), call, given, e);
     return has_forward(f) && error_hint(e, "make a layer first: %.80s(…)(x)", fn_name(f));
 }
 

@@ -66,7 +66,7 @@ static bool hint_track(const Node *call, LangError *e) {
     return error_hint(e, "track(%s=%s)", is_word && *name ? name : "loss", value);
 }
 
-bool hint_arrangement(const char *function, const Node *call, LangError *e) {
+bool hint_arrangement(const char *function, const Node *call, int n_pos, LangError *e) {
     if (!call || call->kind != N_CALL || call->n_kids < 2 || !is_arrangement(e)) return false;
     uint32_t end = 1;
     while (end < call->n_kids && call->kid[end]->kind != N_KEYWORD &&
@@ -78,7 +78,8 @@ bool hint_arrangement(const char *function, const Node *call, LangError *e) {
     const char *row = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !row; i++)
         if (!strcmp(rows[i][0], function)) row = rows[i][1];
-    if (!row) return false;
+    bool is_method = n_pos > (int)end - 1;
+    if (!row || (is_method && !strchr(row, '$'))) return false;
     Bytes out = {0};
     char text[80];
     for (; *row; row++) {
@@ -90,7 +91,7 @@ bool hint_arrangement(const char *function, const Node *call, LangError *e) {
             put_arguments(call, end - 1, end, &out);
         else if (*row == '^')
             put_arguments(call, 1, 2, &out);
-        else if (*row == '$' && call->kid[0]->kind == N_FIELD)
+        else if (*row == '$' && is_method)
             bytes_printf(&out, "%s.", node_text(call->kid[0]->kid[0], text));
         else if (*row != '$')
             bytes_putc(&out, *row);

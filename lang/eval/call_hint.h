@@ -7,6 +7,7 @@
 
 /* Sets e's hint after a call of this function failed with e, if e is about the number or the kind
  * of the arguments: the call as it should be, with the arguments of the program. function: its
- * plain name. call: the call's node, or NULL. Returns false. */
-bool hint_arrangement(const char *function, const Node *call, LangError *e);
+ * plain name. call: the call's node, or NULL. n_pos: the positional values, that of x in x.f() too.
+ * Returns false. */
+bool hint_arrangement(const char *function, const Node *call, int n_pos, LangError *e);
 #endif
