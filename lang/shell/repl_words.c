@@ -14,6 +14,7 @@
 #include "lang/tensor/tensor.h"
 #include "lang/error/utf8.h"
 #include "lang/error/error.h"
+#include "lang/error/habit.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -255,8 +256,11 @@ static void unknown(Interp *in, const char *what, const LangError *e) {
     fprintf(stderr, "nothing is known of '%s'", what);
     names_of_builtins(in, &names);
     const char *near = nearest_name(what, n, names.name, names.n);
+    LangError habit = {0};
     if (e->hint[0])
         fprintf(stderr, "; %s", e->hint);
+    else if (habit_of_space("gt", what, &habit))
+        fprintf(stderr, "; hint: %s", habit.hint);
     else if (near)
         fprintf(stderr, "; did you mean ?%s", near);
     fputc('\n', stderr);
