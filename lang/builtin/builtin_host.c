@@ -424,26 +424,39 @@ static void number_text(const Str *s, Bytes *out) {
     size_t i = 0, n = s->n;
     while (i < n && isspace((unsigned char)s->s[i])) i++;
     while (n > i && isspace((unsigned char)s->s[n - 1])) n--;
-    for (; i < n; i++)
-        if (s->s[i] != '_' || i == 0 || i + 1 == n) bytes_putc(out, s->s[i]);
+    for (; i < n; i++) {
+        bool is_inner = i > 0 && i + 1 < n && isalnum((unsigned char)s->s[i - 1]) &&
+                        isalnum((unsigned char)s->s[i + 1]);
+        if (s->s[i] != '_' || !is_inner) bytes_putc(out, s->s[i]);
+    }
     bytes_puts(out, "");
 }
 
-static bool parse_number(const Str *s, bool is_int, Value *out, LangError *e) {
+/* The base that the digits' prefix names, 0x, 0o or 0b; otherwise 0. */
+static int prefix_base(const char *p) {
+    char c = p[0] == '0' ? p[1] | 32 : 0;
+    return c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 0;
+}
+
+enum { ANY_BASE = -1 }; /* that of the prefix, or 10; 0, as in Python, refuses 010 */
+
+/* Reads a float, or an int in a base of 2 to 36, 0 or ANY_BASE. */
+static bool parse_number(const Str *s, bool is_int, int base, Value *out, LangError *e) {
     Bytes b = {0};
     number_text(s, &b);
     char *end;
     bool ok = b.n > 0 && strlen(b.data) == b.n;
     if (ok && is_int) {
         const char *p = b.data + (*b.data == '-' || *b.data == '+');
-        int base = p[0] == '0' && (p[1] | 32) == 'x'   ? 16
-                   : p[0] == '0' && (p[1] | 32) == 'b' ? 2
-                                                       : 10;
-        const char *digits = base == 10 ? p : p + 2;
+        int prefix = prefix_base(p);
+        const char *digits = prefix && (base <= 0 || base == prefix) ? p + 2 : p;
+        ok = base != 0 || prefix || *p != '0' || !p[strspn(p, "0")];
+        if (base <= 0) base = prefix ? prefix : 10;
+        ok = ok && (digits == p || prefix_base(digits) != base); /* 0x0x1 */
         errno = 0;
         unsigned long long u = strtoull(digits, &end, base);
         bool minus = *b.data == '-';
-        ok = isalnum((unsigned char)*digits) && !*end && errno != ERANGE &&
+        ok = ok && isalnum((unsigned char)*digits) && !*end && errno != ERANGE &&
              u <= (unsigned long long)INT64_MAX + minus;
         *out = v_int((int64_t)(minus ? 0 - u : u));
     } else if (ok) {
@@ -451,11 +464,23 @@ static bool parse_number(const Str *s, bool is_int, Value *out, LangError *e) {
         ok = !*end && !strpbrk(b.data, "xX(");
     }
     bytes_fini(&b);
-    return ok || error_set(e, "\"%.80s\" is not %s", s->s, is_int ? "an int" : "a number");
+    if (ok) return true;
+    return error_set(e, "\"%.80s\" is not %s", s->s, is_int ? "an int" : "a number");
+}
+
+static bool base_of(Value v, int *base, LangError *e) {
+    if (v.kind == V_INT && (v.i == 0 || (v.i >= 2 && v.i <= 36))) return *base = (int)v.i, true;
+    return error_set(e, "'base' must be 0, or a whole number from 2 to 36");
 }
 
 static bool number_of(Interp *in, const Value *arg, bool is_int, Value *out, LangError *e) {
     Value v = arg[0], item;
+    int base = ANY_BASE;
+    if (is_int && arg[1].kind != V_NONE) {
+        TRY(base_of(arg[1], &base, e));
+        if (v.kind != V_STR && v.kind != V_TEXT)
+            return error_set(e, "int() with a base reads a text, not %s", value_type_name(v));
+    }
     switch (v.kind) {
     case V_BOOL: *out = is_int ? v_int(v.b) : v_float(v.b); return true;
     case V_INT: *out = is_int ? v : v_float((double)v.i); return true;
@@ -464,16 +489,16 @@ static bool number_of(Interp *in, const Value *arg, bool is_int, Value *out, Lan
             return error_set(e, "%g does not fit an int", v.f);
         *out = is_int ? v_int((int64_t)v.f) : v;
         return true;
-    case V_STR: return parse_number(v.str, is_int, out, e);
+    case V_STR: return parse_number(v.str, is_int, base, out, e);
     case V_TEXT: {
         TRY(value_look(in, v, &item, e));
-        bool ok = parse_number(item.str, is_int, out, e);
+        bool ok = parse_number(item.str, is_int, base, out, e);
         value_drop(item);
         return ok;
     }
     case V_TENSOR:
         TRY(tensor_item(in, v.tensor, &item, e));
-        return number_of(in, &item, is_int, out, e);
+        return number_of(in, (Value[]){item, v_none()}, is_int, out, e);
     default:
         return error_set(e, "cannot make %s of %s", is_int ? "an int" : "a float",
                          value_type_name(v));
@@ -702,7 +727,10 @@ const Builtin builtins_host[] = {
      "x's type: int float bool str none list map fn dtype tensor, or the module's name.", 0,
      BI_PURE},
     {"str", "x", bi_str, "x as text.", 0, BI_PURE},
-    {"int", "x", bi_int, "x as an int, truncated towards zero; waits for a tensor."},
+    {"int", "x, base=none", bi_int,
+     "x as an int, truncated towards zero; waits for a tensor. A text: in this base, or that of "
+     "its "
+     "prefix 0x, 0o or 0b."},
     {"float", "x", bi_float, "x as a float; waits for a tensor."},
     {"bool", "x", bi_bool, "The truth of x; waits for a tensor."},
     {"list", "xs=none", bi_list, "A new list of the elements.", 0, BI_PURE},
