@@ -233,6 +233,7 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
 static char *read_plain(const char *prompt) {
     char *line = NULL;
     size_t cap = 0;
+    fflush(stdout); /* answers precede the next prompt in a file of both */
     fputs(prompt, stderr);
     fflush(stderr);
     ssize_t n = getline(&line, &cap, stdin);

@@ -22,4 +22,7 @@ has ":signals" "$out" "a: {shard: {axis: 0"
 has ":check-nan" "$out" ":check-nan on
 :check-nan off"
 has "names" "$out" "names 5 7 1 1"
+# In a file of both streams, an answer stands before the next prompt.
+has "order" "$(printf '?softmax\n:who\nx = 1\n:who\n2+2\n' | "$GTSH" -iq --norc 2>&1)" "gt> gt> x             1
+gt> 4"
 finish
