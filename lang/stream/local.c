@@ -17,7 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+/* More than so many workers on a processor do not start in time. */
+enum { CROWD = 256, CROWD_PER_PROCESSOR = 64 };
 enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 
 typedef struct Member {
@@ -63,6 +66,20 @@ static bool start_member(Local *l, const StreamConfig *config, Err *err) {
     return rc == 0 || err_set(err, ERR_IO, "cannot start a worker thread: %s", strerror(rc));
 }
 
+static bool is_crowd(int n) {
+    return n > CROWD && n > CROWD_PER_PROCESSOR * sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static bool not_started(int n, Err *err) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    if (is_crowd(n))
+        err_set(err, ERR_LIMIT, "%d workers are too many for %ld processor%s", n, cores,
+                cores == 1 ? "" : "s");
+    else
+        err_set(err, ERR_TIMEOUT, "%d worker%s did not start within 10 s", n, n == 1 ? "" : "s");
+    return n > cores && err_hint(err, "one worker per processor is enough: gtsh -w %ld", cores);
+}
+
 static bool await_members(Local *l, Err *err) {
     int64_t end = now_ms() + START_MS;
     while (dispatcher_workers(l->dispatcher) < l->n) {
@@ -71,12 +88,12 @@ static bool await_members(Local *l, Err *err) {
         for (int i = 0; i < l->n; i++) {
             if (!atomic_load(&l->member[i]->has_ended)) continue;
             const Err *why = &l->member[i]->why;
+            if (why->code == ERR_TIMEOUT) return not_started(l->n, err);
             err_set(err, why->code ? why->code : ERR_GONE, "worker w%d could not start%s%s", i,
                     why->text[0] ? ": " : "", why->text);
             return why->hint[0] ? err_hint(err, "%s", why->hint) : false;
         }
-        if (now_ms() > end)
-            return err_set(err, ERR_TIMEOUT, "the workers did not start within 10 s");
+        if (now_ms() > end) return not_started(l->n, err);
         dispatcher_pump(l->dispatcher, l->hub, STEP_MS);
     }
     return true;
@@ -93,7 +110,8 @@ Local *local_start(const StreamConfig *config, Err *err) {
     DispatcherConfig dispatcher = {.workers_wanted = n};
     l->dispatcher = dispatcher_new(&dispatcher);
     const char *log = getenv("GT_INSTRUCTION_LOG");
-    bool ok = (l->hub = hub_open(l->endpoint, err)) != NULL;
+    bool ok = !is_crowd(n) || not_started(n, err);
+    ok = ok && (l->hub = hub_open(l->endpoint, err)) != NULL;
     if (ok && log && *log) ok = dispatcher_log(l->dispatcher, log, err);
     while (ok && l->n < n) ok = start_member(l, config, err);
     if (ok) ok = await_members(l, err);

@@ -27,6 +27,10 @@ for word in exit quit; do
     same "prompt: a variable $word" "$(printf '%s = 3\n%s\n' $word $word | "$GTSH" -i -q --norc 2>/dev/null)" 3
 done
 code "usage: limit" 2 "$GTSH" -w 1025 -p 1; has "usage: limit" "$(err)" "--workers is at most 1024, got '1025'"
+if [ "$(getconf _NPROCESSORS_ONLN)" -lt 15 ]; then
+    code "too many workers" 69 "$GTSH" -w 1000 -p 'ones(3)'
+    has "too many workers" "$(err)" "1000 workers are too many for $(getconf _NPROCESSORS_ONLN) processor"
+fi
 code "usage: near" 2 "$GTSH" --thread 2 "$TMP/a.gt"; has "usage: near" "$(err)" "--threads"
 for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
     code "-d $own" 2 "$GTSH" -d local $own -p 1
