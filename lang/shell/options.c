@@ -3,6 +3,7 @@
  * option) or at `--`; the rest belongs to the script.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/options.h"
+#include "lang/error/habit.h"
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/inst/tape.h"
@@ -189,7 +190,12 @@ static bool unknown(const Options *o, int argc, char **argv, int i, LangError *e
     usage(e, "unknown option '%.*s'", (int)n, s);
     const char *near = n > 2 ? nearest_name(s + 2, n - 2, names, OPTION_COUNT) : NULL;
     const char *script = later_script(argc, argv, i + 1);
-    if (near)
+    char name[32] = "";
+    if (n > 2) snprintf(name, sizeof name, "%.*s", (int)(n - 2), s + 2);
+    const char *habit = habit_keyword("gtsh", name);
+    if (habit)
+        error_hint(e, "%s", habit);
+    else if (near)
         error_hint(e, "did you mean '--%s'?", near);
     else if (o->code || o->expr)
         error_hint(e, "arguments of the program follow --: gtsh -%c … -- %.100s",

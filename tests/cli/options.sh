@@ -31,6 +31,7 @@ if [ "$(getconf _NPROCESSORS_ONLN)" -lt 15 ]; then
     code "too many workers" 69 "$GTSH" -w 1000 -p 'ones(3)'
     has "too many workers" "$(err)" "1000 workers are too many for $(getconf _NPROCESSORS_ONLN) processor"
 fi
+code device 2 "$GTSH" --device=cuda "$TMP/a.gt"; has device "$(err)" "programs name no devices; gtsh -w N"
 code "usage: near" 2 "$GTSH" --thread 2 "$TMP/a.gt"; has "usage: near" "$(err)" "--threads"
 for own in --workers=2 --threads=2 --memory=1G --engine=cpu; do
     code "-d $own" 2 "$GTSH" -d local $own -p 1
