@@ -190,7 +190,7 @@ void handle_unref(Stream *s, Handle **hp) {
 bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e) {
     for (int i = 0; i < n; i++) {
         if (!handle[i] || !handle[i]->is_lost) continue;
-        error_at(e, at, "this tensor was lost with its dispatcher: %s", s->lost);
+        error_at(e, at, "this tensor was lost: %s", s->lost);
         return error_hint(e, "compute it again, or load it from a checkpoint");
     }
     return true;

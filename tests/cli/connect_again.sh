@@ -25,7 +25,7 @@ await "$TMP/prompt.err" "2 tensors are gone; all other values are kept"
 type 'print("second", host, ones(4).sum())'
 await "$TMP/prompt.out" 'second \[1, "two"\] tensor(4.)'
 type 'y * 2'
-await "$TMP/prompt.err" "this tensor was lost with its dispatcher: worker w0 is gone"
+await "$TMP/prompt.err" "this tensor was lost: worker w0 is gone"
 type 'y'
 await "$TMP/prompt.err" "hint: compute it again, or load it from a checkpoint"
 type 'x = none; y = none; signal a { y = ones(5) }; print("third", y.sum(), signal.get().keys())'
