@@ -165,6 +165,15 @@ static const char *base_hint(const Parser *p, const Token *start) {
     return NULL;
 }
 
+/* signal("a") { and signal a() {, up to t; else NULL. */
+static const char *signal_hint(const Parser *p, const Token *start, const Token *t) {
+    bool is_call = t - start == 4 && t->kind == TOK_LBRACE && t[-1].kind == TOK_RPAREN;
+    if (!parse_is(p, start, "signal") || !(is_call || (t - start == 2 && t->kind == TOK_LPAREN)))
+        return NULL;
+    const Token *name = &start[is_call ? 2 : 1];
+    return arena_printf(p->arena, "signal %.*s { … }", (int)name->n, p->src->text + name->at);
+}
+
 /* True inside the [ ] of a list that does not begin its line, so it is not a target. */
 static bool is_in_list(const Parser *p) {
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
@@ -213,6 +222,7 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
         if (is_c || (k->kind == TOK_FLOORDIV && (k == t || t->kind == TOK_NAME)))
             return "comments begin with #";
     }
+    if ((hint = signal_hint(p, start, t))) return hint;
     switch (t->kind) {
     case TOK_RESERVED: hint = reserved_hint(p, t); return hint ? hint : "";
     case TOK_COLON:
