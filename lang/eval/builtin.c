@@ -291,11 +291,29 @@ static bool bind_defaults(Interp *in, const BuiltinEntry *en, Value *arg, const 
     return true;
 }
 
-/* Explains a first argument that is none, if the error is about it. */
-static void hint_none_given(const Node *call, const Value *arg, int n_pos, LangError *e) {
-    bool is_plain = call && call->kind == N_CALL && call->n_kids > 1 && n_pos > 0;
-    if (is_plain && arg[0].kind == V_NONE && !*e->hint && strstr(e->what, "none"))
-        hint_none(call->kid[1], e);
+/* True if n is a name, or fields of one, and its value is a method: m.parameters. */
+static bool is_method(Interp *in, Node *n) {
+    const Node *root = n;
+    LangError other = {0};
+    Value v;
+    while (root->kind == N_FIELD) root = root->kid[0];
+    if (root->kind != N_NAME || !eval(in, n, &v, &other)) return false;
+    bool is = v.kind == V_BOUND;
+    value_drop(v);
+    return is;
+}
+
+/* Explains an argument that is a method, or a first one that is none, if the error is about it. */
+static bool hint_given(Interp *in, const Node *call, const Value *arg, int n_pos, LangError *e) {
+    if (!call || call->kind != N_CALL || *e->hint) return false;
+    if (n_pos > 0 && call->n_kids > 1 && arg[0].kind == V_NONE && strstr(e->what, "none"))
+        return hint_none(call->kid[1], e);
+    for (uint32_t k = 0; k < call->n_kids && strstr(e->what, "fn"); k++) {
+        Node *given = call->kid[k];
+        if (k == 0) given = given->kind == N_FIELD ? given->kid[0] : NULL;
+        if (given && is_method(in, given)) return hint_uncalled(given, e);
+    }
+    return false;
 }
 
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
@@ -322,7 +340,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         ok = list_may_change(arg[0].list, e);
     if (ok && !en->b.fn(in, arg, out, e)) {
         ok = false;
-        hint_none_given(call, arg, n_pos, e);
+        hint_given(in, call, arg, n_pos, e);
     }
     if (!ok && n_pos) hint_arrangement(plain_name(en), call, n_pos, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));

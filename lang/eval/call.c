@@ -594,6 +594,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
+    if (recv.kind == V_BOUND) return hint_uncalled(field->kid[0], e);
     if ((recv.kind == V_INT || recv.kind == V_FLOAT) && hint_hidden(in, field->kid[0], e))
         return false;
     if (hint_hidden_space(in, field, recv.kind, true, e)) return false;
@@ -903,6 +904,7 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
         habit_path(n->whole, builtin_is_known, in, e))
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
+    if (base.kind == V_BOUND) return hint_uncalled(n->kid[0], e);
     if (base.kind != V_MAP && habit_member(value_type_name(base), n->str, e)) return false;
     NameList names = {0};
     Value k, v;

@@ -472,16 +472,20 @@ bool hint_none(const Node *n, LangError *e) {
     return false;
 }
 
-/* Explains operands that are functions: x.sum > 1 without (). False if neither is one. */
-static bool hint_uncalled(const Node *n, Value a, Value b, LangError *e) {
+bool hint_uncalled(const Node *n, LangError *e) {
     char quote[80];
+    if (n->kind == N_FIELD && !strcmp(n->str, "size")) /* NumPy's x.size */
+        return error_hint(e, "%s.numel()", node_text(n->kid[0], quote));
+    if (n->kind == N_FIELD || n->kind == N_NAME)
+        return error_hint(e, "call it: %s()", node_text(n, quote));
+    return error_hint(e, "call it: f(x)");
+}
+
+/* Explains operands that are functions: x.sum > 1 without (). False if neither is one. */
+static bool hint_function(const Node *n, Value a, Value b, LangError *e) {
     bool is_first = value_is_callable(a);
     if (!is_first && !value_is_callable(b)) return false;
-    const Node *kid = n->n_kids > 1 ? n->kid[is_first ? 0 : 1] : n;
-    if (kid->kind == N_FIELD || kid->kind == N_NAME)
-        error_hint(e, "call it: %s()", node_text(kid, quote));
-    else
-        error_hint(e, "call it: f(x)");
+    hint_uncalled(n->n_kids > 1 ? n->kid[is_first ? 0 : 1] : n, e);
     return true;
 }
 
@@ -513,7 +517,7 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
         error_hint(e, "numbers in a text: f\"{i:d} {x:.3f}\", \"{:.3f}\".format(x)");
     else if (a.kind == V_NONE || b.kind == V_NONE)
         hint_none(n->n_kids > 1 ? n->kid[a.kind == V_NONE ? 0 : 1] : n, e);
-    else if (!hint_uncalled(n, a, b, e) && (a.kind == V_LIST || b.kind == V_LIST))
+    else if (!hint_function(n, a, b, e) && (a.kind == V_LIST || b.kind == V_LIST))
         hint_list(a.kind == V_LIST ? a : b, e);
     return false;
 }
@@ -596,7 +600,7 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
     if (is_text(a) || is_text(b)) return error_hint(e, "text: f\"{x}\" or str(x)");
     if (a.kind == V_NONE || b.kind == V_NONE)
         return hint_none(n->n_kids > 1 ? n->kid[a.kind == V_NONE ? 0 : 1] : n, e);
-    hint_uncalled(n, a, b, e);
+    hint_function(n, a, b, e);
     return false;
 }
 

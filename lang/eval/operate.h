@@ -10,6 +10,8 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
 /* Hints why the value of n is none: a gradient before backward, or a function without return. No
  * hint for the word none, or inside the prelude. Returns false. */
 bool hint_none(const Node *n, LangError *e);
+/* Hints that n, whose value is a function, is to be called: m.parameters(). Returns false. */
+bool hint_uncalled(const Node *n, LangError *e);
 bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e);
 /* the order of sorted, min and max */
 bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e);

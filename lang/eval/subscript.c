@@ -207,6 +207,7 @@ static bool check_indexable(Interp *in, const Node *n, Value a, int n_subs, Lang
         fail_at(in, n, e, "%s cannot be indexed", value_type_name(a));
         if (a.kind == V_SET) return error_hint(e, "x in s; sorted(s)[0]");
         if (a.kind == V_NONE && n->n_kids) return hint_none(n->kid[0], e);
+        if (a.kind == V_BOUND && n->n_kids) return hint_uncalled(n->kid[0], e);
         return value_is_callable(a) ? error_hint(e, "call it: f(x)") : false;
     }
 }
@@ -481,6 +482,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     case V_INT: fail_at(in, n, e, "cannot loop over int"); return error_hint(e, "range(n)");
     default:
         fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
+        if (n && value_is_callable(over) && n->kind != N_CALL) return hint_uncalled(n, e);
         return n && over.kind == V_NONE ? hint_none(n, e) : false;
     }
     it->over = value_ref(over);

@@ -204,7 +204,10 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
         puts_(p, v.map->name);
         return true;
     case V_SET: return put_set(in, p, v.map, &path, e);
-    case V_BOUND: return put(in, p, v.bound->f, true, &path, e);
+    case V_BOUND:
+        TRY(put(in, p, v.bound->f, true, &path, e));
+        puts_(p, ", not called");
+        return true;
     case V_OBJECT: return in->show_object(in, v.obj, 0, p, e);
     default: return put_list(in, p, v.list, &path, e);
     }
