@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOOP      "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
-#define RNN_PAD   "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
-#define NO_DEVICE "drop it: programs name no devices; gtsh -w N and --engine choose"
-#define SNIFFED   "drop it: load finds the delimiter and a header by itself"
-#define SEVERAL   "[choice(xs) for i in range(2)]; without repetition: shuffle(xs)[:2]"
-#define PLOT      "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
+#define LOOP        "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
+#define RNN_PAD     "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
+#define NO_DEVICE   "drop it: programs name no devices; gtsh -w N and --engine choose"
+#define SNIFFED     "drop it: load finds the delimiter and a header by itself"
+#define SEVERAL     "[choice(xs) for i in range(2)]; without repetition: shuffle(xs)[:2]"
+#define ABSENT      "nothing here has this name; at the prompt, ? and a word search: ?softmax"
+#define DISTRIBUTED "signal a { … } and --config distribute a program"
+#define PLOT        "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
 
 typedef struct HabitRow {
     const char *pattern, *hint;
@@ -45,7 +47,9 @@ static const char *const members[][2] = {
     {"apply", "for name, p in m.named_parameters() { … }"},
     {"requires_grad_", "x = param(x)"},
     {"share_memory", "drop it: workers share what they need"},
-    {"astype", "x.to(float32)"},
+    {"list.astype", "tensor(xs).to(float32)"},
+    {"__class__", "type(x), a text"},
+    {"__name__", "drop it: type(x) is a text"},
     {"copy", "drop it: tensors are values and never change"},
     {"iteritems", "m.items()"},
     {"has_key", "\"k\" in m"},
@@ -220,6 +224,23 @@ static const char *const imports[][2] = {
     {"string", "not needed: s.upper(), s.split()"},
     {"pathlib", "not needed: paths are strings: dir + \"/\" + name"},
     {"scipy", "not here: linalg, optim and the math functions are built in"},
+    {"sklearn", "not here: the layers of nn, optim and linalg are built in"},
+    {"seaborn", "not here: " PLOT},
+    {"sns", "not here: " PLOT},
+    {"cv2", "not here: load(\"x.png\"), interpolate(x, size=[64, 64]), conv2d(x, w)"},
+    {"gym", "not here: write the environment as a module with reset and step"},
+    {"gymnasium", "not here: write the environment as a module with reset and step"},
+    {"transformers", "not here: load(\"model.safetensors\") reads weights; nn has the layers"},
+    {"datasets", "not here: load(\"x.csv\"), load(\"x.json\"), load(\"x.npz\")"},
+    {"tensorboard", "not needed: track(loss=loss)"},
+    {"shutil", "not here: shell(f\"cp '{a}' '{b}'\")"},
+    {"tempfile", "not here: shell(\"mktemp -d\").strip()"},
+    {"warnings", "not needed: print(x, err=true)"},
+    {"operator", "not needed: fn(a, b) => a + b, fn(x) => x[1]"},
+    {"bisect", "not needed: searchsorted(tensor(xs), x)"},
+    {"threading", "not needed: gtsh -w N computes with several workers"},
+    {"requests", "not here: shell(\"curl -sO https://…\")"},
+    {"urllib", "not here: shell(\"curl -sO https://…\")"},
     {"einops", "not here: x.reshape(…).permute(…), einsum(\"ij,jk->ik\", a, b)"},
 };
 
@@ -458,6 +479,20 @@ static void put_spelling(const char *s, size_t n, char *out, size_t size) {
     snprintf(out, size, "%s%.*s", begin, (int)(n - skip), s + skip);
 }
 
+/* Finds the row of a name without a module: of itself, as a function of NumPy or PyTorch or, in a
+ * call, of a module of Python. */
+static bool find_bare(Path *p, const char *name, Hint *h) {
+    static const char *const begins[] = {"",        "np.",         "torch.",     "special.",
+                                         "random.", "statistics.", "itertools.", "functools.",
+                                         "math.",   "os.",         "os.path.",   "time."};
+    bool found = false;
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && (i < 3 || p->is_call) && !found; i++) {
+        snprintf(p->name, sizeof p->name, "%s%s", begins[i], name);
+        found = i ? find_exact(p, h) : find_row(p, h);
+    }
+    return found;
+}
+
 static bool find_hint(const char *s, size_t n, Known known, Hint *h) {
     size_t k = path_length(s, n);
     Path p = {.is_call = k < n && s[k] == '('};
@@ -469,10 +504,14 @@ static bool find_hint(const char *s, size_t n, Known known, Hint *h) {
     p.rest = s + h->replaced;
     p.n_rest = n - h->replaced;
     if (find_row(&p, h)) return true;
+    char name[128];
+    snprintf(name, sizeof name, "%s", strrchr(p.name, '.') + 1);
     static const char *const roots[] = {"torch.", "np.",      "math.",       "scipy.linalg.",
                                         "F.",     "special.", "functional.", "tf."};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
-        if (!strncmp(p.name, roots[i], strlen(roots[i]))) return hint_builtin(&p, known, h);
+        if (!strncmp(p.name, roots[i], strlen(roots[i])))
+            return hint_builtin(&p, known, h) || find_bare(&p, name, h) ||
+                   (i < 2 && (put_hint(ABSENT, "", false, h), h->is_code = false, true));
     return false;
 }
 
@@ -487,22 +526,10 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
     return true;
 }
 
-/* Finds the row of a name without a module: of itself, or as a function of NumPy or PyTorch. */
-static bool find_bare(Path *p, const char *name, Hint *h) {
-    static const char *const begins[] = {"", "np.", "torch."};
-    bool found = false;
-    for (size_t i = 0; i < sizeof begins / sizeof *begins && !found; i++) {
-        snprintf(p->name, sizeof p->name, "%s%s", begins[i], name);
-        found = i ? find_exact(p, h) : find_row(p, h);
-    }
-    return found;
-}
-
-bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
-                LangError *e) {
+/* The call of a name without a module at `at`. self: as in habit_name. */
+static Path bare_path(const char *name, const char *self, Span at, HabitKnown known, void *ctx) {
     size_t n = 0, k = strlen(name);
     const char *s = text_at(at, &n);
-    if (k < 2 || k > 60) return false;
     Path p = {.is_call = s && n > k && !memcmp(s, name, k) && s[k] == '(', .rest = ""};
     size_t n_args = p.is_call ? brackets_length(s + k, n - k) : 0;
     put_args(p.is_call ? s + k : "", p.is_call ? n - k : 0, (Known){known, ctx, 0}, p.args,
@@ -514,6 +541,13 @@ bool habit_name(const char *name, const char *self, Span at, HabitKnown known, v
         snprintf(args, sizeof args, "(%s%s%s", self, is_empty ? "" : ", ", p.args + 1);
         if (strlen(args) < sizeof p.args) memcpy(p.args, args, strlen(args) + 1);
     }
+    return p;
+}
+
+bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
+                LangError *e) {
+    if (strlen(name) < 2 || strlen(name) > 60) return false;
+    Path p = bare_path(name, self, at, known, ctx);
     Hint h = {0};
     return find_bare(&p, name, &h) && (error_hint(e, "%s", h.text), true);
 }

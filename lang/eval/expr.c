@@ -46,7 +46,8 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     if (n->str == in->refused)
         return error_hint(e, "the definition of %s failed above: enter all of it again", n->str);
     if (habit_path(n->at, builtin_is_known, in, e)) return false;
-    const char *habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
+    const char *habit = is_field_base(n) && strcmp(n->str, "np") ? habit_import(n->str) : NULL;
+    if (!habit) habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
     if (habit) return error_hint(e, "%s", habit);
     NameList names = {0};
     const Frame *f = in->frame;

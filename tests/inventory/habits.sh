@@ -115,7 +115,7 @@ hint 'print(x.device)' 'programs name no devices'
 hint 'x.add_(1)' 'x = x + y'
 hint 'x.requires_grad_()' 'x = param(x)'
 hint 'a = x.item()' 'x.mean().item()'
-hint 'a = x.astype("float32")' 'x.to(float32)'
+hint 'a = x.astype("float32")' 'x.to("float32")'
 hint 'a = x > 0 and y > 0' '(x > 0) & (y > 0)'
 # ---- models and training
 works 'opt.zero_grad(); loss.backward(); opt.step(); model.zero_grad()'
