@@ -552,6 +552,23 @@ bool habit_name(const char *name, const char *self, Span at, HabitKnown known, v
     return find_bare(&p, name, &h) && (error_hint(e, "%s", h.text), true);
 }
 
+bool habit_argument(const char *function, const char *keyword, const char *self, Span at,
+                    HabitKnown known, void *ctx, LangError *e) {
+    static const char *const begins[] = {"np.", "np.random.", "torch."};
+    char key[64], start[128];
+    Path p = bare_path(function, self, at, known, ctx);
+    snprintf(key, sizeof key, "%.60s=", keyword);
+    for (size_t i = 0; i < sizeof begins / sizeof *begins && p.is_call; i++) {
+        size_t n = (size_t)snprintf(start, sizeof start, "%s%.60s(", begins[i], function);
+        for (const HabitRow *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
+            Hint h = {0};
+            if (!strncmp(row->pattern, start, n) && row_fits(row, &p, &h) && !strstr(h.text, key))
+                return error_hint(e, "%s", h.text), true;
+        }
+    }
+    return false;
+}
+
 bool habit_of_space(const char *space, const char *name, LangError *e) {
     Path p = {.args = "(…)", .rest = ""};
     Hint h = {0};

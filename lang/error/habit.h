@@ -20,7 +20,12 @@ bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e);
  * begins. Returns false if there is no hint. */
 bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
                 LangError *e);
-/* The same for a name of one of gt's namespaces: nn.LazyLinear, nn.utils.data, linalg.lu_factor. */
+/* Sets e's hint for a call of gt's function with this keyword, which only NumPy's or PyTorch's has:
+ * corrcoef(x, rowvar=false). self, at: as in habit_name. Returns false if there is no hint. */
+bool habit_argument(const char *function, const char *keyword, const char *self, Span at,
+                    HabitKnown known, void *ctx, LangError *e);
+/* Sets e's hint for a name of one of gt's namespaces that is absent: nn.LazyLinear, nn.utils.data,
+ * linalg.lu_factor. Returns false if there is no hint. */
 bool habit_of_space(const char *space, const char *name, LangError *e);
 /* Sets e's hint for a field or method of another system: x.device, model.cuda(). kind: the kind of
  * the value, "tensor", "str" ... Returns false if there is no hint. */

@@ -83,7 +83,10 @@ static bool looks_like_number(Piece p) {
 static bool same_text(Piece a, Piece b) {
     if (a.n != b.n || !a.n) return a.n == b.n;
     bool quoted = (*a.s == '"' || *a.s == '\'') && (*b.s == '"' || *b.s == '\'') && a.n > 1;
-    return quoted ? !memcmp(a.s + 1, b.s + 1, a.n - 2) : !memcmp(a.s, b.s, a.n);
+    if (quoted) return !memcmp(a.s + 1, b.s + 1, a.n - 2);
+    if (piece_is(a, "True") || piece_is(a, "False")) /* as gt spells them, too */
+        return (*b.s | 32) == (*a.s | 32) && !memcmp(a.s + 1, b.s + 1, a.n - 1);
+    return !memcmp(a.s, b.s, a.n);
 }
 
 /* A parameter of a row. */

@@ -192,18 +192,16 @@ static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangErr
 }
 
 static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const char *name, const Node *kw,
-                            LangError *e) {
+                            const Node *call, LangError *e) {
     NameList names = {0};
     for (int i = 0; i < en->n_params; i++) names_add(&names, en->param[i].name);
     const char *near = nearest_name(name, strlen(name), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), name);
-    const char *habit = habit_keyword(plain_name(en), name);
-    if (habit)
-        error_hint(e, "%s", habit);
-    else if (near)
+    bool has_hint = hint_keyword(in, plain_name(en), name, call, e);
+    if (!has_hint && near)
         error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en),
                     en->b.signature);
-    else
+    else if (!has_hint)
         error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
     names_fini(&names);
     return false;
@@ -262,7 +260,7 @@ static bool bind_keywords(Interp *in, const BuiltinEntry *en, Value *kw, int n_k
         const char *name = call_keyword(in, call, k, &node);
         int i = find_param(en, name);
         bool in_map = i < 0 && en->map >= 0;
-        if (i < 0 && !in_map) return unknown_keyword(in, en, name, node, e);
+        if (i < 0 && !in_map) return unknown_keyword(in, en, name, node, call, e);
         if (in_map                 ? map_find_name(arg[en->map].map, name) != NULL
             : en->param[i].is_star ? !bind_star(&arg[i], kw[k])
                                    : arg[i].kind != V_UNDEF)

@@ -148,19 +148,17 @@ const char *call_keyword(Interp *in, const Node *call, int i, const Node **at) {
 }
 
 static bool unknown_keyword(Interp *in, const AstFn *f, const char *name, const Node *at,
-                            LangError *e) {
+                            const Node *call, LangError *e) {
     NameList names = {0};
     for (int i = 0; i < f->n_params; i++) names_add(&names, f->param[i].name);
     const char *near = nearest_name(name, strlen(name), names.name, names.n);
     Bytes sig = {0};
     fn_signature(f, &sig);
     fail_at(in, at, e, "%s() has no argument '%s'", fn_name(f), name);
-    const char *habit = habit_keyword(fn_name(f), name);
-    if (habit)
-        error_hint(e, "%s", habit);
-    else if (near)
+    bool has_hint = hint_keyword(in, fn_name(f), name, call, e);
+    if (!has_hint && near)
         error_label(e, e->at, "did you mean '%s'?   %.100s", near, sig.data);
-    else
+    else if (!has_hint)
         error_label(e, e->at, "%.150s", sig.data);
     bytes_fini(&sig);
     names_fini(&names);
@@ -190,7 +188,7 @@ static bool bind_keywords(Interp *in, const AstFn *a, Value *slot, Value *kw, in
             for (int j = 0; i == a->n_params && (ours = keyword_ours(name, j)); j++)
                 i = place_of(a, intern(ours, strlen(ours)));
         bool is_new = i < a->n_params;
-        if (!is_new && rest < 0) return unknown_keyword(in, a, name, node, e);
+        if (!is_new && rest < 0) return unknown_keyword(in, a, name, node, call, e);
         if (is_new ? slot[i].kind != V_UNDEF : map_find_name(slot[rest].map, name) != NULL)
             return fail_at(in, node, e, "%s() got '%s' twice", fn_name(a), name);
         if (is_new)

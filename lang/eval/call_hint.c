@@ -2,6 +2,8 @@
  * and the arrangement here.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/call_hint.h"
+#include "lang/error/habit.h"
+#include "lang/eval/builtin.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -99,4 +101,17 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
     error_hint(e, "%s", out.data);
     bytes_fini(&out);
     return false;
+}
+
+bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
+                  LangError *e) {
+    char self[80];
+    const char *habit = habit_keyword(function, keyword);
+    if (habit) return error_hint(e, "%s", habit), true;
+    const Node *callee = call && call->kind == N_CALL ? call->kid[0] : NULL;
+    if (!callee || (callee->kind != N_NAME && callee->kind != N_FIELD)) return false;
+    bool is_method = callee->kind == N_FIELD;
+    if (is_method) node_text(callee->kid[0], self);
+    return habit_argument(callee->str, keyword, is_method ? self : NULL, callee->at,
+                          builtin_is_known, in, e);
 }

@@ -3,11 +3,15 @@
 #ifndef GT_LANG_EVAL_CALL_HINT_H
 #define GT_LANG_EVAL_CALL_HINT_H
 #include "lang/error/error.h"
-#include "lang/syntax/ast.h"
+#include "lang/value/interp.h"
 
 /* Sets e's hint after a call of this function failed with e, if e is about the number or the kind
  * of the arguments: the call as it should be, with the arguments of the program. function: its
  * plain name. call: the call's node, or NULL. n_pos: the positional values, that of x in x.f() too.
  * Returns false. */
 bool hint_arrangement(const char *function, const Node *call, int n_pos, LangError *e);
+/* Sets e's hint for a keyword that the function of this plain name lacks and PyTorch's or NumPy's
+ * has. call: the call's node, or NULL. Returns false if there is no hint. */
+bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
+                  LangError *e);
 #endif
