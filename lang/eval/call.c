@@ -398,8 +398,12 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
     fail_at(in, call, e, "'%s' is %s%s, not a function", quote,
             f.kind == V_NONE ? "" : "a value of type ", value_type_name(f));
     if (call && call->n_kids && hint_hidden(in, call->kid[0], e)) return false;
-    if (f.kind == V_MAP && is_state(f.map))
-        return error_hint(e, "build the model m, then m.load_state_dict(%s)", quote);
+    if (f.kind == V_MAP && is_state(f.map)) {
+        const char *model = strcmp(quote, "model") ? "model" : "net";
+        return error_hint(e, "build %s, then %s.load_state_dict(%s)", model, model, quote);
+    }
+    if (call && call->at.src && call->at.src->is_prelude) /* opt.step(loss) */
+        return error_hint(e, "pass the function itself: f, not f(x)");
     if (f.kind == V_TENSOR || f.kind == V_LIST || f.kind == V_MAP)
         return error_hint(e, "elements: x[i]");
     return false;

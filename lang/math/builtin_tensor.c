@@ -96,6 +96,7 @@ bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e) {
         if (x.kind != V_INT) {
             error_set(e, "a shape is made of whole numbers, not %s", value_type_name(x));
             if (x.kind == V_FLOAT) error_hint(e, "a // b divides to a whole number");
+            if (x.kind == V_TENSOR) error_hint(e, "int(n), of a tensor with one number");
             if (x.kind == V_DTYPE) error_hint(e, "dtype=%s", dtype_info[x.dtype].name);
             return false;
         }

@@ -30,6 +30,8 @@ static bool cast(Interp *in, Value x, DType d, Value *out, LangError *e) {
 
 BUILTIN(to) { /* x, dtype (or a tensor, which gives its dtype) */
     DType d;
+    if (arg[1].kind == V_NONE) /* PyTorch's x.type() */
+        return error_set(e, "a cast needs a dtype"), error_hint(e, "x.dtype");
     if (arg[1].kind == V_TENSOR)
         return cast(in, arg[0], (DType)tensor_type(arg[1].tensor)->dtype, out, e);
     if (arg[1].kind == V_STR &&
