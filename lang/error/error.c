@@ -492,7 +492,7 @@ static const char *const habits[][2] = {
     {"heapq", "heappush(h, x), heappop(h), heapify(h)"},
     {"hash", "keys are strings, ints and lists of these"},
     {"bin", "f\"{n:b}\"; int(s) reads \"0b101\""},
-    {"hex", "f\"{n:x}\"; int(s) reads \"0xff\""},
+    {"hex", "f\"{n:x}\"; int(s, 16) reads \"ff\""},
     {"oct", "f\"{n:o}\""},
     {"super", "drop the line: modules have no base; self.base = Base(…) holds another object"},
     {"staticmethod", "drop it: M.f(x) calls a method that does not use self"},
