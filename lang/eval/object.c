@@ -189,9 +189,21 @@ static void put_field(Object *o, Value key, Value *old, Value v, FieldTag role) 
     if (tag) *slot_tag(map_find(o->field, key)) = (uint8_t)tag;
 }
 
-static void set_linked(const List *maps, Value key, Value v) {
+/* Fails if a number or a flag would become a value of another kind. Consumes v. */
+static bool set_linked(const List *maps, Value key, Value v, LangError *e) {
+    const Value *old = map_find(maps->v[0].map, key);
+    bool is_flag = old && old->kind == V_BOOL, is_number = old && !is_flag && value_is_number(*old);
+    bool is_scalar = v.kind == V_TENSOR && !tensor_type(v.tensor)->rank;
+    bool differs = is_flag ? v.kind != V_BOOL : !value_is_number(v) && !is_scalar;
+    if ((is_flag || is_number) && differs) {
+        error_set(e, "%s must be %s, not %s", key.str->s, is_flag ? "true or false" : "a number",
+                  value_type_name(v));
+        value_drop(v);
+        return false;
+    }
     for (uint32_t i = 0; i < maps->n; i++) mapv_put(maps->v[i].map, value_ref(key), value_ref(v));
     value_drop(v);
+    return true;
 }
 
 bool object_register(Interp *in, Object *o, const char *interned, Value v, FieldTag role,
@@ -209,10 +221,7 @@ bool object_register(Interp *in, Object *o, const char *interned, Value v, Field
 
 bool object_set(Interp *in, Object *o, const char *interned, Value v, LangError *e) {
     Value key = name_str(in, interned), *old = map_find(o->field, key);
-    if (old && *slot_tag(old) == FIELD_LINK) {
-        set_linked(old->list, key, v);
-        return true;
-    }
+    if (old && *slot_tag(old) == FIELD_LINK) return set_linked(old->list, key, v, e);
     bool is_child = v.kind == V_OBJECT && *interned != '_' && object_is_container(o);
     if (is_child || (!old && object_item(o, interned)))
         return object_put_named(in, o, interned, v, e);

@@ -510,9 +510,15 @@ static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
+static bool flag_arg(Value v, const char *name, bool *on, LangError *e) {
+    *on = v.kind == V_BOOL && v.b;
+    return v.kind == V_BOOL ||
+           error_set(e, "'%s' must be true or false, not %s", name, value_type_name(v));
+}
+
 static bool bi_requires_grad_(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool on;
-    TRY(value_truth(in, arg[1], &on, e));
+    TRY(flag_arg(arg[1], "requires_grad", &on, e));
     Walk w = {.visit = visit_requires, .n = on};
     TRY(walk_all(&w, in, arg[0], e));
     *out = value_ref(arg[0]);
@@ -622,7 +628,7 @@ static bool set_mode(Interp *in, Value self, bool training, Value *out, LangErro
 
 static bool bi_train(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool on;
-    return value_truth(in, arg[1], &on, e) && set_mode(in, arg[0], on, out, e);
+    return flag_arg(arg[1], "mode", &on, e) && set_mode(in, arg[0], on, out, e);
 }
 
 static bool bi_eval(Interp *in, const Value *arg, Value *out, LangError *e) {
