@@ -17,6 +17,7 @@
 #include "lang/eval/call_hint.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
+#include "lang/eval/setting.h"
 #include "lang/eval/import.h"
 #include "lang/error/habit.h"
 #include "lang/error/keyword.h"
@@ -259,9 +260,13 @@ static void make_cells(Interp *in, const AstFn *a, Value *slot) {
 }
 
 static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *call, LangError *e) {
+    bool is_prelude = a->at.src && a->at.src->is_prelude;
     for (int i = 0; i < a->n_params; i++) {
         Value *v = slot[i].kind == V_CELL ? &slot[i].cell->v : &slot[i];
-        if (v->kind != V_UNDEF) continue;
+        if (v->kind != V_UNDEF) {
+            if (is_prelude) TRY(setting_check(in, a, i, *v, call, e));
+            continue;
+        }
         if (!a->param[i].dflt) {
             char what[300];
             snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
@@ -327,8 +332,8 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
         .up = in->frame, .fn = a, .callee = f, .globals = f->globals, .slot = base, .call = call};
     in->frame = &frame;
     in->call_depth++;
-    bool ok = fill_defaults(in, a, base, call, e);
-    ok = ok && (!a->is_module || check_settings(in, a, base, call, e));
+    bool ok = !a->is_module || check_settings(in, a, base, call, e);
+    ok = ok && fill_defaults(in, a, base, call, e);
     if (ok && a->is_module) keep_fields(in, a, self.obj, base);
     if (ok && a->is_expr)
         ok = eval(in, a->body, &frame.result, e);

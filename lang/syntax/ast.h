@@ -147,6 +147,7 @@ typedef struct AstParam {
     bool is_star, is_map, is_cell; /* *rest, **rest */
     int32_t slot;
     Span at;
+    const struct Setting *takes; /* the evaluator's: see lang/eval/setting.c */
 } AstParam;
 
 struct AstFn {
