@@ -537,6 +537,18 @@ static bool compare_values(Interp *in, const Node *n, int oper, Value a, Value b
     return true;
 }
 
+/* Warns of x.size == 6: a method equals no value, and what was meant is its result. */
+static void warn_uncalled(Interp *in, const Node *n, Value a, Value b) {
+    if ((a.kind == V_BOUND) == (b.kind == V_BOUND)) return;
+    Value other = a.kind == V_BOUND ? b : a;
+    if (value_is_callable(other) || other.kind == V_NONE) return;
+    LangError w = {0};
+    error_at(&w, node_span(in, n), "a method equals no %s: it is not called",
+             value_type_name(other));
+    hint_function(n, a, b, &w);
+    interp_warn_once(in, &w);
+}
+
 static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) {
     if (!(is_text(a) && is_text(b)) || (a.kind == V_STR && b.kind == V_STR)) {
         *out = value_equal(a, b);
@@ -557,6 +569,7 @@ static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, V
     switch (oper) {
     case O_EQ:
     case O_NE:
+        warn_uncalled(in, n, a, b);
         TRY(looked_equal(in, a, b, &r, e));
         *out = v_bool(r == (oper == O_EQ));
         return true;
@@ -633,6 +646,7 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
     }
     if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": one bool, not elementwise */
         if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
+        warn_uncalled(in, n, a, b);
         *out = v_bool(oper == O_NE);
         return true;
     }
