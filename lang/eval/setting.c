@@ -25,6 +25,9 @@ static const struct Setting {
     {"beta", "n"},
     {"bins", "ilt"},
     {"clip_value", "n"},
+    {"concentration", "nlt"},
+    {"concentration0", "nlt"},
+    {"concentration1", "nlt"},
     {"cooldown", "n"},
     {"correction", "nlt"},
     {"d_model", "i", true, 1, INFINITY},
@@ -40,10 +43,14 @@ static const struct Setting {
     {"eps", "n", true, 0, INFINITY},
     {"gamma", "n"},
     {"groups", "i", true, 1, INFINITY},
+    {"high", "nt"},
     {"in_channels", "i", true, 0, INFINITY},
     {"kdim", "i", true, 0, INFINITY},
     {"kernel_size", "il", true, 1, INFINITY},
     {"limit", "n"},
+    {"loc", "nlt"},
+    {"logits", "nlt"},
+    {"low", "nt"},
     {"max", "nt"},
     {"max_eval", "n"},
     {"max_lr", "nl"},
@@ -56,6 +63,7 @@ static const struct Setting {
     {"momentum", "n-"},
     {"nhead", "i", true, 1, INFINITY},
     {"norm_type", "n-"},
+    {"normalized_shape", "il", true, 0, INFINITY},
     {"num_channels", "i", true, 0, INFINITY},
     {"num_features", "i", true, 0, INFINITY},
     {"num_groups", "i", true, 1, INFINITY},
@@ -69,12 +77,18 @@ static const struct Setting {
     {"padding", "ils"},
     {"padding_idx", "i"},
     {"patience", "n"},
+    {"probs", "nlt"},
     {"proj_size", "i", true, 0, INFINITY},
     {"q", "nlto"},
+    {"rate", "nt"},
+    {"reinterpreted_batch_ndims", "i"},
+    {"running_mean", "t"},
+    {"running_var", "t"},
     {"scale", "nt"},
     {"scale_factor", "nl", true, 0, INFINITY},
     {"spacing", "nlt"},
     {"sparsity", "n", true, 0, 1},
+    {"std", "n", true, 0, INFINITY},
     {"step_size_down", "n"},
     {"step_size_up", "n"},
     {"stride", "il", true, 1, INFINITY},
@@ -114,8 +128,8 @@ static bool fits(const char *takes, Value v, bool is_layer) {
     char c = *takes;
     switch (v.kind) {
     case V_NONE: return (c == 'b' && is_layer) || strchr(takes, '-');
-    case V_BOOL: return c != 'i';
-    case V_INT: return c != 'b' || (is_layer && (v.i == 0 || v.i == 1));
+    case V_BOOL: return c == 'b' || c == 'n';
+    case V_INT: return c == 'i' || c == 'n' || (c == 'b' && is_layer && (v.i == 0 || v.i == 1));
     case V_FLOAT: return c == 'n';
     case V_TENSOR: return strchr(takes, 't') || !tensor_type(v.tensor)->rank;
     case V_LIST:
@@ -142,6 +156,7 @@ bool setting_check(Interp *in, const AstFn *a, int i, Value v, const Node *call,
         return true;
     const char *what = *s->takes == 'b'   ? "true or false"
                        : *s->takes == 'i' ? "a whole number"
+                       : *s->takes == 't' ? "a tensor"
                                           : "a number";
     char range[80] = "", value[32];
     snprintf(value, sizeof value, "%s", value_type_name(v));
