@@ -436,12 +436,14 @@ bool exec_assign(Interp *in, Node *n, LangError *e) {
             return false;
         }
     Node *target = n->kid[n->n_kids - 2];
+    bool is_none = v.kind == V_NONE;
     bool is_of_grad = target->kind == N_LIST && v.kind == V_TENSOR && is_call_of_grad(in, value);
     bool ok = assign(in, target, v, false, e);
     if (is_of_grad && ok)
         warn_of_grad(in, target, "grad of one tensor is its gradient: this unpacks its rows");
     if (is_of_grad && !ok && !e->hint[0]) hint_grad(e);
     if (!ok) hint_unpacked(in, target, value, e);
+    if (!ok && is_none && target->kind == N_INDEX && !e->hint[0]) hint_none(value, e);
     return ok;
 }
 
@@ -464,7 +466,8 @@ static bool augment(Interp *in, Node *n, Value cur, Value v, bool outer, Value *
     *done = true;
     in->at = n;
     if (has_identity(cur)) { /* replaces the value, keeps the identity, records nothing */
-        return at_node(in, n, tensor_augment(in, cur.tensor, n->tok, v, e), e);
+        if (at_node(in, n, tensor_augment(in, cur.tensor, n->tok, v, e), e)) return true;
+        return v.kind == V_NONE && !e->hint[0] ? hint_none(n->kid[1], e) : false;
     }
     if (cur.kind == V_LIST && n->tok == O_ADD) return extend(in, n, cur.list, v, e);
     if (cur.kind == V_OBJECT && n->tok == O_ADD && object_items(cur.obj))
