@@ -16,6 +16,7 @@
 #include "lang/eval/object.h"
 #include "lang/eval/import.h"
 #include "lang/tensor/tensor.h"
+#include "runtime/inst/op.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -221,6 +222,15 @@ static void warn_unread(Interp *in, Node *n, const Node *name) {
     interp_warn(in, &w);
 }
 
+/* Removes the operation's name from the error of an assignment, which calls no function: "full: 300
+ * does not fit uint8". Returns false. */
+static bool drop_operation(LangError *e) {
+    size_t n = strcspn(e->what, ":");
+    if (e->what[n] && e->what[n + 1] == ' ' && op_find(e->what, n) < OP_COUNT)
+        memmove(e->what, e->what + n + 2, strlen(e->what + n + 2) + 1);
+    return false;
+}
+
 /* Makes a new tensor with the element written and stores it where the old one was. Updates a
  * parameter in place. */
 static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
@@ -235,8 +245,9 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
         error_locate(e, node_span(in, p->n));
         return false;
     }
-    TRY(at_node(in, p->n,
-                tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e), e));
+    if (!at_node(in, p->n,
+                 tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e), e))
+        return drop_operation(e);
     if (stays) {
         value_drop(made);
         return true;
