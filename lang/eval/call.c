@@ -912,6 +912,7 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
     if (base.kind == V_BOUND) return hint_uncalled(n->kid[0], e);
+    if (hint_tensors(base, n->kid[0], n->str, e)) return false;
     if (base.kind != V_MAP && habit_member(value_type_name(base), n->str, e)) return false;
     NameList names = {0};
     Value k, v;

@@ -4,6 +4,7 @@
 #include "lang/eval/call_hint.h"
 #include "lang/error/habit.h"
 #include "lang/eval/builtin.h"
+#include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -114,4 +115,21 @@ bool hint_keyword(Interp *in, const char *function, const char *keyword, const N
     if (is_method) node_text(callee->kid[0], self);
     return habit_argument(callee->str, keyword, is_method ? self : NULL, callee->at,
                           builtin_is_known, in, e);
+}
+
+bool hint_tensors(Value base, const Node *at, const char *name, LangError *e) {
+    char quote[80];
+    bool is_field = false;
+    for (size_t i = 0; tensor_field_names[i]; i++) is_field |= !strcmp(tensor_field_names[i], name);
+    if (!is_field || base.kind != V_LIST || !base.list->n) return false;
+    const Value *v = base.list->v;
+    bool is_lstm = base.list->n == 2 && v[0].kind == V_TENSOR && v[1].kind == V_LIST &&
+                   v[1].list->n == 2 && v[1].list->v[0].kind == V_TENSOR;
+    if (is_lstm) return error_hint(e, "out, (h, c) = lstm(x)"), true;
+    for (size_t i = 0; i < base.list->n; i++)
+        if (v[i].kind != V_TENSOR) return false;
+    node_text(at, quote);
+    return error_hint(e, "a list of tensors: %s[0].%s, or [x.%s for x in %s]", quote, name, name,
+                      quote),
+           true;
 }

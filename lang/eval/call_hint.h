@@ -14,4 +14,7 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
  * has. call: the call's node, or NULL. Returns false if there is no hint. */
 bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
                   LangError *e);
+/* Sets e's hint for a field of a tensor that is asked of base, a list of tensors: xs[0].shape. at:
+ * the node of the list. Returns false if base is no such list, or name no such field. */
+bool hint_tensors(Value base, const Node *at, const char *name, LangError *e);
 #endif
