@@ -266,30 +266,43 @@ typedef struct Hint {
     size_t replaced; /* bytes of the source that the hint stands for */
 } Hint;
 
+/* A name among the arguments of a hint that cannot stand there, and what to say of it. */
+typedef struct Absent {
+    char name[104], hint[300];
+} Absent;
+
 /* The caller's names, and how many hints contain this one. */
 typedef struct Known {
-    HabitKnown is_known;
-    void *ctx;
+    HabitNames names;
     int depth;
+    Absent *absent; /* the first one; NULL: none is wanted */
 } Known;
 enum { HINT_DEPTH = 4, ARGS_LONGEST = 100, CALL_LONGEST = 500 };
 
 static bool find_hint(const char *s, size_t n, Known known, Hint *h);
 
+/* Keeps the name that s begins with and its hint, unless there is one already. */
+static void note_absent(const char *s, size_t n, const char *hint, Absent *absent) {
+    size_t k = path_length(s, n);
+    if (!absent || *absent->name || k >= sizeof absent->name) return;
+    snprintf(absent->name, sizeof absent->name, "%.*s", (int)k, s);
+    snprintf(absent->hint, sizeof absent->hint, "%.299s", hint);
+}
+
 /* Writes the gt code for a name of torch or np that s begins with, in parentheses where an operator
  * beside it could take it apart. Returns the length of the source that it stands for; 0: s begins
  * with no such name, or gt has no such code. before: as in stands_alone. */
 static size_t put_path(const char *s, size_t n, char before, Known known, char *out, size_t size) {
-    static const char *const begins[] = {"torch.", "np.", "numpy.", "jnp."};
+    static const char *const begins[] = {"torch.", "np.", "numpy.", "jnp.", "math."};
     bool found = false;
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         found |= n > strlen(begins[i]) && !memcmp(s, begins[i], strlen(begins[i]));
     Hint h;
     if (!found || known.depth == HINT_DEPTH) return 0;
     known.depth++;
-    if (!find_hint(s, n, known, &h) || !h.is_code || strlen(h.text) + 3 > size ||
-        strstr(h.text, "…"))
-        return 0;
+    bool has_hint = find_hint(s, n, known, &h);
+    if (!has_hint || !h.is_code) note_absent(s, n, has_hint ? h.text : ABSENT, known.absent);
+    if (!has_hint || !h.is_code || strlen(h.text) + 3 > size || strstr(h.text, "…")) return 0;
     bool is_safe = piece_is_operand((Piece){h.text, strlen(h.text)});
     char behind[16];
     snprintf(behind, sizeof behind, "%.*s", (int)(n - h.replaced), s + h.replaced);
@@ -435,16 +448,21 @@ static bool hint_builtin(const Path *p, Known known, Hint *h) {
     const char *absent = isupper((unsigned char)*last) ? habit_hint(last, strlen(last)) : NULL;
     h->is_code = !absent;
     if (absent) return put_hint(absent, "", false, h), true;
+    char near[128];
     if (isupper((unsigned char)*last))
         start = strstr(path, "nn.") ? strstr(path, "nn.") : strstr(path, "optim.");
     else if (strstr(path, "nn.init."))
         start = strstr(path, "nn.init.");
     if (!start) return false;
-    if (start == last && !known.is_known(known.ctx, last)) {
+    if (start != last &&
+        (!known.names.near(known.names.ctx, start, near, sizeof near) || strcmp(near, start)))
+        return false;
+    if (start == last && !known.names.is_known(known.names.ctx, last)) {
         char stem[128];
         size_t n = strlen(last) - 1;
         snprintf(stem, sizeof stem, "%.*s", (int)n, last);
-        if (n && last[n] == '_' && known.is_known(known.ctx, stem)) { /* torch.relu_(x) */
+        if (n && last[n] == '_' &&
+            known.names.is_known(known.names.ctx, stem)) { /* torch.relu_(x) */
             snprintf(h->text, sizeof h->text, "%s%s", stem, p->is_call ? p->args : "");
             return true;
         }
@@ -454,6 +472,26 @@ static bool hint_builtin(const Path *p, Known known, Hint *h) {
         return habit != NULL;
     }
     snprintf(h->text, sizeof h->text, "%s%s", start, p->is_call ? p->args : "");
+    return true;
+}
+
+/* Suggests the name of gt that is most similar: optim.Adagrad for torch.optim.Adagrads. */
+static bool hint_near(const Path *p, Known known, Hint *h) {
+    static const char *const spaces[] = {".nn.", ".optim.", ".distributions.", ".linalg."};
+    const char *name = strrchr(p->name, '.') + 1;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        if (strstr(p->name, spaces[i])) name = strstr(p->name, spaces[i]) + 1;
+    if (!strncmp(p->name, "F.", 2)) name = p->name;
+    char near[128];
+    bool found = known.names.near(known.names.ctx, name, near, sizeof near);
+    if (!found && !strncmp(name, "linalg.", 7)) /* most of its functions are gt's own */
+        found = known.names.near(known.names.ctx, name += 7, near, sizeof near);
+    if (!found) return false;
+    h->is_code = !strcmp(near, name);
+    if (h->is_code)
+        snprintf(h->text, sizeof h->text, "%s%s", near, p->is_call ? p->args : "");
+    else
+        snprintf(h->text, sizeof h->text, "did you mean '%s'?", near);
     return true;
 }
 
@@ -504,35 +542,44 @@ static bool find_hint(const char *s, size_t n, Known known, Hint *h) {
     p.rest = s + h->replaced;
     p.n_rest = n - h->replaced;
     if (find_row(&p, h)) return true;
-    char name[128];
+    char name[128], path[128];
     snprintf(name, sizeof name, "%s", strrchr(p.name, '.') + 1);
+    memcpy(path, p.name, sizeof path);
     static const char *const roots[] = {"torch.", "np.",      "math.",       "scipy.linalg.",
                                         "F.",     "special.", "functional.", "tf."};
     for (size_t i = 0; i < sizeof roots / sizeof *roots; i++)
         if (!strncmp(p.name, roots[i], strlen(roots[i])))
             return hint_builtin(&p, known, h) || find_bare(&p, name, h) ||
+                   (snprintf(p.name, sizeof p.name, "%s", path), hint_near(&p, known, h)) ||
                    (i < 2 && (put_hint(ABSENT, "", false, h), h->is_code = false, true));
     return false;
 }
 
-bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e) {
+/* Sets e's hint. A name that cannot stand in the hint has its own hint instead. Returns true. */
+static bool put_error(const Hint *h, const Absent *absent, LangError *e) {
+    if (!*absent->name || !strstr(h->text, absent->name)) return error_hint(e, "%s", h->text), true;
+    return error_hint(e, "%s: %s", absent->name, absent->hint), true;
+}
+
+bool habit_path(Span at, HabitNames names, LangError *e) {
     size_t n;
     const char *s = text_at(at, &n);
     if (!s) return false;
     if (n > 10 && !memcmp(s, "os.environ", 10)) return hint_environ(s, n, e);
     Hint h;
-    if (!find_hint(s, n, (Known){known, ctx, 0}, &h)) return false;
-    error_hint(e, "%s", h.text);
-    return true;
+    Absent absent = {0};
+    if (!find_hint(s, n, (Known){names, 0, &absent}, &h)) return false;
+    return put_error(&h, &absent, e);
 }
 
 /* The call of a name without a module at `at`. self: as in habit_name. */
-static Path bare_path(const char *name, const char *self, Span at, HabitKnown known, void *ctx) {
+static Path bare_path(const char *name, const char *self, Span at, HabitNames names,
+                      Absent *absent) {
     size_t n = 0, k = strlen(name);
     const char *s = text_at(at, &n);
     Path p = {.is_call = s && n > k && !memcmp(s, name, k) && s[k] == '(', .rest = ""};
     size_t n_args = p.is_call ? brackets_length(s + k, n - k) : 0;
-    put_args(p.is_call ? s + k : "", p.is_call ? n - k : 0, (Known){known, ctx, 0}, p.args,
+    put_args(p.is_call ? s + k : "", p.is_call ? n - k : 0, (Known){names, 0, absent}, p.args,
              sizeof p.args);
     if (p.is_call) p.rest = s + k + n_args, p.n_rest = n - k - n_args;
     if (self && p.is_call && !strstr(p.args, "…")) {
@@ -544,26 +591,27 @@ static Path bare_path(const char *name, const char *self, Span at, HabitKnown kn
     return p;
 }
 
-bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
-                LangError *e) {
+bool habit_name(const char *name, const char *self, Span at, HabitNames names, LangError *e) {
     if (strlen(name) < 2 || strlen(name) > 60) return false;
-    Path p = bare_path(name, self, at, known, ctx);
+    Absent absent = {0};
+    Path p = bare_path(name, self, at, names, &absent);
     Hint h = {0};
-    return find_bare(&p, name, &h) && (error_hint(e, "%s", h.text), true);
+    return find_bare(&p, name, &h) && put_error(&h, &absent, e);
 }
 
 bool habit_argument(const char *function, const char *keyword, const char *self, Span at,
-                    HabitKnown known, void *ctx, LangError *e) {
+                    HabitNames names, LangError *e) {
     static const char *const begins[] = {"np.", "np.random.", "torch."};
     char key[64], start[128];
-    Path p = bare_path(function, self, at, known, ctx);
+    Absent absent = {0};
+    Path p = bare_path(function, self, at, names, &absent);
     snprintf(key, sizeof key, "%.60s=", keyword);
     for (size_t i = 0; i < sizeof begins / sizeof *begins && p.is_call; i++) {
         size_t n = (size_t)snprintf(start, sizeof start, "%s%.60s(", begins[i], function);
         for (const HabitRow *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
             Hint h = {0};
             if (!strncmp(row->pattern, start, n) && row_fits(row, &p, &h) && !strstr(h.text, key))
-                return error_hint(e, "%s", h.text), true;
+                return put_error(&h, &absent, e);
         }
     }
     return false;

@@ -12,18 +12,26 @@
 
 /* True if the language defines this name. ctx: the caller's. */
 typedef bool (*HabitKnown)(void *ctx, const char *name);
+/* Writes the dotted name that exists and is most similar to path, or path if that exists. False if
+ * there is none. */
+typedef bool (*HabitNear)(void *ctx, const char *path, char *near, size_t size);
+/* What hints need to know of the language: its names, and ctx for both functions. */
+typedef struct HabitNames {
+    HabitKnown is_known;
+    HabitNear near;
+    void *ctx;
+} HabitNames;
 /* Sets e's hint for a dotted name that begins at `at` ("torch.manual_seed(0)", "os.environ[...]").
  * Returns false if there is no hint. */
-bool habit_path(Span at, HabitKnown known, void *ctx, LangError *e);
+bool habit_path(Span at, HabitNames names, LangError *e);
 /* Sets e's hint for a function of another system that gt lacks under this name: argpartition(x, 1),
  * x.nanstd(). self: the source of the tensor whose method it is, or NULL. at: where the name
  * begins. Returns false if there is no hint. */
-bool habit_name(const char *name, const char *self, Span at, HabitKnown known, void *ctx,
-                LangError *e);
+bool habit_name(const char *name, const char *self, Span at, HabitNames names, LangError *e);
 /* Sets e's hint for a call of gt's function with this keyword, which only NumPy's or PyTorch's has:
  * corrcoef(x, rowvar=false). self, at: as in habit_name. Returns false if there is no hint. */
 bool habit_argument(const char *function, const char *keyword, const char *self, Span at,
-                    HabitKnown known, void *ctx, LangError *e);
+                    HabitNames names, LangError *e);
 /* Sets e's hint for a name of one of gt's namespaces that is absent: nn.LazyLinear, nn.utils.data,
  * linalg.lu_factor. Returns false if there is no hint. */
 bool habit_of_space(const char *space, const char *name, LangError *e);

@@ -442,6 +442,29 @@ static bool lists_builtins(const MapV *space) {
     return !strcmp(space->name, "gt") || !strcmp(space->name, "nn") || !strcmp(space->name, "F");
 }
 
+/* Adds the names that only this namespace has. Returns their number. */
+static size_t names_of_space(const MapV *space, NameList *names) {
+    Value k, v;
+    for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(names, k.str->s);
+    size_t n_space = strlen(space->name);
+    for (size_t i = 0; i < all.n; i++)
+        if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
+            all.entry[i]->b.name[n_space] == '.')
+            names_add(names, all.entry[i]->b.name + n_space + 1);
+    return names->n;
+}
+
+/* Returns the name of space that is most similar, or NULL. names: those of names_of_space; grows by
+ * the builtins that users write behind the namespace. */
+static const char *near_in_space(Interp *in, const MapV *space, const char *name, NameList *names) {
+    static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
+    if (lists_builtins(space)) names_of_builtins(in, names);
+    const char *near = nearest_name(name, strlen(name), names->name, names->n);
+    for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
+        if (!strcmp(near, spaces[i])) near = NULL; /* do not suggest nn.utils.nn */
+    return near;
+}
+
 bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangError *e) {
     const Value *own = map_find(space, name_str(in, interned));
     if (own) {
@@ -467,19 +490,8 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     const char *home = space_with(in, interned);
     if (home) return error_hint(e, "did you mean '%s.%s'?", home, interned);
     NameList names = {0};
-    Value k, v;
-    for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(&names, k.str->s);
-    size_t n_space = strlen(space->name);
-    for (size_t i = 0; i < all.n; i++)
-        if (!strncmp(all.entry[i]->b.name, space->name, n_space) &&
-            all.entry[i]->b.name[n_space] == '.')
-            names_add(&names, all.entry[i]->b.name + n_space + 1);
-    size_t n_own = names.n;
-    if (lists_builtins(space)) names_of_builtins(in, &names);
-    static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
-    const char *near = nearest_name(interned, strlen(interned), names.name, names.n);
-    for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)
-        if (!strcmp(near, spaces[i])) near = NULL; /* do not suggest nn.utils.nn */
+    size_t n_own = names_of_space(space, &names);
+    const char *near = near_in_space(in, space, interned, &names);
     if (near) error_hint(e, "did you mean '%s.%s'?", space->name, near);
     names.n = 0;
     for (size_t i = 0; i < n_own; i++) /* of a namespace with all builtins only the classes */
@@ -490,6 +502,62 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
     names_fini(&names);
     return false;
 }
+
+/* Looks up one name of a dotted path: a builtin or, in the namespace at, its own. Sets *near to the
+ * name or the most similar one, and *out to its value. False if there is none. */
+static bool near_step(Interp *in, Value at, const char *name, const char **near, Value *out) {
+    LangError ignored = {0};
+    NameList names = {0};
+    name = intern(name, strlen(name));
+    bool is_root = at.kind != V_MAP;
+    for (int i = 0; i < 2 && name; i++) {
+        *out = (Value){.kind = V_UNDEF};
+        *near = name;
+        bool ok = is_root ? builtin_value(in, name, out, &ignored)
+                          : space_get(in, at.map, name, out, &(LangError){0});
+        if (ok && out->kind != V_UNDEF) break;
+        if (is_root) names_of_builtins(in, &names);
+        if (!is_root) names_of_space(at.map, &names);
+        name = i         ? NULL
+               : is_root ? nearest_name(name, strlen(name), names.name, names.n)
+                         : near_in_space(in, at.map, name, &names);
+        if (name) name = intern(name, strlen(name));
+    }
+    names_fini(&names);
+    return out->kind != V_UNDEF;
+}
+
+bool builtin_near(void *interp, const char *path, char *near, size_t size) {
+    Interp *in = interp;
+    Value at = v_none();
+    const char *found;
+    size_t w = 0;
+    for (const char *s = path; *s;) {
+        char name[64];
+        Value next;
+        size_t n = strcspn(s, ".");
+        const char *home = NULL;
+        snprintf(name, sizeof name, "%.*s", (int)n, s);
+        bool is_last = !s[n];
+        bool ok = n < sizeof name && (at.kind == V_NONE || at.kind == V_MAP) &&
+                  near_step(in, at, name, &found, &next);
+        if (is_last && n < sizeof name && (!ok || strcmp(found, name)))
+            home = space_with(in, intern(name, n));
+        value_drop(at);
+        if (home) { /* torch.Linear, optim.StepLR */
+            if (ok) value_drop(next);
+            return snprintf(near, size, "%s.%s", home, name) < (int)size;
+        }
+        if (!ok || w + strlen(found) + 2 > size) return ok ? value_drop(next), false : false;
+        w += (size_t)snprintf(near + w, size - w, "%s%s", w ? "." : "", found);
+        at = next;
+        s += n + !is_last;
+    }
+    value_drop(at);
+    return w > 0;
+}
+
+HabitNames builtin_habits(Interp *in) { return (HabitNames){builtin_is_known, builtin_near, in}; }
 
 /* ---- names for near matches and completion ---- */
 

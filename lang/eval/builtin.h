@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_EVAL_BUILTIN_H
 #define GT_LANG_EVAL_BUILTIN_H
+#include "lang/error/habit.h"
 #include "lang/value/interp.h"
 
 typedef struct BuiltinParam {
@@ -24,6 +25,12 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e);
 /* True if builtin_value finds this name. A HabitKnown; interp is an Interp. */
 bool builtin_is_known(void *interp, const char *name);
+/* Writes the name that exists and is most similar to this one, dotted or not, "optim.Adam" for
+ * "optim.Adan", or the name itself if it exists. Returns false if there is none. A HabitNear;
+ * interp is an Interp. */
+bool builtin_near(void *interp, const char *path, char *near, size_t size);
+/* The names for hints of habit.h. */
+HabitNames builtin_habits(Interp *in);
 /* Sets *out to the method of self's kind, or to V_UNDEF if there is none. */
 bool builtin_method_value(Interp *in, Value self, const char *interned, Value *out, LangError *e);
 /* Looks up a name in a namespace: its own names, then the builtin "space.name", then, if

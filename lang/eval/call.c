@@ -497,7 +497,7 @@ static bool static_method(Interp *in, const Node *field, const Module *m, Value 
     }
     fail_at(in, field, e, "'%s' uses self: it is a method of objects, not of the module",
             field->str);
-    if (habit_path(field->whole, builtin_is_known, in, e)) return false;
+    if (habit_path(field->whole, builtin_habits(in), e)) return false;
     return error_hint(e, "%s(…).%s(…)", m->name, field->str);
 }
 
@@ -607,7 +607,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (hint_hidden_space(in, field, recv.kind, true, e)) return false;
     if (recv.kind == V_ERROR)
         return error_hint(e, "%s.message is a text", node_text(field->kid[0], quote));
-    if (recv.kind == V_MODULE && habit_path(field->whole, builtin_is_known, in, e)) return false;
+    if (recv.kind == V_MODULE && habit_path(field->whole, builtin_habits(in), e)) return false;
     if (recv.kind == V_MODULE && !strcmp(field->str, "apply")) {
         const char *m = recv.module->name;
         return error_hint(e,
@@ -617,7 +617,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     }
     if (habit_member(value_type_name(recv), field->str, e)) return false;
     if (recv.kind == V_TENSOR &&
-        habit_name(field->str, node_text(field->kid[0], quote), field->at, builtin_is_known, in, e))
+        habit_name(field->str, node_text(field->kid[0], quote), field->at, builtin_habits(in), e))
         return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
@@ -723,7 +723,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         if (recv.map->is_space)
             return space_get(in, recv.map, name, f, e) ||
                    (error_locate(e, node_span(in, field)),
-                    habit_path(field->whole, builtin_is_known, in, e), false);
+                    habit_path(field->whole, builtin_habits(in), e), false);
         break;
     case V_MODULE:
         TRY(static_method(in, field, recv.module, f, e));
@@ -731,7 +731,7 @@ static bool find_method(Interp *in, Node *field, Value recv, Value *f, SelfMode 
         if (f->kind != V_UNDEF) return true;
         break;
     case V_BUILTIN: /* random.seed(0): random is a module in Python, a function here */
-        if (field->kid[0]->kind == N_NAME && habit_path(field->whole, builtin_is_known, in, e))
+        if (field->kid[0]->kind == N_NAME && habit_path(field->whole, builtin_habits(in), e))
             return fail_at(in, field->kid[0], e, "'%s' is a function, not a module",
                            field->kid[0]->str);
         break;
@@ -908,7 +908,7 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
         return hint_none(n->kid[0], e);
     }
     if (base.kind == V_BUILTIN && n->kid[0]->kind == N_NAME &&
-        habit_path(n->whole, builtin_is_known, in, e))
+        habit_path(n->whole, builtin_habits(in), e))
         return fail_at(in, n->kid[0], e, "'%s' is a function, not a module", n->kid[0]->str);
     fail_at(in, n, e, "%s has no field '%s'", with_article(base, kind, sizeof kind), n->str);
     if (base.kind == V_BOUND) return hint_uncalled(n->kid[0], e);
@@ -966,8 +966,8 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     } else if (base.kind == V_MAP) {
         if (base.map->is_space)
             return space_get(in, base.map, name, out, e) ||
-                   (error_locate(e, node_span(in, n)),
-                    habit_path(n->whole, builtin_is_known, in, e), false);
+                   (error_locate(e, node_span(in, n)), habit_path(n->whole, builtin_habits(in), e),
+                    false);
         Value *v = map_find(base.map, name_str(in, name));
         if ((found = v != NULL)) *out = value_ref(*v);
     }

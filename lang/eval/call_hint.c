@@ -114,7 +114,7 @@ bool hint_keyword(Interp *in, const char *function, const char *keyword, const N
     bool is_method = callee->kind == N_FIELD;
     if (is_method) node_text(callee->kid[0], self);
     return habit_argument(callee->str, keyword, is_method ? self : NULL, callee->at,
-                          builtin_is_known, in, e);
+                          builtin_habits(in), e);
 }
 
 bool hint_tensors(Value base, const Node *at, const char *name, LangError *e) {

@@ -45,7 +45,7 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     fail_at(in, n, e, "'%s' is not defined", n->str);
     if (n->str == in->refused)
         return error_hint(e, "the definition of %s failed above: enter all of it again", n->str);
-    if (habit_path(n->at, builtin_is_known, in, e)) return false;
+    if (habit_path(n->at, builtin_habits(in), e)) return false;
     const char *habit = is_field_base(n) && strcmp(n->str, "np") ? habit_import(n->str) : NULL;
     if (!habit) habit = habit_hint(n->str, strlen(n->str)); /* null, np, torch ... */
     if (habit) return error_hint(e, "%s", habit);
@@ -63,7 +63,7 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     for (size_t i = 0; f && i < f->globals->n; i++)
         if (f->globals->var[i]->v.kind != V_UNDEF) names_add(&names, f->globals->var[i]->name);
     const char *near = nearest_name(n->str, strlen(n->str), names.name, names.n);
-    if (!near && habit_name(n->str, NULL, n->at, builtin_is_known, in, e)) {
+    if (!near && habit_name(n->str, NULL, n->at, builtin_habits(in), e)) {
         names_fini(&names);
         return false;
     }
