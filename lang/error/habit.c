@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/error/habit.h"
 #include "lang/error/habit_call.h"
+#include "runtime/base/near.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -289,6 +290,29 @@ static void note_absent(const char *s, size_t n, const char *hint, Absent *absen
     snprintf(absent->hint, sizeof absent->hint, "%.299s", hint);
 }
 
+/* Writes the most similar name of gt. False if there is none. */
+static bool find_near(Known known, const char *name, char *near, size_t size) {
+    bool found = known.names.near(known.names.ctx, name, near, size);
+    if (!found && !strncmp(name, "linalg.", 7)) /* most of its functions are gt's own */
+        found = known.names.near(known.names.ctx, name + 7, near, size);
+    return found;
+}
+
+/* Keeps the name that s begins with if it is a misspelt one of a namespace of gt: nn.Linears. */
+static void note_misspelt(const char *s, size_t n, Known known) {
+    static const char *const spaces[] = {"nn.", "optim.", "F.", "distributions.", "linalg."};
+    char path[104], near[128], hint[160];
+    size_t k = path_length(s, n);
+    bool found = false;
+    for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
+        found |= k > strlen(spaces[i]) && !memcmp(s, spaces[i], strlen(spaces[i]));
+    if (!found || k >= sizeof path) return;
+    snprintf(path, sizeof path, "%.*s", (int)k, s);
+    if (!find_near(known, path, near, sizeof near) || !strcmp(path, near)) return;
+    snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+    note_absent(s, n, hint, known.absent);
+}
+
 /* Writes the gt code for a name of torch or np that s begins with, in parentheses where an operator
  * beside it could take it apart. Returns the length of the source that it stands for; 0: s begins
  * with no such name, or gt has no such code. before: as in stands_alone. */
@@ -298,6 +322,7 @@ static size_t put_path(const char *s, size_t n, char before, Known known, char *
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
         found |= n > strlen(begins[i]) && !memcmp(s, begins[i], strlen(begins[i]));
     Hint h;
+    if (!found) note_misspelt(s, n, known);
     if (!found || known.depth == HINT_DEPTH) return 0;
     known.depth++;
     bool has_hint = find_hint(s, n, known, &h);
@@ -475,6 +500,33 @@ static bool hint_builtin(const Path *p, Known known, Hint *h) {
     return true;
 }
 
+/* Gives the hint of the row whose name is most similar and has the same module:
+ * "torch.manual_seed: seed(0)" for torch.manual_sed(0). */
+static bool hint_near_row(const Path *p, Hint *h) {
+    enum { N_ROWS = sizeof rows / sizeof *rows, LONGEST = 40 };
+    static char names[N_ROWS][LONGEST];
+    const char *list[N_ROWS];
+    size_t n = 0, n_root = (size_t)(strrchr(p->name, '.') + 1 - p->name);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const char *name = rows[i].pattern + n_root;
+        if (strncmp(rows[i].pattern, p->name, n_root)) continue;
+        size_t k = strcspn(name, "(");
+        if (k >= LONGEST || strcspn(name, ".*") < k) continue;
+        snprintf(names[n], LONGEST, "%.*s", (int)k, name);
+        list[n] = names[n];
+        n++;
+    }
+    const char *near = nearest_name(p->name + n_root, strlen(p->name + n_root), list, n);
+    Path other = *p;
+    Hint found = {0};
+    if (!near) return false;
+    snprintf(other.name + n_root, sizeof other.name - n_root, "%s", near);
+    if (!find_exact(&other, &found)) return false;
+    snprintf(h->text, sizeof h->text, "%.100s: %.390s", other.name, found.text);
+    h->is_code = false;
+    return true;
+}
+
 /* Suggests the name of gt that is most similar: optim.Adagrad for torch.optim.Adagrads. */
 static bool hint_near(const Path *p, Known known, Hint *h) {
     static const char *const spaces[] = {".nn.", ".optim.", ".distributions.", ".linalg."};
@@ -483,10 +535,7 @@ static bool hint_near(const Path *p, Known known, Hint *h) {
         if (strstr(p->name, spaces[i])) name = strstr(p->name, spaces[i]) + 1;
     if (!strncmp(p->name, "F.", 2)) name = p->name;
     char near[128];
-    bool found = known.names.near(known.names.ctx, name, near, sizeof near);
-    if (!found && !strncmp(name, "linalg.", 7)) /* most of its functions are gt's own */
-        found = known.names.near(known.names.ctx, name += 7, near, sizeof near);
-    if (!found) return false;
+    if (!find_near(known, name, near, sizeof near)) return hint_near_row(p, h);
     h->is_code = !strcmp(near, name);
     if (h->is_code)
         snprintf(h->text, sizeof h->text, "%s%s", near, p->is_call ? p->args : "");
