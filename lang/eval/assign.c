@@ -65,6 +65,15 @@ static bool outer_error(Interp *in, const Node *n, const char *name, LangError *
 
 /* ---- fields ---- */
 
+/* Removes the operation's name from the error of an assignment, which calls no function: "full: 300
+ * does not fit uint8". Returns false. */
+static bool drop_operation(LangError *e) {
+    size_t n = strcspn(e->what, ":");
+    if (e->what[n] && e->what[n + 1] == ' ' && op_find(e->what, n) < OP_COUNT)
+        memmove(e->what, e->what + n + 2, strlen(e->what + n + 2) + 1);
+    return false;
+}
+
 /* Consumes v. */
 static bool set_field(Interp *in, const Node *n, Value base, const char *name, Value v,
                       LangError *e) {
@@ -76,7 +85,7 @@ static bool set_field(Interp *in, const Node *n, Value base, const char *name, V
         return true;
     }
     if (base.kind == V_TENSOR)
-        ok = tensor_set_field(in, base.tensor, name, v, e);
+        ok = tensor_set_field(in, base.tensor, name, v, e) || drop_operation(e);
     else if (base.kind == V_MAP)
         ok = fail_at(in, n, e, "names of '%s' cannot be assigned", base.map->name);
     else
@@ -220,15 +229,6 @@ static void warn_unread(Interp *in, Node *n, const Node *name) {
                                           : "write to where it came from: xs[i] += v, p += v");
     }
     interp_warn(in, &w);
-}
-
-/* Removes the operation's name from the error of an assignment, which calls no function: "full: 300
- * does not fit uint8". Returns false. */
-static bool drop_operation(LangError *e) {
-    size_t n = strcspn(e->what, ":");
-    if (e->what[n] && e->what[n + 1] == ' ' && op_find(e->what, n) < OP_COUNT)
-        memmove(e->what, e->what + n + 2, strlen(e->what + n + 2) + 1);
-    return false;
 }
 
 /* Makes a new tensor with the element written and stores it where the old one was. Updates a
