@@ -8,6 +8,8 @@ same "sentences" "$(grep -A1 '^\.It Sy' "$TMP/gt-ops.7" | grep -vE '^(\.It|--|[A
 if command -v mandoc >/dev/null; then
     same "mandoc" "$(mandoc -Tlint man/*.[157] "$TMP/gt-ops.7" | grep -v 'referenced manual not found')" ""
 fi
+# mdoc drops the quotes of an argument that begins with one: code writes it \(dq or \&"
+same "quotes that mdoc drops" "$(grep -nE '^\.[A-Z].* "' man/*.[157] "$TMP/gt-ops.7" | grep -v ':\.Bl ')" ""
 has "attributes" "$(cat "$TMP/gt-ops.7")" ".Li axis accumulate from_zero ."
 # every option of --help is on its program's page, and in an example there (in its short or its long form)
 for program in "$GTSH" "$B/gt-dispatcher" "$B/gt-worker"; do
