@@ -99,8 +99,7 @@ static void check_axis(Interp *in) {
     if (s->depth > 1 && s->scope[s->depth - 2].max_rank < most)
         s->scope[s->depth - 2].max_rank = most;
     const SignalConfig *c = config_find(&s->config, sc->label, strlen(sc->label));
-    if (!c || !(c->has & HAS_AXIS) || c->replicated || most < 2) /* a bias alone is no evidence */
-        return;
+    if (!c || !(c->has & HAS_AXIS) || c->replicated || most < 1) return;
     bool has = c->axis < 0 ? -c->axis <= most : c->axis < most;
     bool is_reported = map_get(&s->axis_reported, key) != NULL;
     map_put(&s->axis_reported, key, s);
@@ -108,7 +107,10 @@ static void check_axis(Interp *in) {
     LangError w = {0};
     error_at(&w, sc->at, "signal '%.100s': no tensor in it has axis %d; all are whole", sc->label,
              c->axis);
-    error_hint(&w, "they have at most %d axes: 0 to %d", most, most - 1);
+    if (most == 1)
+        error_hint(&w, "they have one axis: 0");
+    else
+        error_hint(&w, "they have at most %d axes: 0 to %d", most, most - 1);
     interp_warn(in, &w);
 }
 

@@ -83,16 +83,20 @@ await "$TMP/err" go
 kill -INT $pid; wait $pid
 has "Ctrl-C" "$(out)" "no signal is open"
 
-# an axis that no tensor of a scope has: one warning; none for a bias alone, or if a tensor of the scope had the axis before
+# an axis that no tensor of a scope has: one warning; none for numbers alone, or if a tensor of the scope had the axis before
 cat >"$TMP/axis.gt" <<'GT'
 signal.define("a", axis=5); signal.define("b", axis=1); signal.define("c", axis=-3)
 for k in range(3) { signal a { x = ones(4, 3) } }
-signal b { y = ones(3) }
+signal b { y = ones([]) }
 signal b { w = ones(3, 4) }
+signal b { y = ones(3) }
 signal c { z = ones(2, 2) }
+signal.define("d", axis=1); signal d { y = ones(3) }
 print(x.placement().layout)
 GT
 code "axis" 0 "$GTSH" -w 2 "$TMP/axis.gt"; same axis "$(out)" replicate
 same "axis: one warning" "$(grep -o "warning: .*" "$TMP/err")" "warning: signal 'a': no tensor in it has axis 5; all are whole
-warning: signal 'c': no tensor in it has axis -3; all are whole"
+warning: signal 'c': no tensor in it has axis -3; all are whole
+warning: signal 'd': no tensor in it has axis 1; all are whole"
+has "axis: of one" "$(err)" "hint: they have one axis: 0"
 finish
