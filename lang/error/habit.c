@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define LOOP        "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"
 #define RNN_PAD     "not here: pad the batch and mask the outputs: y.masked_fill(mask, 0)"
@@ -745,18 +746,54 @@ static bool begins(const char *s, const char *word) {
     return !strncmp(s, word, n) && !isalnum((unsigned char)s[n]) && s[n] != '_';
 }
 
+/* The path of the module a.b.NAME from the folder of `file`: a/b/NAME.gt, or NULL if there is none.
+ * No name: n_name 0. */
+static const char *module_path(const char *module, size_t n, const char *name, size_t n_name,
+                               const char *file, Arena *arena) {
+    const char *slash = strrchr(file, '/');
+    if (n && *module == '.') return NULL;
+    char *path = arena_printf(arena, "%.*s%s%.*s.gt", (int)n, module, n && n_name ? "/" : "",
+                              (int)n_name, name);
+    for (size_t i = 0; i < n; i++)
+        if (path[i] == '.') path[i] = '/';
+    const char *full =
+        arena_printf(arena, "%.*s%s", slash ? (int)(slash - file + 1) : 0, file, path);
+    return access(full, R_OK) ? NULL : path;
+}
+
+/* The hint for import a.b of the user's own file a/b.gt, or NULL. */
+static const char *dotted_hint(const char *module, size_t n, const char *file, Arena *arena) {
+    size_t last = n;
+    while (last && module[last - 1] != '.') last--;
+    const char *path = last && n <= 100 ? module_path(module, n, "", 0, file, arena) : NULL;
+    if (!path) return NULL;
+    return arena_printf(arena, "import \"%s\" as %.*s", path, (int)(n - last), module + last);
+}
+
 /* The hint for from lib import f, g of the user's own modules. */
-static const char *from_hint(const char *module, size_t n, Arena *arena) {
+static const char *from_hint(const char *module, size_t n, const char *file, Arena *arena) {
+    if (n && *module == '.') module++, n--; /* from .lib */
     const char *list = strstr(module, " import ");
     list = list ? list + 8 + strspn(list + 8, " (") : "";
     size_t len = path_length(list, strcspn(list, " ,;\n"));
-    if (!n || !len || n > 40 || len > 40 || memchr(module, '.', n))
-        return "import \"file.gt\" as name, then name.f";
+    bool is_short = len && n <= 40 && len <= 40 && !memchr(list, '.', len);
+    bool is_here = !n && *module == '.' && (module[1] == ' ' || module[1] == '\t');
+    const char *path = NULL, *whole = dotted_hint(module, n, file, arena);
+    if (is_short && (n || is_here) && !module_path(module, n, "", 0, file, arena))
+        path = module_path(module, n, list, len, file, arena);
+    if (path && is_here) return arena_printf(arena, "import %.*s", (int)len, list);
+    if (path) return arena_printf(arena, "import \"%s\" as %.*s", path, (int)len, list);
+    if (whole && is_short) {
+        const char *last = strrchr(whole, ' ') + 1;
+        return arena_printf(arena, "%s; %.*s = %s.%.*s", whole, (int)len, list, last, (int)len,
+                            list);
+    }
+    if (!n || !is_short || memchr(module, '.', n)) return "import \"file.gt\" as name, then name.f";
     return arena_printf(arena, "import %.*s; %.*s = %.*s.%.*s", (int)n, module, (int)len, list,
                         (int)n, module, (int)len, list);
 }
 
-const char *habit_import_line(const char *s, Arena *arena) {
+const char *habit_import_line(const char *s, const char *file, Arena *arena) {
     bool is_from = begins(s, "from");
     s += strcspn(s, " \t\n");
     s += strspn(s, " \t");
@@ -767,8 +804,9 @@ const char *habit_import_line(const char *s, Arena *arena) {
     bool is_ours =
         begins(root, "torch") || begins(root, "gt") || begins(root, "numpy") || begins(root, "jax");
     if (!is_ours && habit_import(root)) return habit_import(root);
-    if (!is_ours && is_from) return from_hint(module, n, arena);
-    if (!is_ours) return strchr(s, ',') ? "one file per line: import a" : NULL;
+    if (!is_ours && is_from) return from_hint(module, n, file, arena);
+    if (!is_ours && strchr(s, ',')) return "one file per line: import a";
+    if (!is_ours) return dotted_hint(module, n, file, arena);
     if (!is_from) return "drop this line: nn.Linear, optim.Adam, F.relu are built in";
     if (n >= 16 && !memcmp(module, "torch.utils.data", 16)) return "drop this line; " LOOP;
     const char *list = strstr(module, " import ");

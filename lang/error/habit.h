@@ -48,6 +48,7 @@ const char *habit_keyword(const char *function, const char *name);
 /* Returns the hint for a missing file that is a module in Python (import os), or NULL. */
 const char *habit_import(const char *name);
 /* Returns the hint for `from a.b import C, d` or `import a.b as c`, or NULL. text: from the first
- * word on. The hint may be in the arena. */
-const char *habit_import_line(const char *text, Arena *arena);
+ * word on. file: the program's own; modules of the user are sought beside it. The hint may be in
+ * the arena. */
+const char *habit_import_line(const char *text, const char *file, Arena *arena);
 #endif

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/file/io_format.h"
+#include "runtime/base/near.h"
 #include "runtime/base/map.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -423,6 +424,22 @@ bool io_can_save(const char *path, IoForm form, Err *err) {
                              : ".safetensors holds tensors by name, and host values");
 }
 
+/* The error for an element type that is no dtype: often the key, given as the second argument. */
+static bool no_dtype(Format f, const char *element, Err *err) {
+    const char *name[DT_COUNT];
+    for (int i = 0; i < DT_COUNT; i++) name[i] = dtype_info[i].name;
+    const char *near = nearest_name(element, strlen(element), name, DT_COUNT);
+    err_set(err, ERR_ARG, "'%.100s' is not a dtype", element);
+    if (near) return err_hint(err, "did you mean '%s'?", near);
+    if (f == F_NPZ || f == F_SAFETENSORS)
+        return err_hint(err, "load(path, key=\"%.100s\")", element);
+    size_t n = strspn(element, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+    bool is_name = !element[n] && !(*element >= '0' && *element <= '9');
+    if (f == F_CSV || f == F_JSON || f == F_YAML)
+        return err_hint(err, is_name ? "load(path).%.100s" : "load(path)[\"%.100s\"]", element);
+    return err_hint(err, "load(path), and .to(dtype)");
+}
+
 static bool decode(Format f, const char *name, Buf *b, const char *element, IoValue *out,
                    Err *err) {
     IoElement el = EL_U8;
@@ -433,9 +450,10 @@ static bool decode(Format f, const char *name, Buf *b, const char *element, IoVa
         if (floats == DT_NONE) return err_set(err, ERR_ARG, "'%s' is not a dtype", element);
     } else if (element && *element && f == F_CSV) {
         numbers = dtype_find(element, strlen(element));
-        if (numbers == DT_NONE) return err_set(err, ERR_ARG, "'%s' is not a dtype", element);
+        if (numbers == DT_NONE) return no_dtype(f, element, err);
     } else if (element && *element) {
         el = io_element_find(element, strlen(element));
+        if (f != F_BIN && el == EL_COUNT) return no_dtype(f, element, err);
         if (f != F_BIN) {
             err_set(err, ERR_ARG,
                     "dtype= is for .csv and .bin files: '%s' says itself what it holds", name);

@@ -293,7 +293,7 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     if (header && before->kind == TOK_RPAREN && t->kind == TOK_NAME)
         return "blocks stand in braces: { … }";
     if (start->kind == TOK_IMPORT || parse_is(p, start, "from")) {
-        hint = habit_import_line(p->src->text + start->at, p->arena);
+        hint = habit_import_line(p->src->text + start->at, p->src->name, p->arena);
         if (hint) return hint;
     }
     if (start->kind == TOK_IMPORT && t->kind == TOK_DOT) return "import \"dir/file.gt\" as name";
