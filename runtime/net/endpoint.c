@@ -33,6 +33,16 @@ static bool no_endpoint(const char *word, Err *err) {
     return err_hint(err, "HOST:PORT, ipc:///PATH, local, or @FILE with one of these in it");
 }
 
+/* The error for HOST:PORT whose port begins as a number and is none from 1 to 65535. */
+static bool no_port(const char *word, Err *err) {
+    const char *port = strrchr(word, ':');
+    bool is_number = port && port > word && port[1 + (port[1] == '-')] >= '0' &&
+                     port[1 + (port[1] == '-')] <= '9';
+    if (!is_number || strchr(word, '/')) return no_endpoint(word, err);
+    err_set(err, ERR_ARG, "'%.100s' has no port '%.40s'", word, port + 1);
+    return err_hint(err, "a port is a number from 1 to 65535");
+}
+
 static bool put(const char *scheme, const char *rest, Endpoint *out, Err *err) {
     int n = snprintf(out->text, sizeof out->text, "%s%s", scheme, rest);
     return (n > 0 && (size_t)n < sizeof out->text) || no_endpoint(rest, err);
@@ -137,7 +147,7 @@ static bool find(const char *word, Endpoint *out, Err *err) {
     if (is_prefix("ipc://", word) && word[6]) return put("", word, out, err);
     if (is_prefix("inproc://", word) || is_prefix("ring://", word)) return put("", word, out, err);
     if (is_prefix("tcp://", word)) word += strlen("tcp://");
-    if (!has_port(word) || strchr(word, '/')) return no_endpoint(word, err);
+    if (!has_port(word) || strchr(word, '/')) return no_port(word, err);
     return put("tcp://", word, out, err);
 }
 

@@ -8,6 +8,13 @@ code "not a port" 2 "$D" -p many; has port "$(err)" "--port needs a whole number
 code "open to all" 2 "$D" -p 0 -b 0.0.0.0; has insecure "$(err)" "--insecure"
 code "no such engine" 2 "$W" --engine cup
 code "no dispatcher's name" 2 "$W" -d nowhere; has where "$(err)" "HOST:PORT"
+for port in 65536 9999999 99999999999999999999 -1 90x0; do
+    code "no port: $port" 2 "$W" -d "localhost:$port"
+    has "no port: $port" "$(err)" "'localhost:$port' has no port '$port'"
+    has "no port: $port" "$(err)" "a port is a number from 1 to 65535"
+    code "a client's port: $port" 78 "$GTSH" -d "tcp://localhost:$port" -c 1
+    has "a client's port: $port" "$(err)" "a port is a number from 1 to 65535"
+done
 code "a client's too" 78 "$GTSH" -d nowhere -c 1
 code help 0 "$D" --help; has help "$(out)" "--endpoint-file"
 code help 0 "$W" --help; has help "$(out)" "GT_DISPATCHER"
