@@ -49,7 +49,15 @@ static int next(int argc, char **argv, const Flag *flag, int n, const char **val
         return FLAGS_ERROR;
     }
     if (got == '?') return unknown(word, flag, n, err);
-    if (got >= 256) return got - 256;
+    if (got >= 256) { /* getopt_long takes the start of a name for it */
+        word = argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
+        const char *name = flag[got - 256].name;
+        size_t len = strcspn(word + 2, "=");
+        if (strlen(name) == len && !memcmp(word + 2, name, len)) return got - 256;
+        err_set(err, ERR_ARG, "unknown option '%.60s'", word);
+        err_hint(err, "did you mean '--%s'?", name);
+        return FLAGS_ERROR;
+    }
     for (int i = 0; got != -1 && i < n; i++)
         if (flag[i].letter == got) return i;
     if (optind < argc) {

@@ -15,6 +15,14 @@ done
 code "up: a number" 2 cluster up -w x; has "up: a number" "$(err)" "-w needs a number of workers, not 'x'"
 code "up: no number" 2 cluster up -w; has "up: no number" "$(err)" "-w needs a number of workers"
 code "up: the file" 2 cluster up --endpoint-file "$TMP/a"; has "up: the file" "$(err)" "the endpoint's file is"
+# options that no dispatcher takes are refused at once
+code "up: unknown" 2 cluster up -w 1 --memmory 1G
+has "up: unknown" "$(err)" "unknown option '--memmory'"; has "up: unknown" "$(err)" "did you mean '--memory'?"
+code "up: a value" 2 cluster up --memory lots; has "up: a value" "$(err)" "--memory needs a size"
+code "up: a word" 2 cluster up here; has "up: a word" "$(err)" "unexpected argument 'here'"
+for given in "--work 1" --w=1; do
+    code "up $given" 2 cluster up $given; has "up $given" "$(err)" "did you mean '--workers'?"
+done
 kill -STOP "$d"
 cluster down >"$TMP/down.out" 2>&1 & down=$!
 await "$TMP/gt/cluster.ending" "$d"
@@ -40,8 +48,6 @@ for flag in "--engine has no effect without --workers" "--threads has no effect 
 done
 kill -TERM $pid; wait $pid
 code "-d and -p" 2 "$W" -d local -p 9000; has "-d and -p" "$(err)" "--dispatcher or --port, not both"
-# The dispatcher takes the start of a flag's name for it, and so does cluster. --help starts nothing.
-code "up --work" 0 cluster up -p 0 --work 1; has "up --work" "$(out)" "1 worker at"; code "down --work" 0 cluster down
-code "up --w=" 0 cluster up --w=1; has "up --w=" "$(out)" "1 worker at"; code "down --w=" 0 cluster down
+# --help starts nothing.
 code "up --help" 0 cluster up --help; has "up --help" "$(out)" "scripts/cluster down"
 finish

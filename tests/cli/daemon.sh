@@ -4,6 +4,12 @@
 
 # usage
 code "unknown option" 2 "$D" --wokers 2; has near "$(err)" "did you mean '--workers'?"
+for given in "--worker 1" --worker=1 --quie "--drai 2" --vers; do
+    code "the start of a name: $given" 2 "$D" $given
+    has "the start of a name: $given" "$(err)" "did you mean '--"
+done
+code "the start of a name" 2 "$W" --mem 1G; has "the start of a name" "$(err)" "gt-worker: unknown option '--mem'"
+code "a value like an option" 2 "$D" --ipc --worker --worker 2; has "a value like an option" "$(err)" "option '--worker'"
 code "not a port" 2 "$D" -p many; has port "$(err)" "--port needs a whole number"
 code "open to all" 2 "$D" -p 0 -b 0.0.0.0; has insecure "$(err)" "--insecure"
 code "no such engine" 2 "$W" --engine cup
