@@ -721,24 +721,32 @@ const char *habit_import(const char *name) {
 
 /* ---- import lines ---- */
 
-/* Sets *out to gt's path of an imported name, or to "" if gt has no such name. */
-static void put_name(const char *name, size_t n, Arena *arena, const char **out) {
-    static const char *const optimisers[] = {"SGD",     "Adam",   "AdamW", "RMSprop",
-                                             "Adagrad", "Adamax", "NAdam", "RAdam"};
-    static const char *const none[] = {"Module",      "Tensor",     "SignalConfig",
-                                       "ShardConfig", "DataLoader", "Dataset"};
+/* Sets *out to gt's path of a name imported from module, or to "" if gt has no such name. */
+static void put_name(Piece module, Piece name, Arena *arena, const char **out) {
+    static const char *const none[] = {"Module",     "Tensor",  "SignalConfig", "ShardConfig",
+                                       "DataLoader", "Dataset", "functional"};
+    static const char *const spaces[] = {
+        "nn",       "optim",        "distributions",      "nn.init",
+        "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "optim.swa_utils"};
+    char plain[64];
+    snprintf(plain, sizeof plain, "%.*s", (int)name.n, name.s);
+    const char *habit = habit_hint(plain, strlen(plain));
+    bool is_class = isupper((unsigned char)*plain) && name.n > 1;
     *out = "";
     for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (strlen(none[i]) == n && !memcmp(none[i], name, n)) return;
-    for (size_t i = 0; i < sizeof optimisers / sizeof *optimisers; i++)
-        if (strlen(optimisers[i]) == n && !memcmp(optimisers[i], name, n)) {
-            *out = arena_printf(arena, "optim.%.*s", (int)n, name);
-            return;
-        }
-    if (isupper((unsigned char)*name) && n > 1)
-        *out = arena_printf(arena, "nn.%.*s", (int)n, name);
-    else
-        *out = arena_printf(arena, "%.*s", (int)n, name);
+        if (!strcmp(none[i], plain)) return;
+    if (habit && path_length(habit, strlen(habit)) == strlen(habit)) *out = habit; /* int32 */
+    if (habit) return;
+    if (module.n > 6 && !memcmp(module.s, "torch.", 6)) module.s += 6, module.n -= 6;
+    for (size_t i = sizeof spaces / sizeof *spaces; i-- > 0;) { /* optim for torch.optim.adam */
+        size_t n = strlen(spaces[i]);
+        bool is_within = module.n >= n && !memcmp(spaces[i], module.s, n) &&
+                         (module.n == n || module.s[n] == '.');
+        if (!is_within || (i == 0 && !is_class)) continue;
+        *out = arena_printf(arena, "%s.%s", spaces[i], plain);
+        return;
+    }
+    *out = is_class ? arena_printf(arena, "nn.%s", plain) : arena_printf(arena, "%s", plain);
 }
 
 static bool begins(const char *s, const char *word) {
@@ -810,19 +818,22 @@ const char *habit_import_line(const char *s, const char *file, Arena *arena) {
     if (!is_from) return "drop this line: nn.Linear, optim.Adam, F.relu are built in";
     if (n >= 16 && !memcmp(module, "torch.utils.data", 16)) return "drop this line; " LOOP;
     const char *list = strstr(module, " import ");
+    const char *habit = NULL; /* of the first name that has one */
     Bytes names = {0};
     if (list) {
         for (s = list + 8; *s && *s != '\n' && *s != '#';) {
             s += strspn(s, " \t(),");
             size_t len = path_length(s, strcspn(s, "\n"));
             if (!len) break;
-            const char *name;
-            put_name(s, len, arena, &name);
+            const char *name, *plain = arena_printf(arena, "%.*s", (int)len, s);
+            if (!habit) habit = habit_hint(plain, len);
+            put_name((Piece){module, n}, (Piece){s, len}, arena, &name);
             if (*name && names.n < 80) bytes_printf(&names, "%s%s", names.n ? ", " : "", name);
             s += len;
         }
     }
     const char *hint = names.n ? arena_printf(arena, "drop this line, and write %s", names.data)
+                       : habit ? arena_printf(arena, "drop this line; %s", habit)
                                : "drop this line: its names are built in";
     bytes_fini(&names);
     return hint;
