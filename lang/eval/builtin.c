@@ -301,11 +301,20 @@ static bool is_method(Interp *in, Node *n) {
     return is;
 }
 
-/* Explains an argument that is a method, or a first one that is none, if the error is about it. */
+/* Explains an argument that is a method, a first one that is none, or a gradient that is none, if
+ * the error is about it. n_pos: the positional values that have a parameter each. */
 static bool hint_given(Interp *in, const Node *call, const Value *arg, int n_pos, LangError *e) {
     if (!call || call->kind != N_CALL || *e->hint) return false;
     if (n_pos > 0 && call->n_kids > 1 && arg[0].kind == V_NONE && strstr(e->what, "none"))
         return hint_none(call->kid[1], e);
+    const Node *callee = call->kid[0];
+    bool has_self = callee->kind == N_FIELD && n_pos >= (int)call->n_kids; /* x in x.f(): no kid */
+    for (int k = 1; k < n_pos && strstr(e->what, "none"); k++) {
+        uint32_t at = (uint32_t)(k + !has_self);
+        const Node *given = at < call->n_kids ? call->kid[at] : callee;
+        bool is_grad = given->kind == N_FIELD && !strcmp(given->str, "grad");
+        if (arg[k].kind == V_NONE && is_grad) return hint_none(given, e);
+    }
     for (uint32_t k = 0; k < call->n_kids && strstr(e->what, "fn"); k++) {
         Node *given = call->kid[k];
         if (k == 0) given = given->kind == N_FIELD ? given->kid[0] : NULL;
@@ -338,7 +347,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
         ok = list_may_change(arg[0].list, e);
     if (ok && !en->b.fn(in, arg, out, e)) {
         ok = false;
-        hint_given(in, call, arg, n_pos, e);
+        hint_given(in, call, arg, en->star >= 0 && en->star < n_pos ? en->star + 1 : n_pos, e);
     }
     if (!ok && n_pos) hint_arrangement(plain_name(en), call, n_pos, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));
