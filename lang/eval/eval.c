@@ -434,8 +434,7 @@ bool check_alone(Interp *in, const Node *n, Value v, LangError *e) {
     return error_hint(e, "backward loss");
 }
 
-/* Warns of a statement whose value v is unused: opt.step without (), or a call without effects. */
-OUTLINE static void warn_unused(Interp *in, Node *n, Value v) {
+OUTLINE void warn_unused(Interp *in, Node *n, Value v) {
     LangError w = {0};
     bool is_function =
         v.kind == V_FN || v.kind == V_BOUND || v.kind == V_BUILTIN || v.kind == V_MODULE;

@@ -21,6 +21,8 @@ bool eval_safepoint(Interp *in, LangError *e);
 bool at_node(Interp *in, const Node *n, bool ok, LangError *e);
 /* Fails if n, a whole statement with value v, is the word backward without a loss. */
 bool check_alone(Interp *in, const Node *n, Value v, LangError *e);
+/* Warns of a statement whose value v is unused: opt.step without (), or a call without effects. */
+void warn_unused(Interp *in, Node *n, Value v);
 Fn *fn_new(Interp *in, const AstFn *ast); /* a closure over the running frame */
 /* Converts v, n's value, to bool. what: the construct that needs it, for errors: "if", "and" ... */
 bool truth_at(Interp *in, const Node *n, const char *what, Value v, bool *out, LangError *e);

@@ -122,6 +122,7 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     TRY(eval(in, n->kid[0], &v, e));
     if (v.kind == V_NONE) return true;
     in->at = n->kid[0];
+    if (n->flag & 1) warn_unused(in, n->kid[0], v); /* hidden by a semicolon */
     bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     value_set(&ans->v, v);

@@ -25,4 +25,7 @@ has "names" "$out" "names 5 7 1 1"
 # In a file of both streams, an answer stands before the next prompt.
 has "order" "$(printf '?softmax\n:who\nx = 1\n:who\n2+2\n' | "$GTSH" -iq --norc 2>&1)" "gt> gt> x             1
 gt> 4"
+# A value hidden by ; that is a function is a call without (), as in a file.
+has "hidden" "$(echo 'y = param(ones(1)).sum(); y.backward; 1' | "$GTSH" -iq --norc 2>&1)" \
+    "warning: 'y.backward' is a function, and is not called"
 finish
