@@ -16,7 +16,7 @@ static long ipc_holder(const char *path) {
     socklen_t size = sizeof who;
     if (strlen(path) >= sizeof address.sun_path) return 0;
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool ok = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address) &&
               !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size);
     if (fd >= 0) close(fd);

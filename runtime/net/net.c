@@ -506,8 +506,10 @@ static bool ipc_claim(Hub *hub, const char *endpoint, Err *err) {
         return err_set(err, ERR_IO, "cannot listen at ipc://%s: it exists and is not a socket",
                        path);
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    bool is_served = fd >= 0 && !connect(fd, (struct sockaddr *)&address, sizeof address);
+    /* Without waiting: EAGAIN is a full queue of somebody who listens. */
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool is_served =
+        fd >= 0 && (!connect(fd, (struct sockaddr *)&address, sizeof address) || errno == EAGAIN);
     if (fd >= 0) close(fd);
     return !is_served || holder_tell(endpoint, err);
 }

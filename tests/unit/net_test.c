@@ -8,6 +8,8 @@
 #include "tests/unit/patience.h"
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -364,6 +366,27 @@ static void test_refusals(void) {
     unlink(path);
 }
 
+/* A socket of somebody who listens but accepts nothing, its queue full, is in use: it is neither
+ * waited for nor replaced. */
+static void test_full_queue(void) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char endpoint[sizeof at.sun_path + 6];
+    snprintf(at.sun_path, sizeof at.sun_path, "%.80s/full", directory);
+    snprintf(endpoint, sizeof endpoint, "ipc://%s", at.sun_path);
+    int fd[8], n = 0, deaf = socket(AF_UNIX, SOCK_STREAM, 0);
+    CHECK_INT(bind(deaf, (struct sockaddr *)&at, sizeof at), 0);
+    CHECK_INT(listen(deaf, 0), 0);
+    do
+        fd[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    while (!connect(fd[n], (struct sockaddr *)&at, sizeof at) && ++n < 7);
+    CHECK(n < 7);
+    CHECK_FAIL(hub_open(endpoint, &err), ERR_IO);
+    CHECK_INT(access(at.sun_path, F_OK), 0);
+    for (int i = 0; i <= n; i++) close(fd[i]);
+    close(deaf);
+    unlink(at.sun_path);
+}
+
 /* ---- Two threads ---- */
 
 enum { MANY = 2000000 };
@@ -466,6 +489,7 @@ int main(void) {
     test_beside(ipc_far, "inproc://near");
     test_beside("tcp://127.0.0.1:*", ipc_near);
     test_refusals();
+    test_full_queue();
     test_many();
     net_fini();
     CHECK_INT(rmdir(directory), 0); /* Its sockets and locks are removed. */
