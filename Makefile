@@ -22,20 +22,25 @@ FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
 PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto
 PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+# Of single tools: the terminal of gt-top, the pictures of gt-visualize.
+TOP_PKGS := ncursesw
+DRAW_PKGS := cairo cairo-pdf cairo-svg
 # UCX is optional: without its headers that way between machines is not built in.
 UCX_CF   := $(shell pkg-config --exists ucx 2>/dev/null && { echo -DHAVE_UCX; pkg-config --cflags ucx; })
 ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CFLAGS) $(SAN)
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
 # Debian packages that building and testing need; scripts/deps installs what is missing.
-DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev libssl-dev
+DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev libssl-dev libncurses-dev libcairo2-dev
 
-MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels.c
+# The tools that watch a run: dispatcher/watch/main_NAME.c is gt-NAME.
+TOOLS    := $(patsubst dispatcher/watch/main_%.c,%,$(wildcard dispatcher/watch/main_*.c))
+MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels.c $(TOOLS:%=dispatcher/watch/main_%.c)
 ROOMS    := runtime lang dispatcher worker
 SRC      := $(filter-out $(MAINS),$(wildcard $(foreach r,$(ROOMS),$(r)/*.c $(r)/*/*.c)))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
 LIB      := $(B)/libgt.a
-PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker
+PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker $(TOOLS:%=$(B)/gt-%)
 UNITS    := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/*_test.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
 ISAS     := base v3 v4
@@ -116,6 +121,11 @@ $(B)/gtsh: $(B)/obj/lang/main.o $(LIB)
 $(B)/gt-%: $(B)/obj/%/main.o $(LIB)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
+$(B)/gt-%: $(B)/obj/dispatcher/watch/main_%.o $(LIB)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
+$(B)/gt-top: LIBS += $(shell pkg-config --libs $(TOP_PKGS) 2>/dev/null)
+$(B)/gt-visualize: LIBS += $(shell pkg-config --libs $(DRAW_PKGS) 2>/dev/null)
 $(LIB): $(OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(OBJ)
@@ -126,6 +136,7 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
 $(B)/obj/runtime/net/dp_ucx.o: ALL_CF += $(UCX_CF)
+$(B)/obj/dispatcher/watch/%.o: ALL_CF += $(shell pkg-config --cflags $(TOP_PKGS) $(DRAW_PKGS) 2>/dev/null)
 # Kernels: one generated source, compiled once per instruction set; worker/cpu/cpu.c chooses at run time.
 $(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/kernel/*.h) runtime/base/rng.h
 	$(call say,CC,"kernels for $*")
