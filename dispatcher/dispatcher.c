@@ -10,6 +10,8 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/finder.h"
+#include "dispatcher/state/listener.h"
+#include "runtime/base/clock.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/base/log.h"
 #include <assert.h>
@@ -25,6 +27,7 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     d->config = *config;
     d->frame.is_placed = true;
     d->hot = detector_config();
+    d->born_us = now_us();
     d->next_number = 1; /* 0: for frames of clients, which have no number */
     if (d->config.slice == 0) d->config.slice = SLICE;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
@@ -43,6 +46,11 @@ static void free_client(Dispatcher *d, Client *c) {
     client_free(&c);
 }
 
+static void free_worker(WorkerPeer *w) {
+    if (w) free(w->usage.op);
+    free(w);
+}
+
 void dispatcher_free(Dispatcher **dp) {
     Dispatcher *d = *dp;
     *dp = NULL;
@@ -50,7 +58,8 @@ void dispatcher_free(Dispatcher **dp) {
     uint64_t key;
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(d, value);
-    for (int i = 0; i < d->n_ranks; i++) free(d->worker[i]);
+    for (int i = 0; i < d->n_ranks; i++) free_worker(d->worker[i]);
+    listener_fini(d);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
         question_free(q);
@@ -221,6 +230,7 @@ static void welcome_waiting(Dispatcher *d) {
 static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     Client *c = client_new(peer, ++d->last_client, d->config.seed);
     memcpy(c->name, h->name, sizeof c->name);
+    memcpy(c->user, h->origin, sizeof c->user);
     Err err = {0};
     ConfigAt at;
     if (d->config.signals) config_merge(&c->signals, d->config.signals, &at, &err);
@@ -272,7 +282,7 @@ static Msg shared(const Msg *m) {
 
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
                            uint32_t count, uint64_t bytes) {
-    client_sent(c, to, seq_end, count, bytes);
+    client_sent(c, to, seq_end, count, bytes, d->now_ms);
     for (int r = -1; (r = ranks_next(to, r + 1)) >= 0;) {
         WorkerPeer *w = d->worker[r];
         w->insts += count;
@@ -309,6 +319,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     w->data = h->data;
     w->spawned = h->spawned;
     memcpy(w->engine, h->name, sizeof w->engine);
+    memcpy(w->host, h->origin, sizeof w->host);
     map_put(&d->worker_by_peer, peer, w);
     d->n_workers++;
     dispatcher_report(d, "worker w%d (%s) connected", rank, w->engine);
@@ -320,6 +331,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
     if (d->tape) tape_add_worker(d, w);
+    listener_on_worker(d, w);
     member_add(d, w);
     for (const Members *g = d->groups.first; g; g = g->younger) send_group(d, w, g);
     dispatcher_group(d, &(int32_t){rank}, 1);
@@ -370,7 +382,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
     }
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         if (((Client *)value)->rank >= 0) choose_all(d, value);
-    free(w);
+    free_worker(w);
 }
 
 static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
@@ -417,6 +429,8 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
         err_hint(&err, "each takes an open file: start gt-dispatcher with a larger ulimit -n");
     } else if (is_read && h.role == ROLE_WORKER) {
         worker_add(d, from, &h);
+    } else if (is_read && h.role == ROLE_WATCHER) {
+        listener_add(d, from, &err);
     } else if (is_read && d->is_draining) {
         err_set(&err, ERR_GONE, "the dispatcher is stopping");
     } else if (is_read) {
@@ -441,6 +455,13 @@ static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     Cancel cancel;
     if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
     cancel.client = c->id;
+    dispatcher_cancel(d, c, &cancel);
+    ingest_cancel(c, &cancel);
+}
+
+void dispatcher_cancel_all(Dispatcher *d, Client *c) {
+    Cancel cancel = {.client = c->id, .seq = c->next_seq};
+    if (c->rank < 0) return;
     dispatcher_cancel(d, c, &cancel);
     ingest_cancel(c, &cancel);
 }
@@ -688,6 +709,7 @@ static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
     case MSG_TIMES:
         if (d->tape) tape_times(d, w, m);
         break;
+    case MSG_USAGE: listener_on_usage(d, w, m); break;
     case MSG_BYE: worker_remove(d, w, "it was stopped"); break;
     default: break;
     }
@@ -704,6 +726,9 @@ void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms) {
         on_client_message(d, c, m);
     } else if (w) {
         on_worker_message(d, w, m);
+    } else if (d->listeners && listener_has(d, from)) {
+        listener_on_message(d, from, m);
+        msg_fini(m);
     } else {
         MsgKind kind = wire_kind(m);
         Err err = {0};
@@ -732,6 +757,8 @@ void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms) {
         client_remove(d, c);
     else if (w)
         worker_lost(d, w, false);
+    else if (listener_has(d, peer))
+        listener_on_message(d, peer, NULL);
 }
 
 void dispatcher_on_unread(Dispatcher *d, PeerId peer) {
@@ -774,6 +801,7 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     d->now_ms = now_ms;
     retry_lost(d);
     if (d->tape) tape_on_tick(d, false);
+    if (d->listeners) listener_on_tick(d);
     if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
     d->beat_ms = now_ms;
     uint64_t key;
@@ -782,6 +810,13 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
         beat(d, ((Client *)value)->peer);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) beat(d, d->worker[i]->peer);
+}
+
+int dispatcher_due(const Dispatcher *d, int timeout_ms, int64_t now_ms) {
+    if (!d->listeners) return timeout_ms;
+    int64_t left = d->snapshot_ms + SNAPSHOT_MS - now_ms;
+    if (left < 0) left = 0;
+    return timeout_ms < 0 || left < timeout_ms ? (int)left : timeout_ms;
 }
 
 void dispatcher_drain(Dispatcher *d) {
@@ -810,6 +845,7 @@ void dispatcher_bye(Dispatcher *d) {
     void *value;
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
         bye(d, ((Client *)value)->peer);
+    listener_bye(d);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) bye(d, d->worker[i]->peer);
 }

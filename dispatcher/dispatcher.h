@@ -21,6 +21,8 @@ typedef struct DispatcherConfig {
     uint64_t seed;                /* of its hash tables: a value that clients cannot guess */
     uint32_t slice;     /* instructions written for a client before others get a turn; 0: SLICE */
     DetectorConfig hot; /* for clients that do not look for hot bodies; all zero: off */
+    const char *endpoint; /* where it listens, for those that watch; NULL: nowhere. Borrowed */
+    uint32_t pid;         /* of this process, for them */
     /* Called when a worker that the shell started (Hello.spawned) is lost: its connection has
      * ended, or it was silent for 10 s. `why` is the reason given to its clients; the shell may
      * replace it by what it knows about the process. Returns false if the shell does not know
@@ -52,6 +54,8 @@ bool dispatcher_go_on(Dispatcher *d);
 /* Returns the next message to send; false: none. *drop: forget the peer after sending it. */
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop);
 int dispatcher_workers(const Dispatcher *d); /* the number of registered workers */
+/* timeout_ms, or less if something is due earlier (a snapshot for those that watch). */
+int dispatcher_due(const Dispatcher *d, int timeout_ms, int64_t now_ms);
 /* Refuses new clients from now on; present ones continue. */
 void dispatcher_drain(Dispatcher *d);
 /* True if no client has anything in flight. */

@@ -123,6 +123,7 @@ static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
     while (d->work < d->config.slice) {
         bool is_hot = frame_peek(r) == FRAME_HOT;
         if (is_hot && d->tape && !t->is_hot) tape_hot(d, c, r, t->is_hot = true);
+        if (is_hot) c->at = r->hot_body->form[r->hot_at].pos;
         if (is_hot && hot_pass(d, c, r)) continue;
         f.body = is_hot ? r->hot_body : NULL;
         f.body_at = r->hot_at;
@@ -137,6 +138,8 @@ static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
         f.group = NULL;
         f.is_inserted = r->is_inserted;
         f.is_for_all = f.has_to = f.is_located = false;
+        if (f.inst.pos.line) c->at = f.inst.pos;
+        if (f.inst.op == OP_FILE) client_learn_file(c, &f.inst);
         if (c->finder && !t->is_anew) finder_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_received(d, c, &f.inst);

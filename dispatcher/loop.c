@@ -43,10 +43,12 @@ static void send_all(Dispatcher *d, Hub *hub) {
 
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
-    dispatcher_on_tick(d, coarse_ms()); /* the caller may have reaped workers since */
+    int64_t now = coarse_ms();
+    dispatcher_on_tick(d, now); /* the caller may have reaped workers since */
     send_all(d, hub);
-    if (timeout_ms && !is_more) hub_wait(hub, timeout_ms);
-    int64_t now = coarse_ms(), end = now + PUMP_MS;
+    if (timeout_ms && !is_more) hub_wait(hub, dispatcher_due(d, timeout_ms, now));
+    now = coarse_ms();
+    int64_t end = now + PUMP_MS;
     for (int r = 1; (r || is_more) && now < end; now = coarse_ms()) {
         PeerId from;
         Msg m;

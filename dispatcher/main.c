@@ -343,6 +343,8 @@ static bool start(App *a, Err *err) {
     umask(mask);
     TRY(a->hub);
     snprintf(a->endpoint.text, sizeof a->endpoint.text, "%s", hub_endpoint(a->hub));
+    a->config.endpoint = a->endpoint.text;
+    a->config.pid = (uint32_t)getpid();
     a->d = dispatcher_new(&a->config);
     if (a->log) TRY(dispatcher_log(a->d, a->log, err));
     TRY(start_workers(a, err));

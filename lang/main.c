@@ -219,6 +219,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
                                      .engine = o->engine,
                                      .memory_bytes = o->memory_bytes,
                                      .prompt = prompt,
+                                     .name = a->name,
                                      .emit_to = stdout,
                                      .emit_header = a->header},
                           .argc = o->argc,

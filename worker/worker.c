@@ -115,6 +115,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
                        .spawned = config->spawned,
                        .threads = (uint32_t)engine.threads};
     snprintf(w->hello.name, sizeof w->hello.name, "%s", ops->isa(exec_engine(exec)));
+    if (gethostname(w->hello.origin, sizeof w->hello.origin - 1)) w->hello.origin[0] = 0;
     return w;
 }
 
@@ -202,7 +203,7 @@ void worker_on_message(Worker *w, Msg *m) {
     uint64_t bytes;
     int32_t ranks[MAX_INTS];
     int n;
-    bool is_watched;
+    uint8_t what;
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
@@ -229,7 +230,7 @@ void worker_on_message(Worker *w, Msg *m) {
         break;
     case MSG_STATS: on_stats(w, m); break;
     case MSG_WATCH:
-        if (wire_read_watch(m, &is_watched, NULL)) exec_watch(w->exec, is_watched);
+        if (wire_read_watch(m, &what, NULL)) exec_watch(w->exec, what & WATCH_TIMES);
         break;
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;

@@ -32,11 +32,31 @@ void client_free(Client **cp) {
     for (size_t i = 0; map_next(&c->held, &i, &key, &held);) held_free(held);
     map_fini(&c->held);
     free(c->scope);
+    for (int i = 0; i < c->n_files; i++) free(c->file[i]);
+    free(c->file);
     free(c->group);
     fifo_fini(&c->sent);
     free(c->cursor);
     fifo_fini(&c->unread_replies);
     free(c);
+}
+
+/* ---- Source files ---- */
+
+enum { NAMES_BYTES = 1 << 20 }; /* of names of source files, per client */
+
+void client_learn_file(Client *c, const Inst *inst) {
+    const Attr *name = inst_attr(inst, ATTR_NAME);
+    if (!name || inst->n_in < 1 || inst->in[0].kind != IN_IMM_INT) return;
+    int64_t k = inst->in[0].i;
+    if (k < 0 || k > UINT16_MAX || c->file_bytes + name->n > NAMES_BYTES) return;
+    if (k >= c->n_files) {
+        c->file = xrealloc(c->file, ((size_t)k + 1) * sizeof c->file[0]);
+        while (c->n_files <= k) c->file[c->n_files++] = NULL;
+    }
+    free(c->file[k]);
+    c->file[k] = xstrndup(name->str, name->n);
+    c->file_bytes += name->n;
 }
 
 /* ---- Credit ---- */
@@ -100,9 +120,14 @@ int client_read(Client *c, uint64_t *bytes, uint64_t *of_rank) {
     return rank;
 }
 
-void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes) {
-    *(Sent *)fifo_push(&c->sent, sizeof(Sent)) = (Sent){
-        .seq_end = seq_end, .bytes = bytes, .count = count, .n_owed = ranks_count(to), .to = *to};
+void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes,
+                 int64_t now_ms) {
+    *(Sent *)fifo_push(&c->sent, sizeof(Sent)) = (Sent){.seq_end = seq_end,
+                                                        .bytes = bytes,
+                                                        .at_ms = now_ms,
+                                                        .count = count,
+                                                        .n_owed = ranks_count(to),
+                                                        .to = *to};
 }
 
 static uint64_t *cursor_of(Client *c, int rank) {

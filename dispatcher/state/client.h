@@ -30,6 +30,7 @@
 /* A frame that workers have and that some have not acknowledged. */
 typedef struct Sent {
     uint64_t seq_end, bytes; /* bytes: of the client's frame that ends here */
+    int64_t at_ms;           /* when it was sent */
     uint32_t count;
     int n_owed;
     RankSet to; /* the workers that have it */
@@ -79,7 +80,11 @@ typedef struct Client {
     PeerId peer;
     uint32_t id; /* assigned by the dispatcher; part of every message about the client */
     int rank;    /* of its home worker; -1: there is no worker yet */
-    char name[64];
+    char name[64], user[64];
+    char **file; /* names of its source files, by number; NULL: not defined */
+    int n_files;
+    size_t file_bytes;
+    SrcPos at; /* of the instruction that came last, as far as it has one */
     Handles tensors;
     size_t n_away;             /* live tensors that are not on the home worker alone     */
     const Members *home, *all; /* groups: its home; the workers present at its welcome */
@@ -129,6 +134,12 @@ static inline bool client_stays_home(const Client *c) {
 Client *client_new(PeerId peer, uint32_t id, uint64_t seed);
 /* Precondition: ingest, finder and outgoing are freed. */
 void client_free(Client **c);
+/* `file 3 "train.gt"`: defines a file's number. Ignores one that is malformed, or too many. */
+void client_learn_file(Client *c, const Inst *inst);
+/* The name of a file by its number; NULL: unknown. */
+static inline const char *client_file(const Client *c, int number) {
+    return number < c->n_files ? c->file[number] : NULL;
+}
 /* Sets err: no tensor of the client has this id, or none has it any more. Returns false. */
 bool client_unknown_id(const Client *c, uint64_t id, Err *err);
 /* Takes credit for a frame of `count` instructions. False if that exceeds the window; err says
@@ -144,7 +155,8 @@ bool client_rate(Client *c, Free kind, int64_t now_ms, Err *err);
 void client_answered(Client *c, int rank, uint64_t bytes);
 int client_read(Client *c, uint64_t *bytes, uint64_t *of_rank);
 /* A frame went out to `to`. It covers everything before seq_end that was not sent before. */
-void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes);
+void client_sent(Client *c, const RankSet *to, uint64_t seq_end, uint32_t count, uint64_t bytes,
+                 int64_t now_ms);
 /* A worker has done everything before seq that it was sent. *insts: how many of these
  * instructions were in flight there. False if the ack is impossible. */
 bool client_ack(Client *c, int rank, uint64_t seq, uint64_t *insts);

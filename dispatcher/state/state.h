@@ -7,6 +7,7 @@
 #include "runtime/base/fifo.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
+#include "runtime/wire/wire_watch.h"
 
 enum {
     ERRORS_MAX = 4096,       /* refused instructions of a client before it is disconnected */
@@ -23,7 +24,7 @@ enum {
 typedef struct WorkerPeer {
     PeerId peer;
     int rank;
-    char engine[64];
+    char engine[64], host[64]; /* host: its name */
     uint32_t threads;
     uint64_t memory_bytes;
     uint64_t token;   /* identifies it to its peers */
@@ -34,7 +35,10 @@ typedef struct WorkerPeer {
     int64_t seen_ms;
     bool is_lost, is_silent; /* lost (silent: no heartbeat); the shell may know how it ended */
     int64_t lost_ms;         /* when it was lost */
+    Usage usage;             /* the last report; now_ns 0: none. Owns its ops */
 } WorkerPeer;
+
+typedef struct Listener Listener; /* listener.c */
 
 typedef struct OutMsg {
     PeerId to;
@@ -73,6 +77,10 @@ struct Dispatcher {
     DetectorConfig hot;   /* of what the dispatcher writes (outgoing.c) */
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
+    Listener *listeners;    /* programs that watch the run */
+    uint8_t watching;       /* what workers report for them and for the tape (WATCH_...) */
+    int64_t snapshot_ms;    /* when the last snapshot was sent; 0: none was */
+    int64_t born_us;
     int64_t now_ms, beat_ms, silent_ms;
     bool is_open; /* workers_wanted were present once: from then on one is enough */
     bool is_draining;
@@ -104,6 +112,7 @@ void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, 
 /* Sends a question, which was counted before, to the workers that it concerns. */
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
 void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
+void dispatcher_cancel_all(Dispatcher *d, Client *c); /* all that the client has queued */
 void dispatcher_report(Dispatcher *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -112,13 +121,16 @@ uint64_t member_token(void); /* random, not 0 */
 void member_add(Dispatcher *d, const WorkerPeer *w);
 void member_remove(Dispatcher *d, const WorkerPeer *w); /* w may have left d->worker already */
 
+/* ---- listener.c ---- */
+void listener_watch(Dispatcher *d); /* tells workers what to report, if that has changed */
+
 /* ---- tape.c: the instruction log; all but the first two are called only if d->tape is set ---- */
 void tape_fini(Dispatcher *d);
 void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run; else when it is due */
 void tape_add_client(Dispatcher *d, const Client *c);
 void tape_remove_client(Dispatcher *d, const Client *c);
-void tape_add_worker(Dispatcher *d, const WorkerPeer *w); /* asks the worker for times */
-void tape_group(Dispatcher *d, const Members *g);         /* a new group of several workers */
+void tape_add_worker(Dispatcher *d, const WorkerPeer *w);
+void tape_group(Dispatcher *d, const Members *g); /* a new group of several workers */
 void tape_remove_worker(Dispatcher *d, const WorkerPeer *w);
 void tape_received(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);

@@ -20,19 +20,10 @@
 enum {
     SHOWN_BYTES = 1 << 20, /* of data in a client's line: larger data is stored beside the tape */
     FLUSH_MS = 2000,       /* longest delay before a flush */
-    NAMES_BYTES = 1 << 20, /* of source file names kept per client */
 };
-
-/* The source files of a client, by number. */
-typedef struct Files {
-    char **name;
-    int n;
-    size_t bytes;
-} Files;
 
 typedef struct TapeState {
     Tape *tape;
-    Map files; /* client -> Files */
     int64_t flushed_ms;
     char host[64];              /* the kernel's boot id */
     int64_t ahead[WORKERS_MAX]; /* offset of our clock from the worker's, ns */
@@ -48,19 +39,6 @@ static void read_host(char host[64]) {
     host[strcspn(host, "\n")] = 0;
 }
 
-static void files_free(Files *f) {
-    if (!f) return;
-    for (int i = 0; i < f->n; i++) free(f->name[i]);
-    free(f->name);
-    free(f);
-}
-
-static void watch(Dispatcher *d, const WorkerPeer *w) {
-    Msg m;
-    wire_watch(true, &m);
-    dispatcher_post(d, w->peer, &m, false);
-}
-
 bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
     Tape *tape = tape_open(path, err);
     if (!tape) return false;
@@ -70,6 +48,7 @@ bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
     read_host(d->tape->host);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) tape_add_worker(d, d->worker[i]);
+    listener_watch(d);
     for (const Members *g = d->groups.first; g; g = g->younger)
         if (g->n > 1) tape_group(d, g);
     return true;
@@ -79,10 +58,6 @@ void tape_fini(Dispatcher *d) {
     TapeState *t = d->tape;
     d->tape = NULL;
     if (!t) return;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&t->files, &i, &key, &value);) files_free(value);
-    map_fini(&t->files);
     tape_close(&t->tape);
     free(t);
 }
@@ -119,7 +94,6 @@ void tape_add_client(Dispatcher *d, const Client *c) {
 void tape_remove_client(Dispatcher *d, const Client *c) {
     bytes_puts(begin_line(d, TAPE_LEAVES, c->id, -1), "client left");
     end_line(d);
-    files_free(map_remove(&d->tape->files, c->id));
 }
 
 void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
@@ -132,7 +106,6 @@ void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
     inst_quote(b, w->engine, strlen(w->engine));
     bytes_printf(b, " threads=%u memory=%llu", w->threads, (unsigned long long)w->memory_bytes);
     end_line(d);
-    watch(d, w);
 }
 
 void tape_group(Dispatcher *d, const Members *g) {
@@ -150,27 +123,6 @@ void tape_remove_worker(Dispatcher *d, const WorkerPeer *w) {
 
 /* ---- Instructions ---- */
 
-static Files *files_of(Dispatcher *d, uint32_t client) {
-    Files *f = map_get(&d->tape->files, client);
-    if (!f) map_put(&d->tape->files, client, f = xcalloc(1, sizeof *f));
-    return f;
-}
-
-/* `file 3 "train.gt"`: defines the file number in later positions of this client. */
-static void learn_file(Files *f, const Inst *inst) {
-    const Attr *name = inst_attr(inst, ATTR_NAME);
-    if (!name || inst->n_in < 1 || inst->in[0].kind != IN_IMM_INT) return;
-    int64_t k = inst->in[0].i;
-    if (k < 0 || k > UINT16_MAX || f->bytes + name->n > NAMES_BYTES) return;
-    if (k >= f->n) {
-        f->name = xrealloc(f->name, ((size_t)k + 1) * sizeof f->name[0]);
-        while (f->n <= k) f->name[f->n++] = NULL;
-    }
-    free(f->name[k]);
-    f->name[k] = xstrndup(name->str, name->n);
-    f->bytes += name->n;
-}
-
 /* Infers the types of the results, as validate does. False: there are none. */
 static bool types_of(Dispatcher *d, const Client *c, const Inst *inst, TensorType *out) {
     if (inst->n_out == 0) return false;
@@ -186,19 +138,17 @@ static bool types_of(Dispatcher *d, const Client *c, const Inst *inst, TensorTyp
 }
 
 /* Adds the source position, if the file is known. */
-static void add_files(const Files *f, const Inst *inst, InstPrint *how) {
-    if (inst->pos.line == 0 || inst->pos.file >= f->n || !f->name[inst->pos.file]) return;
-    how->files = (const char *const *)f->name;
-    how->n_files = f->n;
+static void add_files(const Client *c, const Inst *inst, InstPrint *how) {
+    if (inst->pos.line == 0 || !client_file(c, inst->pos.file)) return;
+    how->files = (const char *const *)c->file;
+    how->n_files = c->n_files;
 }
 
 void tape_received(Dispatcher *d, const Client *c, const Inst *inst) {
     if (inst->op == OP_BODY) return; /* the instructions that it stands for are logged in full */
-    Files *f = files_of(d, c->id);
-    if (inst->op == OP_FILE) learn_file(f, inst);
     TensorType out[MAX_OUT];
     InstPrint how = {.payload_max = SHOWN_BYTES, .payload_hash = true};
-    add_files(f, inst, &how);
+    add_files(c, inst, &how);
     if (types_of(d, c, inst, out)) how.out = out;
     InstBeside beside;
     if (inst->payload_bytes > SHOWN_BYTES &&
@@ -253,9 +203,9 @@ void tape_failed(Dispatcher *d, const Failure *f) {
     Bytes *b = begin_line(d, TAPE_FAILED, f->client, rank);
     bytes_printf(b, "error %s ", op_info[f->op].name);
     inst_quote(b, f->err.text, strlen(f->err.text));
-    const Files *files = map_get(&d->tape->files, f->client);
-    if (files && f->pos.line && f->pos.file < files->n && files->name[f->pos.file])
-        inst_put_position(b, files->name[f->pos.file], f->pos, false);
+    const Client *c = map_get(&d->client_by_id, f->client);
+    const char *file = c ? client_file(c, f->pos.file) : NULL;
+    if (file && f->pos.line) inst_put_position(b, file, f->pos, false);
     end_line(d);
 }
 

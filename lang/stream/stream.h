@@ -34,6 +34,7 @@ typedef struct StreamConfig {
     uint32_t (*calls)(void *program);
     void (*explain)(void *program, uint32_t calls, LangError *e);
     void *program;
+    const char *name;        /* of the program, for those that watch; NULL: none */
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
 

@@ -357,6 +357,19 @@ static void disconnect(Stream *s) {
     local_stop(&s->local);
 }
 
+/* Introduces this client, by its program and its user's login name. */
+static void send_hello(Stream *s) {
+    Hello hello = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_CLIENT};
+    const char *name = s->config.name, *user = getenv("USER");
+    const char *slash = name ? strrchr(name, '/') : NULL;
+    if (slash) name = slash + 1;
+    snprintf(hello.name, sizeof hello.name, "%s", name && name[0] ? name : "gtsh");
+    snprintf(hello.origin, sizeof hello.origin, "%s", user ? user : "");
+    Msg m;
+    wire_hello(&hello, &m);
+    link_send(s->link, &m);
+}
+
 bool stream_start(Stream *s, Span at, LangError *e) {
     if (s->is_gone) return stream_lost(s, at, e);
     Err err = {0};
@@ -371,13 +384,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
         disconnect(s);
         return no_dispatcher(s, &err, at, e);
     }
-    Hello hello = {.version = WIRE_VERSION,
-                   .table_hash = op_table_hash(),
-                   .role = ROLE_CLIENT,
-                   .name = "gtsh"};
-    Msg m;
-    wire_hello(&hello, &m);
-    link_send(s->link, &m);
+    send_hello(s);
     Waiting waiting = {.since_ms = now_ms()};
     bool is_met = stream_wait(s, is_welcome, &waiting, at, e);
     if (is_met && waiting.is_late) {

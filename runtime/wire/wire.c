@@ -26,9 +26,10 @@ static void hello_fields(Fields *f, Hello *h) {
     FIELD(f, h->memory_bytes);
     FIELD(f, h->threads);
     FIELD_STR(f, h->name);
+    FIELD_STR(f, h->origin);
     data_plane_fields(f, &h->data);
     FIELD(f, h->spawned);
-    field_check(f, h->role <= ROLE_WORKER);
+    field_check(f, h->role <= ROLE_WATCHER);
 }
 MESSAGE(hello, Hello, MSG_HELLO)
 
@@ -128,7 +129,8 @@ bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void
 }
 
 static bool is_text(MsgKind kind) {
-    return kind == MSG_STATS || kind == MSG_STATS_REPLY || kind == MSG_BYE || kind == MSG_BEAT;
+    return kind == MSG_STATS || kind == MSG_STATS_REPLY || kind == MSG_BYE || kind == MSG_BEAT ||
+           kind == MSG_SNAPSHOT;
 }
 
 void wire_text(MsgKind kind, const char *s, size_t n, Msg *out) {

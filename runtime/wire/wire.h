@@ -10,7 +10,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 7
+#define WIRE_VERSION 8
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -33,14 +33,16 @@ typedef struct DataPlane {
     char endpoint[256]; /* of the hub for its peers */
 } DataPlane;
 
-typedef enum Role { ROLE_CLIENT, ROLE_WORKER } Role;
+/* A watcher gets snapshots and lines of the tape (wire_watch.h); it issues nothing. */
+typedef enum Role { ROLE_CLIENT, ROLE_WORKER, ROLE_WATCHER } Role;
 typedef struct Hello {
     uint32_t version;
     uint64_t table_hash;
     uint8_t role;
     uint64_t memory_bytes;
     uint32_t threads;
-    char name[64];
+    char name[64];    /* of a worker its engine, of a client its program */
+    char origin[64];  /* of a worker its host, of a client its user; "": unknown */
     DataPlane data;   /* of workers */
     uint64_t spawned; /* for a worker started by the dispatcher: the number it was given; else 0 */
 } Hello;
@@ -106,7 +108,8 @@ bool wire_read_gone(const Msg *m, uint32_t *client, Err *err);
 void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out);
 bool wire_read_body(const Msg *m, uint32_t *client, uint64_t *number, const void **forms, size_t *n,
                     Err *err);
-void wire_text(MsgKind kind, const char *s, size_t n, Msg *out); /* STATS, STATS_REPLY, BYE, BEAT */
+/* kind: STATS, STATS_REPLY, BYE, BEAT or SNAPSHOT. */
+void wire_text(MsgKind kind, const char *s, size_t n, Msg *out);
 bool wire_read_text(const Msg *m, const char **s, size_t *n, Err *err);
 /* bufs[i], if not NULL, is the Buf that begins with value[i].data: kept by reference (consumed). */
 void wire_reply(const Reply *r, Buf **bufs, Msg *out);

@@ -69,18 +69,17 @@ bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err) {
 
 /* ---- Times ---- */
 
-void wire_watch(bool on, Msg *out) {
+void wire_watch(uint8_t what, Msg *out) {
     Buf *b = head_new(MSG_WATCH, 0, 8);
-    put_u8(b, on);
+    put_u8(b, what);
     finish(b, out);
 }
 
-bool wire_read_watch(const Msg *m, bool *on, Err *err) {
+bool wire_read_watch(const Msg *m, uint8_t *what, Err *err) {
     Reader r;
     TRY(reader_open(&r, m, MSG_WATCH, err));
-    uint8_t v = take_u8(&r);
-    if (v > 1) r.bad = true;
-    *on = v == 1;
+    *what = take_u8(&r);
+    if (*what > (WATCH_TIMES | WATCH_USAGE)) r.bad = true;
     return done(&r, err);
 }
 

@@ -30,8 +30,10 @@ typedef struct Times {
     int64_t now_ns; /* by the same clock, at the time of sending */
     TimeRow *row;   /* in the arena after reading */
 } Times;
-void wire_watch(bool on, Msg *out);
-bool wire_read_watch(const Msg *m, bool *on, Err *err);
+/* What a worker reports: an `or` of these. */
+enum { WATCH_TIMES = 1, WATCH_USAGE = 2 };
+void wire_watch(uint8_t what, Msg *out);
+bool wire_read_watch(const Msg *m, uint8_t *what, Err *err);
 void wire_times(const Times *t, Msg *out);
 bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
 

@@ -5,6 +5,7 @@
 #include "runtime/wire/body.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
+#include "runtime/wire/wire_watch.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -88,15 +89,28 @@ static void read_others(const Msg *m, Arena *a) {
         wire_read_cancel(m, &cancel, &err);
     wire_read_gone(m, &client, &err), wire_read_text(m, &s, &n, &err), wire_client(m, &client);
     Times times;
-    bool on;
+    uint8_t what;
     volatile uint64_t sum = 0;
-    wire_read_watch(m, &on, &err);
+    wire_read_watch(m, &what, &err);
     if (wire_read_times(m, a, &times, &err))
         for (uint32_t i = 0; i < times.n; i++) sum += times.row[i].bytes;
     if (!wire_read_reply(m, a, &reply, &err)) return;
     for (uint32_t i = 0; i < reply.n; i++)
         for (uint64_t k = 0; k < reply.value[i].bytes; k++)
             sum += ((const uint8_t *)reply.value[i].data)[k];
+}
+
+static void read_watchers(const Msg *m, Arena *a) {
+    Err err;
+    Listen listen;
+    Events events;
+    Usage usage;
+    volatile uint64_t sum = 0;
+    if (wire_read_listen(m, &listen, &err)) sum += listen.past_ms;
+    if (wire_read_events(m, &events, &err))
+        for (size_t i = 0; i < events.n; i++) sum += (unsigned char)events.text[i];
+    if (wire_read_usage(m, a, &usage, &err))
+        for (uint32_t i = 0; i < usage.n; i++) sum += usage.op[i].ns;
 }
 
 static void read_peers(const Msg *m) {
@@ -143,6 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     read_frame(&m, &a, &r);
     read_others(&m, &a);
     read_peers(&m);
+    read_watchers(&m, &a);
     buf_unref(&head);
     arena_fini(&a);
     return 0;
@@ -215,7 +230,10 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         PeerInfo peer = {1, 2, {.fd = -1, .host = "a", .endpoint = "ring://b"}};
         Shard shard = {1, 2, 0, {DT_F64, 2, {2, 2}}, 64, {2, 1}, data, 32};
         int32_t ranks[] = {0, 2, 1};
-        switch (rand_below(r, 15)) {
+        switch (rand_below(r, 18)) {
+        case 15: wire_listen(&(Listen){1, LISTEN_PAST, 5000}, &m); break;
+        case 16: wire_events(&(Events){.is_past = true, .text = "a\n", .n = 2}, &m); break;
+        case 17: wire_usage(&(Usage){.insts = 1, .n = 1, .op = &(OpUsage){OP_ADD, 1}}, &m); break;
         case 14: wire_group_gone(1, &m); break;
         case 5: wire_group(1, ranks, 3, &m); break;
         case 6: wire_peer(&peer, &m); break;

@@ -5,6 +5,7 @@
 #include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
+#include "runtime/wire/wire_watch.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random_inst.h"
 #include <sys/mman.h>
@@ -295,7 +296,7 @@ READS(ack, Ack)
 READS(failure, Failure)
 READS(cancel, Cancel)
 READS(gone, uint32_t)
-READS(watch, bool)
+READS(watch, uint8_t)
 READS(get, Get)
 READS(taken, Taken)
 static bool reads_reply(const Msg *m, Arena *a) {
@@ -313,6 +314,22 @@ static bool reads_times(const Msg *m, Arena *a) {
     if (!wire_read_times(m, a, &t, NULL)) return false;
     volatile uint64_t sum = 0;
     for (uint32_t i = 0; i < t.n; i++) sum += t.row[i].ns;
+    return true;
+}
+
+READS(listen, Listen)
+static bool reads_events(const Msg *m, Arena *a) {
+    Events e;
+    if (!wire_read_events(m, &e, NULL)) return false;
+    volatile uint64_t sum = 0;
+    for (size_t i = 0; i < e.n; i++) sum += (unsigned char)e.text[i];
+    return true;
+}
+
+static bool reads_usage(const Msg *m, Arena *a) {
+    Usage u;
+    if (!wire_read_usage(m, a, &u, NULL)) return false;
+    for (uint32_t i = 0; i < u.n; i++) CHECK(u.op[i].op < OP_COUNT);
     return true;
 }
 
@@ -479,7 +496,7 @@ static void test_times(void) {
     Times t = {.client = 4, .n = 3, .now_ns = 1234567, .row = row}, t2;
     Msg m;
     Arena a = {0};
-    bool on = false;
+    uint8_t what = 0;
     wire_times(&t, &m);
     CHECK(wire_read_times(&m, &a, &t2, NULL) && t2.client == 4 && t2.n == 3);
     CHECK_INT(t2.now_ns, 1234567);
@@ -487,9 +504,42 @@ static void test_times(void) {
     CHECK(t2.row[1].ns == UINT64_MAX && t2.row[1].op == OP_FETCH && t2.row[1].n_out == 0);
     CHECK(t2.row[2].number == 9 && t2.row[2].id == UINT64_C(1) << 63 && t2.row[2].n_out == 1);
     torture(&m, reads_times, true), drop(&m);
-    wire_watch(true, &m);
-    CHECK(wire_read_watch(&m, &on, NULL) && on);
+    wire_watch(WATCH_TIMES, &m);
+    CHECK(wire_read_watch(&m, &what, NULL) && what == WATCH_TIMES);
     torture(&m, reads_watch, true), drop(&m);
+    arena_fini(&a);
+}
+
+/* Messages for programs that watch the run. */
+static void test_watchers(void) {
+    Msg m;
+    Arena a = {0};
+    Listen listen = {.client = 3, .verb = LISTEN_PAST, .past_ms = 5000}, listen2;
+    wire_listen(&listen, &m);
+    CHECK(wire_read_listen(&m, &listen2, NULL) && listen2.client == 3);
+    CHECK(listen2.verb == LISTEN_PAST && listen2.past_ms == 5000);
+    torture(&m, reads_listen, true), drop(&m);
+    listen.past_ms = PAST_MS_MAX + 1;
+    wire_listen(&listen, &m);
+    CHECK(!wire_read_listen(&m, &listen2, NULL));
+    drop(&m);
+    Events events = {.is_past = true, .dropped = 7, .text = "a\nb\n", .n = 4}, events2;
+    wire_events(&events, &m);
+    CHECK(wire_read_events(&m, &events2, NULL) && events2.is_past && !events2.is_end);
+    CHECK(events2.dropped == 7 && events2.n == 4 && !memcmp(events2.text, "a\nb\n", 4));
+    torture(&m, reads_events, false), drop(&m);
+    OpUsage op[2] = {{OP_ADD, 1, 2, 3}, {OP_MATMUL, UINT64_MAX, 5, 6}};
+    Usage usage = {.now_ns = -1, .insts = 9, .blocked_on = UINT32_MAX, .n = 2, .op = op}, usage2;
+    usage.idle_ns[IDLE_COMPILE] = 44;
+    wire_usage(&usage, &m);
+    CHECK(wire_read_usage(&m, &a, &usage2, NULL) && usage2.n == 2 && usage2.now_ns == -1);
+    CHECK(usage2.op[1].op == OP_MATMUL && usage2.op[1].count == UINT64_MAX);
+    CHECK(usage2.idle_ns[IDLE_COMPILE] == 44 && usage2.blocked_on == UINT32_MAX);
+    torture(&m, reads_usage, true), drop(&m);
+    op[1].op = OP_ADD; /* twice */
+    wire_usage(&usage, &m);
+    CHECK(!wire_read_usage(&m, &a, &usage2, NULL));
+    drop(&m);
     arena_fini(&a);
 }
 
@@ -596,5 +646,6 @@ int main(int argc, char **argv) {
     test_peers();
     test_reply();
     test_times();
+    test_watchers();
     return check_report("wire");
 }

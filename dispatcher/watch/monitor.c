@@ -1,0 +1,217 @@
+/* monitor.c: see monitor.h.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/watch/monitor.h"
+#include "runtime/base/clock.h"
+#include "runtime/net/endpoint.h"
+#include "runtime/net/net.h"
+#include "runtime/wire/wire_watch.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_MS = 10000, STEP_MS = 1000 };
+
+struct Monitor {
+    Link *link;
+    Endpoint endpoint;
+    int64_t seen_ms;
+    uint64_t unacknowledged; /* bytes read since the last CREDIT */
+    char *text;              /* of the last event */
+    size_t cap;
+    bool has_first; /* `first` is to be returned before anything else */
+    MonitorEvent first;
+    bool is_over;
+    Err why;
+};
+
+static void send_listen(Monitor *m, const Listen *l) {
+    Msg out;
+    if (m->is_over) return;
+    wire_listen(l, &out);
+    link_send(m->link, &out);
+}
+
+void monitor_events(Monitor *m, bool on) {
+    send_listen(m, &(Listen){.verb = on ? LISTEN_EVENTS : LISTEN_QUIET});
+}
+
+void monitor_past(Monitor *m, double seconds) {
+    double ms = seconds * 1000;
+    if (!(ms > 0)) ms = 0;
+    if (ms > PAST_MS_MAX) ms = PAST_MS_MAX;
+    send_listen(m, &(Listen){.verb = LISTEN_PAST, .past_ms = (uint32_t)ms});
+}
+
+void monitor_cancel(Monitor *m, uint32_t client) {
+    send_listen(m, &(Listen){.verb = LISTEN_CANCEL, .client = client});
+}
+
+const char *monitor_endpoint(const Monitor *m) { return m->endpoint.text; }
+
+/* ---- Events ---- */
+
+static MonitorKind over(Monitor *m, ErrCode code, const char *why) {
+    if (!m->is_over) err_set(&m->why, code, "%s", why);
+    m->is_over = true;
+    return MONITOR_END;
+}
+
+/* Copies the text, so that the message can be freed. */
+static MonitorKind keep(Monitor *m, MonitorKind kind, const char *text, size_t n,
+                        MonitorEvent *out) {
+    if (n + 1 > m->cap) m->text = xrealloc(m->text, m->cap = n + 1);
+    if (n) memcpy(m->text, text, n);
+    m->text[n] = 0;
+    out->text = m->text, out->n = n;
+    return kind;
+}
+
+/* An EVENTS can say three things: lines were dropped, here are some, these were the last. They
+ * are returned one by one. */
+static MonitorKind take_events(Monitor *m, const Msg *msg, MonitorEvent *out) {
+    Events e;
+    if (!wire_read_events(msg, &e, NULL)) return MONITOR_NOTHING;
+    MonitorEvent *more = &m->first;
+    MonitorKind kind = e.is_past ? MONITOR_PAST : MONITOR_LINES;
+    if (e.is_past && e.is_end && !e.n) kind = MONITOR_PAST_END;
+    kind = keep(m, kind, e.text, e.n, out);
+    if (!e.dropped) return kind;
+    *more = *out;
+    more->kind = kind;
+    m->has_first = true;
+    out->dropped = e.dropped;
+    return MONITOR_DROPPED;
+}
+
+static MonitorKind take(Monitor *m, const Msg *msg, MonitorEvent *out) {
+    const char *text;
+    size_t n;
+    Err why = {0};
+    m->seen_ms = now_ms();
+    m->unacknowledged += msg_bytes(msg);
+    switch (wire_kind(msg)) {
+    case MSG_SNAPSHOT:
+        if (!wire_read_text(msg, &text, &n, NULL)) return MONITOR_NOTHING;
+        return keep(m, MONITOR_SNAPSHOT, text, n, out);
+    case MSG_EVENTS: return take_events(m, msg, out);
+    case MSG_REFUSE:
+        if (!wire_read_refuse(msg, &why, NULL)) err_set(&why, ERR_GONE, "it refused");
+        m->why = why;
+        m->is_over = true;
+        return MONITOR_END;
+    case MSG_BYE: return over(m, ERR_GONE, "the dispatcher has stopped");
+    default: return MONITOR_NOTHING;
+    }
+}
+
+static void acknowledge(Monitor *m) {
+    Msg out;
+    if (!m->unacknowledged || m->is_over) return;
+    wire_credit(0, m->unacknowledged, &out);
+    m->unacknowledged = 0;
+    link_send(m->link, &out);
+}
+
+static MonitorKind next(Monitor *m, int timeout_ms, MonitorEvent *out) {
+    int64_t end = now_ms() + timeout_ms;
+    if (m->has_first) {
+        *out = m->first;
+        m->has_first = false;
+        return out->kind;
+    }
+    acknowledge(m); /* the caller is done with the last one */
+    for (bool is_last = false; !m->is_over;) {
+        Msg msg;
+        int r = link_recv(m->link, &msg);
+        if (r < 0) {
+            const Err *why = link_error(m->link);
+            if (!why) return over(m, ERR_GONE, "the dispatcher has ended");
+            m->why = *why;
+            m->is_over = true;
+        } else if (r > 0) {
+            MonitorKind kind = take(m, &msg, out);
+            msg_fini(&msg);
+            if (kind != MONITOR_NOTHING) return kind;
+        } else {
+            int64_t now = now_ms(), left = timeout_ms < 0 ? STEP_MS : end - now;
+            bool is_silent = now - m->seen_ms > ANSWER_MS;
+            if (is_silent && !link_has_bytes(m->link, ANSWER_MS))
+                return over(m, ERR_TIMEOUT, "the dispatcher has been silent for 10 s");
+            if (left <= 0 || is_last) return MONITOR_NOTHING;
+            if (left > STEP_MS) left = STEP_MS;
+            is_last = !link_wait(m->link, (int)left) && now_ms() < now + left; /* a signal */
+        }
+    }
+    return MONITOR_END;
+}
+
+MonitorKind monitor_next(Monitor *m, int timeout_ms, MonitorEvent *out) {
+    *out = (MonitorEvent){0};
+    out->kind = next(m, timeout_ms, out);
+    if (out->kind == MONITOR_END) out->why = m->why;
+    return out->kind;
+}
+
+/* ---- Opening and closing ---- */
+
+static bool await_first(Monitor *m, Err *err) {
+    int64_t end = now_ms() + ANSWER_MS;
+    MonitorEvent e;
+    while (now_ms() < end) {
+        switch (monitor_next(m, 200, &e)) {
+        case MONITOR_SNAPSHOT: m->first = e; return m->has_first = true;
+        case MONITOR_END: *err = e.why; return false;
+        default: break;
+        }
+    }
+    return err_set(err, ERR_TIMEOUT, "no answer from %s within 10 s", m->endpoint.text);
+}
+
+/* The name of the dispatcher to watch: `where`, else GT_DISPATCHER, else the only one. */
+static bool choose(const char *where, Endpoint *out, Err *err) {
+    char found[ENDPOINT_MAX];
+    if (!where || !where[0]) where = getenv("GT_DISPATCHER");
+    if (!where || !where[0]) {
+        TRY(monitor_find(found, sizeof found, err));
+        where = found;
+    }
+    return endpoint_find(where, out, err);
+}
+
+Monitor *monitor_open(const char *where, Err *err) {
+    Monitor *m = xcalloc(1, sizeof *m);
+    if (!choose(where, &m->endpoint, err)) {
+        free(m);
+        return NULL;
+    }
+    net_set_token(m->endpoint.token, m->endpoint.file);
+    m->seen_ms = now_ms();
+    m->link = link_open(m->endpoint.text, err);
+    bool ok = m->link && endpoint_is_served(m->endpoint.text, err);
+    if (ok) {
+        Hello hello = {.version = WIRE_VERSION,
+                       .table_hash = op_table_hash(),
+                       .role = ROLE_WATCHER,
+                       .name = "watcher"};
+        Msg out;
+        wire_hello(&hello, &out);
+        link_send(m->link, &out);
+        ok = await_first(m, err);
+    }
+    if (!ok) monitor_close(&m);
+    return m;
+}
+
+void monitor_close(Monitor **mp) {
+    Monitor *m = *mp;
+    *mp = NULL;
+    if (!m) return;
+    if (m->link && !m->is_over) {
+        Msg bye;
+        wire_text(MSG_BYE, "", 0, &bye);
+        link_send(m->link, &bye);
+    }
+    link_close(&m->link);
+    free(m->text);
+    free(m);
+}
