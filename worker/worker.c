@@ -196,6 +196,11 @@ static bool next_stats(Worker *w, Msg *out) {
     return true;
 }
 
+static void on_watch(Worker *w, const WatchAsk *ask) {
+    exec_watch(w->exec, ask->what);
+    if (ask->past_ms) exec_watch_past(w->exec, ask->past_ms);
+}
+
 void worker_on_message(Worker *w, Msg *m) {
     Cancel cancel;
     PeerInfo peer;
@@ -203,7 +208,7 @@ void worker_on_message(Worker *w, Msg *m) {
     uint64_t bytes;
     int32_t ranks[MAX_INTS];
     int n;
-    uint8_t what;
+    WatchAsk ask;
     switch (wire_kind(m)) {
     case MSG_FRAME: exec_on_frame(w->exec, m); break;
     case MSG_CANCEL:
@@ -230,7 +235,7 @@ void worker_on_message(Worker *w, Msg *m) {
         break;
     case MSG_STATS: on_stats(w, m); break;
     case MSG_WATCH:
-        if (wire_read_watch(m, &what, NULL)) exec_watch(w->exec, what & WATCH_TIMES);
+        if (wire_read_watch(m, &ask, NULL)) on_watch(w, &ask);
         break;
     case MSG_WELCOME: on_welcome(w, m); break;
     case MSG_REFUSE: on_refuse(w, m); break;
@@ -444,7 +449,10 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
         bool can_sleep = more && worker_can_sleep(w);
         if ((more && !can_sleep) || w->has_left) continue;
         trim(w, plane, now);
-        net_wait(link, plane_hub(plane), can_sleep ? EXEC_SLEEP_MS : IDLE_MS);
+        uint64_t slept = watch_tick(w->exec);
+        int idle_ms = exec_watch_sleep(w->exec, IDLE_MS);
+        net_wait(link, plane_hub(plane), can_sleep ? EXEC_SLEEP_MS : idle_ms);
+        exec_watch_slept(w->exec, slept);
         if (can_sleep) continue;
         now = now_ms();
         if (!w->is_welcome && !may_wait(w, now - began)) return false;

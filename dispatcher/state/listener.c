@@ -26,7 +26,7 @@ bool listener_has(const Dispatcher *d, PeerId peer) { return find(d, peer) != NU
 
 static void tell(Dispatcher *d, const WorkerPeer *w) {
     Msg m;
-    wire_watch(d->watching, &m);
+    wire_watch(&(WatchAsk){.what = d->watching}, &m);
     dispatcher_post(d, w->peer, &m, false);
 }
 

@@ -237,6 +237,42 @@ static void put_done(Bytes *b, const TimeRow *row) {
     bytes_puts(b, row->n_out ? " us=" : "- us="); /* always the same columns */
     put_us(b, row->ns);
     bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
+    bool is_first = true;
+    for (int k = 0; k < 64; k++) {
+        if (!(row->from >> k & 1)) continue;
+        bytes_printf(b, is_first ? " from=w%d" : ",w%d", k);
+        is_first = false;
+    }
+    if (row->moved) bytes_printf(b, " moved=%llu", (unsigned long long)row->moved);
+}
+
+static void put_idle(Bytes *b, const TimeRow *row) {
+    bytes_puts(b, "idle us=");
+    put_us(b, row->ns);
+    bytes_printf(b, " why=%s", idle_why_name[row->n_out]);
+    if (row->from < MAX_WORKERS) bytes_printf(b, " on=w%u", (unsigned)row->from);
+    if (row->op < OP_COUNT) bytes_printf(b, " op=%s", op_info[row->op].name);
+}
+
+static void put_row(Bytes *b, const TimeRow *row) {
+    switch ((TimeKind)row->kind) {
+    case TIME_IDLE: put_idle(b, row); break;
+    case TIME_MEMORY:
+        bytes_printf(b, "memory bytes=%llu limit=%llu", (unsigned long long)row->bytes,
+                     (unsigned long long)row->moved);
+        break;
+    default: put_done(b, row);
+    }
+}
+
+/* Estimates by how much our clock is ahead of the worker's. */
+static void look_at_clock(TapeState *t, const WorkerPeer *w, int64_t sent_ns) {
+    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
+    int64_t ahead;
+    if (is_here || __builtin_sub_overflow(now_ns(), sent_ns, &ahead)) return;
+    if (t->is_known[w->rank] && ahead >= t->ahead[w->rank]) return;
+    t->ahead[w->rank] = ahead;
+    t->is_known[w->rank] = true;
 }
 
 void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
@@ -244,19 +280,16 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
     Times times;
     arena_reset(&d->scratch);
     if (!wire_read_times(m, &d->scratch, &times, NULL)) return;
-    int64_t now = now_ns(), ahead;
-    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
-    if (!is_here && !__builtin_sub_overflow(now, times.now_ns, &ahead) &&
-        (!t->is_known[w->rank] || ahead < t->ahead[w->rank])) {
-        t->ahead[w->rank] = ahead;
-        t->is_known[w->rank] = true;
-    }
+    look_at_clock(t, w, times.now_ns);
+    uint64_t zero = (uint64_t)now_ns() - (uint64_t)tape_now_ns(t->tape);
     for (uint32_t i = 0; i < times.n; i++) {
         const TimeRow *row = &times.row[i];
         /* Only a worker that reports false times makes these sums overflow. */
         uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)t->ahead[w->rank];
-        int64_t at = (int64_t)((uint64_t)tape_now_ns(t->tape) - ((uint64_t)now - end));
-        put_done(tape_begin(t->tape, at, TAPE_DONE, times.client, 'w', (uint32_t)w->rank), row);
+        uint32_t client = row->kind == TIME_DONE ? row->client : 0;
+        put_row(
+            tape_begin(t->tape, (int64_t)(end - zero), TAPE_DONE, client, 'w', (uint32_t)w->rank),
+            row);
         end_line(d);
     }
 }

@@ -1,6 +1,7 @@
 /* wire_peer.c: messages about groups, peers and times, and those between workers.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/wire_peer.h"
+#include "runtime/wire/wire_watch.h"
 #include "runtime/wire/wire_io.h"
 #include <assert.h>
 
@@ -69,21 +70,15 @@ bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err) {
 
 /* ---- Times ---- */
 
-void wire_watch(uint8_t what, Msg *out) {
-    Buf *b = head_new(MSG_WATCH, 0, 8);
-    put_u8(b, what);
-    finish(b, out);
+static void watch_fields(Fields *f, WatchAsk *ask) {
+    FIELD(f, ask->past_ms);
+    FIELD(f, ask->what);
+    field_pad(f);
+    field_check(f, ask->what <= (WATCH_TIMES | WATCH_USAGE));
 }
+MESSAGE(watch, WatchAsk, MSG_WATCH)
 
-bool wire_read_watch(const Msg *m, uint8_t *what, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_WATCH, err));
-    *what = take_u8(&r);
-    if (*what > (WATCH_TIMES | WATCH_USAGE)) r.bad = true;
-    return done(&r, err);
-}
-
-enum { ROW_BYTES = 48 };
+enum { ROW_BYTES = 64 };
 
 static void row_fields(Fields *f, TimeRow *row) {
     FIELD(f, row->number);
@@ -91,23 +86,32 @@ static void row_fields(Fields *f, TimeRow *row) {
     FIELD(f, row->begin_ns);
     FIELD(f, row->ns);
     FIELD(f, row->bytes);
+    FIELD(f, row->moved);
+    FIELD(f, row->from);
+    FIELD(f, row->client);
     FIELD(f, row->op);
+    FIELD(f, row->kind);
     FIELD(f, row->n_out);
-    field_pad(f);
-    field_check(f, row->op < OP_COUNT && row->n_out <= MAX_OUT);
+    bool is_idle = row->kind == TIME_IDLE;
+    field_check(f, row->kind < TIME_KINDS && row->op < OP_COUNT + is_idle &&
+                       row->n_out < (is_idle ? (int)IDLE_WHYS : MAX_OUT + 1));
 }
 
 /* The fields before the rows. */
 static void times_fields(Fields *f, Times *t) {
-    field_client(f, &t->client);
+    uint8_t is_past = t->is_past, is_end = t->is_end;
     FIELD(f, t->now_ns);
     FIELD(f, t->n);
+    FIELD(f, is_past);
+    FIELD(f, is_end);
     field_pad(f);
+    field_check(f, is_past <= 1 && is_end <= 1);
+    t->is_past = is_past, t->is_end = is_end;
 }
 
 void wire_times(const Times *t, Msg *out) {
     assert(t->n <= TIMES_MAX);
-    Fields f = {.out = head_new(MSG_TIMES, 0, 16 + ROW_BYTES * (size_t)t->n)};
+    Fields f = {.out = head_new(MSG_TIMES, 0, 24 + ROW_BYTES * (size_t)t->n)};
     times_fields(&f, (Times *)t);
     for (uint32_t i = 0; i < t->n; i++) row_fields(&f, &t->row[i]);
     finish(f.out, out);

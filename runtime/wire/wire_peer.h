@@ -14,26 +14,42 @@ typedef struct PeerInfo {
     DataPlane data;
 } PeerInfo;
 
-/* The time that an instruction took on one worker, by that worker's clock: for the tape and for
- * monitors. Sent only while watched (WATCH), and only for what takes time: calls of the engine,
- * moves, effects. */
+/* What a row of TIMES says. */
+typedef enum TimeKind {
+    TIME_DONE,   /* an instruction took this time: a call of the engine, a move, an effect */
+    TIME_IDLE,   /* the worker had nothing to compute */
+    TIME_MEMORY, /* `bytes` of at most `moved` are in use, at begin_ns */
+    TIME_KINDS
+} TimeKind;
+
+/* A piece of time on one worker, by that worker's clock. Sent only while watched (WATCH). */
 typedef struct TimeRow {
     uint64_t number, id; /* over all clients; of the first result, if there is one */
     int64_t begin_ns;
     uint64_t ns, bytes; /* bytes: of its results here */
-    uint16_t op;
-    uint8_t n_out;
+    uint64_t moved;     /* bytes that came from other workers for it */
+    uint64_t from;      /* DONE: these workers, a bit each below 64; IDLE: the one it waits for, or
+                         * UINT32_MAX */
+    uint32_t client;    /* DONE: whose */
+    uint16_t op;        /* of DONE; of IDLE what it waits for, or OP_COUNT */
+    uint8_t kind;
+    uint8_t n_out; /* of IDLE: why (IdleWhy in wire_watch.h) */
 } TimeRow;
 enum { TIMES_MAX = 4096 }; /* rows of one message */
 typedef struct Times {
-    uint32_t client, n;
-    int64_t now_ns; /* by the same clock, at the time of sending */
-    TimeRow *row;   /* in the arena after reading */
+    uint32_t n;
+    bool is_past, is_end; /* an answer to past_ms; the last of it */
+    int64_t now_ns;       /* by the same clock, at the time of sending */
+    TimeRow *row;         /* in the arena after reading */
 } Times;
 /* What a worker reports: an `or` of these. */
 enum { WATCH_TIMES = 1, WATCH_USAGE = 2 };
-void wire_watch(uint8_t what, Msg *out);
-bool wire_read_watch(const Msg *m, uint8_t *what, Err *err);
+typedef struct WatchAsk {
+    uint8_t what;
+    uint32_t past_ms; /* and once the rows of the last past_ms; 0: not */
+} WatchAsk;
+void wire_watch(const WatchAsk *ask, Msg *out);
+bool wire_read_watch(const Msg *m, WatchAsk *ask, Err *err);
 void wire_times(const Times *t, Msg *out);
 bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
 

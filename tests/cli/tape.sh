@@ -50,7 +50,7 @@ has terms "$(grep 'sum' "$t")" 'partial="sum"'
 same "an all_reduce for each step" "$(awk '$3 == "=" && $8 == "all_reduce"' "$t" | wc -l)" 3
 has "and why" "$(grep ' all_reduce ' "$t")" ' # for mul'
 same "one line for all" "$(awk '$3 == "=" && $8 == "matmul" && $5 ~ /^w/' "$t" | wc -l)" 0
-same "done by both" "$(awk '$3 == "<" && $10 == "op=all_reduce" { n[$5]++ } END { print n["w0"], n["w1"] }' "$t")" "3 3"
+same "done by both" "$(awk '$6 == "done" && $10 == "op=all_reduce" { n[$5]++ } END { print n["w0"], n["w1"] }' "$t")" "3 3"
 code "replay, unsharded" 0 "$GTSH" --replay "$t" --client c1; has "replay" "$(err)" "replayed"
 code "replay on as many" 0 "$GTSH" -w 2 --replay "$t"; same "replay, output" "$(out)" "$expected"
 

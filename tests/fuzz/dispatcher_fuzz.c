@@ -610,9 +610,7 @@ static void on_worker_message(World *w, const ModelWorker *from) {
     case 6: wire_ack(&(Ack){.client = client, .seq = from->sent[client]}, &m); break;
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
-    case 3:
-        wire_times(&(Times){.client = client, .n = 1, .now_ns = INT64_MIN, .row = &row}, &m);
-        break;
+    case 3: wire_times(&(Times){.n = 1, .now_ns = INT64_MIN, .row = &row}, &m); break;
     case 4: wire_peer_hello(1, 2, &m); break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }

@@ -89,9 +89,9 @@ static void read_others(const Msg *m, Arena *a) {
         wire_read_cancel(m, &cancel, &err);
     wire_read_gone(m, &client, &err), wire_read_text(m, &s, &n, &err), wire_client(m, &client);
     Times times;
-    uint8_t what;
+    WatchAsk ask;
     volatile uint64_t sum = 0;
-    wire_read_watch(m, &what, &err);
+    wire_read_watch(m, &ask, &err);
     if (wire_read_times(m, a, &times, &err))
         for (uint32_t i = 0; i < times.n; i++) sum += times.row[i].bytes;
     if (!wire_read_reply(m, a, &reply, &err)) return;
@@ -226,11 +226,12 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
         Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
         TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1}, {.op = OP_SYNC}};
-        Times times = {.client = 1, .n = 2, .row = row};
+        Times times = {.n = 2, .row = row};
         PeerInfo peer = {1, 2, {.fd = -1, .host = "a", .endpoint = "ring://b"}};
         Shard shard = {1, 2, 0, {DT_F64, 2, {2, 2}}, 64, {2, 1}, data, 32};
         int32_t ranks[] = {0, 2, 1};
-        switch (rand_below(r, 18)) {
+        switch (rand_below(r, 19)) {
+        case 18: wire_watch(&(WatchAsk){WATCH_TIMES, 5000}, &m); break;
         case 15: wire_listen(&(Listen){1, LISTEN_PAST, 5000}, &m); break;
         case 16: wire_events(&(Events){.is_past = true, .text = "a\n", .n = 2}, &m); break;
         case 17: wire_usage(&(Usage){.insts = 1, .n = 1, .op = &(OpUsage){OP_ADD, 1}}, &m); break;

@@ -581,7 +581,7 @@ static void test_watch(const EngineOps *ops) {
     Times got;
     full(t, 1, 1, DT_F32, 4, 4);
     run(t); /* not watched: `take` would not know the message */
-    exec_watch(t->x, true);
+    exec_watch(t->x, WATCH_TIMES);
     int64_t before = exec_now_ns(t->x);
     OPS(t, OP_ADD, 2, 1, 1);
     OPS(t, OP_FREE, 0, 1);
@@ -589,7 +589,7 @@ static void test_watch(const EngineOps *ops) {
     flush(t);
     while (exec_step(t->x, 1000)) {}
     CHECK(exec_next(t->x, &m) && wire_kind(&m) == MSG_TIMES); /* before the reply */
-    CHECK(wire_read_times(&m, &a, &got, NULL) && got.client == CLIENT);
+    CHECK(wire_read_times(&m, &a, &got, NULL) && got.row[0].client == CLIENT);
     CHECK_INT(got.n, 2);
     CHECK(got.row[0].op == OP_ADD && got.row[0].n_out == 1 && got.row[0].id == 2);
     CHECK(got.row[1].op == OP_FETCH && got.row[1].n_out == 0);
@@ -599,7 +599,7 @@ static void test_watch(const EngineOps *ops) {
     CHECK(got.row[0].begin_ns >= before && end <= got.row[1].begin_ns + (int64_t)got.row[1].ns);
     CHECK(got.now_ns >= end && got.now_ns <= exec_now_ns(t->x));
     msg_fini(&m);
-    exec_watch(t->x, false);
+    exec_watch(t->x, 0);
     OPS(t, OP_ADD, 3, 2, 2);
     run(t);
     CHECK_INT(t->n_failure, 0);

@@ -296,7 +296,7 @@ READS(ack, Ack)
 READS(failure, Failure)
 READS(cancel, Cancel)
 READS(gone, uint32_t)
-READS(watch, uint8_t)
+READS(watch, WatchAsk)
 READS(get, Get)
 READS(taken, Taken)
 static bool reads_reply(const Msg *m, Arena *a) {
@@ -490,23 +490,32 @@ static void test_reply(void) {
 }
 
 static void test_times(void) {
-    TimeRow row[3] = {{.number = 7, .id = 3, .begin_ns = -5, .ns = 9, .bytes = 64, .op = OP_ADD, 1},
-                      {.number = 8, .ns = UINT64_MAX, .op = OP_FETCH},
-                      {.number = 9, .id = UINT64_C(1) << 63, .op = OP_ALL_REDUCE, .n_out = 1}};
-    Times t = {.client = 4, .n = 3, .now_ns = 1234567, .row = row}, t2;
+    TimeRow row[4] = {
+        {.number = 7, .id = 3, .begin_ns = -5, .ns = 9, .bytes = 64, .op = OP_ADD, 1},
+        {.number = 8, .ns = UINT64_MAX, .op = OP_FETCH},
+        {.number = 9, .id = UINT64_C(1) << 63, .op = OP_ALL_REDUCE, .n_out = 1},
+        {.ns = 5, .from = 3, .op = OP_COUNT, .kind = TIME_IDLE, .n_out = IDLE_BLOCKED}};
+    row[0].client = 4, row[2].from = 6, row[2].moved = 800;
+    Times t = {.n = 4, .now_ns = 1234567, .is_past = true, .row = row}, t2;
     Msg m;
     Arena a = {0};
-    uint8_t what = 0;
+    WatchAsk ask;
     wire_times(&t, &m);
-    CHECK(wire_read_times(&m, &a, &t2, NULL) && t2.client == 4 && t2.n == 3);
+    CHECK(wire_read_times(&m, &a, &t2, NULL) && t2.n == 4 && t2.is_past && !t2.is_end);
+    CHECK(t2.row[0].client == 4 && t2.row[2].from == 6 && t2.row[2].moved == 800);
+    CHECK(t2.row[3].kind == TIME_IDLE && t2.row[3].n_out == IDLE_BLOCKED);
     CHECK_INT(t2.now_ns, 1234567);
     CHECK(t2.row[0].begin_ns == -5 && t2.row[0].id == 3 && t2.row[0].bytes == 64);
     CHECK(t2.row[1].ns == UINT64_MAX && t2.row[1].op == OP_FETCH && t2.row[1].n_out == 0);
     CHECK(t2.row[2].number == 9 && t2.row[2].id == UINT64_C(1) << 63 && t2.row[2].n_out == 1);
     torture(&m, reads_times, true), drop(&m);
-    wire_watch(WATCH_TIMES, &m);
-    CHECK(wire_read_watch(&m, &what, NULL) && what == WATCH_TIMES);
+    wire_watch(&(WatchAsk){WATCH_TIMES, 5000}, &m);
+    CHECK(wire_read_watch(&m, &ask, NULL) && ask.what == WATCH_TIMES && ask.past_ms == 5000);
     torture(&m, reads_watch, true), drop(&m);
+    row[3].kind = TIME_DONE; /* it has no operation */
+    wire_times(&t, &m);
+    CHECK(!wire_read_times(&m, &a, &t2, NULL));
+    drop(&m);
     arena_fini(&a);
 }
 

@@ -132,7 +132,7 @@ void effect_run(Exec *x, Job *j) {
         }
     }
     for (int i = 0; i < n; i++) bytes += reply.value[i].bytes;
-    if (x->watch) watch_done(x, j, bytes);
+    watch_done(x, j, bytes);
     if (!j->frame->client->is_gone) {
         Msg m = {0};
         wire_reply(&reply, bufs, &m);

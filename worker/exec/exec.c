@@ -46,6 +46,7 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     int fd;
     ops->arena(e, &base, &bytes, &fd);
     x->arena = base;
+    watch_start(x);
     return x;
 }
 
@@ -97,7 +98,7 @@ void exec_free(Exec **at) {
         x->spare = f->next;
         frame_free(f);
     }
-    exec_watch(x, false);
+    watch_end(x);
     peer_fini(x);
     outbox_fini(&x->out);
     store_fini(&x->store);
@@ -354,10 +355,11 @@ void exec_send(Exec *x, Msg *m) { outbox_put(&x->out, 0, m); }
 
 bool exec_next(Exec *x, Msg *out) {
     uint32_t none;
-    if (x->watch && watch_next(x, out)) return true; /* first: a client with its replies may go */
+    Client *c = x->clients;
+    while (c && !c->has_ack) c = c->next;
+    if (watch_next(x, c || x->out.n, out)) return true;
     if (outbox_take(&x->out, &none, out)) return true;
-    for (Client *c = x->clients; c; c = c->next) {
-        if (!c->has_ack) continue;
+    if (c) {
         wire_ack(&(Ack){.client = c->id, .seq = c->ack_seq, .bytes = c->ack_bytes}, out);
         c->has_ack = false;
         c->ack_bytes = 0;

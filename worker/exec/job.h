@@ -65,7 +65,7 @@ struct Job {
     Inst inst;                      /* borrows from the frame */
     Call call;
     Ticket ticket;
-    int64_t begin_ns; /* set while Exec.watch is */
+    uint64_t begin;   /* ticks (watch.h) */
     ErrCode lost;     /* an effect whose reply has no values, and why; else ERR_NONE */
     double work;      /* of the call, estimated: about the bytes that it moves */
     Err *err;         /* owned; reported when it is the job's turn in the queue */
@@ -195,7 +195,7 @@ struct Exec {
     Map pins, early;  /* number and rank -> Pin, Early (peer.c) */
     uint64_t n_sweep; /* frames since the last peer_sweep */
     uint64_t moves, bytes_in, bytes_out, inline_bytes;
-    Watch *watch; /* NULL: no monitor watches */
+    Watch *watch; /* what was done last */
     /* Scratch, for the instruction being issued: */
     const Tensor *in[MAX_IN];
     TensorType types[MAX_IN], wholes[MAX_IN];

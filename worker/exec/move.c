@@ -41,6 +41,7 @@ struct Import {
     bool is_across;    /* this rank is not in the operand's group */
     int n, n_read, at; /* sources; `at` is the one being read or requested */
     int n_requested;   /* pieces requested and not received */
+    uint64_t taken;    /* Watch.taken when it began to read */
     Source source[];
 };
 
@@ -312,10 +313,48 @@ static void import_release(Exec *x, Job *j) {
     }
 }
 
+/* Adds a row about the move, whose boxes were read. Other calls ran and the worker slept while it
+ * waited for pieces: the sums must not count that time twice. */
+static void note_move(Exec *x, const Job *j) {
+    const Import *m = j->import;
+    Watch *w = x->watch;
+    uint64_t others = w->taken - m->taken;
+    WatchRow *row = watch_done(x, j, 0);
+    w->taken -= others;
+    w->op[j->inst.op].ns -= others;
+    for (int i = 0; i < m->n; i++) {
+        const Source *s = &m->source[i];
+        if (s->is_own || s->state != SOURCE_READ) continue;
+        row->moved += s->bytes;
+        if (s->rank < 64) row->from |= UINT64_C(1) << s->rank;
+    }
+}
+
 static void import_end(Exec *x, Job *j, ErrCode poison) {
-    if (x->watch && j->import->is_reading) watch_done(x, j, 0);
+    if (j->import->is_reading) note_move(x, j);
     import_release(x, j);
     queue_done(x, j, poison);
+}
+
+IdleWhy move_idle_why(const Exec *x, uint32_t *on, uint16_t *op) {
+    const Job *oldest = NULL;
+    uint64_t key;
+    void *value;
+    *on = UINT32_MAX, *op = OP_COUNT;
+    for (size_t i = 0; map_next(&x->imports, &i, &key, &value);) {
+        const Job *j = value;
+        if (!oldest || j->number < oldest->number) oldest = j;
+    }
+    if (!oldest) return x->n_waiting ? IDLE_BLOCKED : IDLE_STARVED; /* for pinned memory */
+    const Import *m = oldest->import;
+    IdleWhy why = m->is_reading ? IDLE_COMM : IDLE_BLOCKED;
+    *op = (uint16_t)oldest->inst.op;
+    for (int i = 0; i < m->n && *on == UINT32_MAX; i++) {
+        const Source *s = &m->source[i];
+        bool is_missing = m->is_reading ? s->got < s->requested : s->state == SOURCE_AWAITED;
+        if (is_missing && !s->is_own) *on = s->rank;
+    }
+    return why;
 }
 
 void import_drop(Exec *x, Job *j) { import_release(x, j); }
@@ -400,6 +439,7 @@ Alloc import_run(Exec *x, Job *j) {
     }
     if (got != ALLOC_DONE) return got;
     m->is_reading = true;
+    m->taken = x->watch->taken;
     watch_begin(x, j);
     import_read(x, j);
     return ALLOC_DONE;

@@ -287,7 +287,7 @@ static void add_in_flight(Exec *x, Job *j) {
 /* Ends a call. Poisons its outputs if the engine failed, if an operand was poisoned after the call
  * was submitted, or if a check for nan fails. */
 static void finish_call(Exec *x, Job *j, int result, const Err *err) {
-    if (x->watch) watch_done(x, j, 0);
+    watch_done(x, j, 0);
     ErrCode poison = ERR_NONE;
     for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
     if (!poison && result < 0) {
@@ -443,7 +443,7 @@ static Alloc begin_call(Exec *x, Job *j) {
         Err bad = {0};
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
-        if (x->watch) watch_done(x, j, 0);
+        watch_done(x, j, 0);
         if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);
         j->state = JOB_IN_FLIGHT;
         queue_done(x, j, bad.code);

@@ -418,7 +418,7 @@ static bool run_fused(Collect *c) {
     watch_begin(x, last);
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
-    if (ok && x->watch) watch_done(x, last, 0);
+    if (ok) watch_done(x, last, 0);
     for (int i = 0; i < c->n && !ok; i++) { /* restores the memory of inputs */
         Storage *st = c->job[i]->out[0];
         if (from[i])
@@ -490,7 +490,7 @@ static void submit(Collect *c, Job *j) {
         exec_call_failed(x, j, &err);
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
-    if (x->watch) watch_done(x, j, 0);
+    watch_done(x, j, 0);
     storage_note(j->out[0], c->n > 1 ? FILLED_IN_TURN : FILLED_ALONE, j->inst.op, c->kernel);
     x->kernels++;
     j->frame->client->kernels++;

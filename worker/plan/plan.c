@@ -6,6 +6,7 @@
 #include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/watch.h"
 #include "worker/plan/plan_state.h"
 #include "worker/engine/view.h"
 
@@ -122,7 +123,7 @@ static bool goes_once(const Spot *spot) {
 /* ---- Where plans are possible ---- */
 
 static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
-    return !x->watch && !x->first && !x->n_waiting && !c->jobs && !c->checks_nan && !c->is_gone &&
+    return !x->first && !x->n_waiting && !c->jobs && !c->checks_nan && !c->is_gone &&
            seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
@@ -171,8 +172,8 @@ static bool is_long(const FrameReader *r) {
 
 /* True if c has jobs, all of which wait for ranks that execute the same instructions. */
 static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
-    return c->jobs && !c->ready && !c->n_across && !x->first && !x->watch && !c->checks_nan &&
-           !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
+    return c->jobs && !c->ready && !c->n_across && !x->first && !c->checks_nan && !c->is_gone &&
+           seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
 /* True if f's client is to be held (plan.h) before the segment that comes next. Precondition: f is
@@ -514,8 +515,24 @@ static bool do_step(Run *u, const Step *s, Err *err) {
     return true;
 }
 
+/* Adds a row for those that watch. Returns the time now. */
+static uint64_t note(Run *u, const Step *s, uint64_t began) {
+    const FrameReader *r = &u->frame->reader;
+    uint64_t now = watch_tick(u->x), number = r->number ? r->number + r->next : 0;
+    *watch_row(u->x) = (WatchRow){.begin = began,
+                                  .end = now,
+                                  .number = number ? number + (unsigned)s->inst : 0,
+                                  .id = s->n_out ? s->id + (s->is_added ? u->added : u->base) : 0,
+                                  .bytes = s->made,
+                                  .client = u->client->id,
+                                  .op = s->op,
+                                  .n_out = s->n_out};
+    return now;
+}
+
 static bool do_steps(Run *u) {
     Plan *p = u->p;
+    uint64_t began = watch_tick(u->x);
     Trial *trial = p->trial, *end = trial + p->n_trials;
     for (int i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
@@ -528,7 +545,9 @@ static bool do_steps(Run *u) {
             continue;
         }
         u->is_given |= s->gives;
-        if (!do_step(u, s, &err)) {
+        bool ok = do_step(u, s, &err);
+        if (s->kind != STEP_SHIFT) began = note(u, s, began);
+        if (!ok) {
             if (!u->is_given) {
                 undo(u, i + 1);
                 return false;

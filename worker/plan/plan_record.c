@@ -283,6 +283,16 @@ int recorder_step(Recorder *r, StepKind kind, int inst) {
     return n;
 }
 
+/* Notes what those that watch see of a step, which ends with j. */
+static void note_step(Recorder *r, int step, const Job *j) {
+    Step *s = &r->step[step];
+    s->op = (uint16_t)j->inst.op, s->n_out = j->inst.n_out;
+    for (int i = 0; i < j->call.n_out; i++) s->made += type_bytes(&j->call.out[i].type);
+    if (!s->n_out) return;
+    s->is_added = j->inst.out[0] >> 63;
+    s->id = j->inst.out[0] - (s->is_added ? r->added : r->base);
+}
+
 static void touch(Recorder *r, int slot, int step) {
     RecSlot *s = &r->slot[r->slot[slot].root];
     if (s->first < 0) s->first = step;
@@ -415,6 +425,7 @@ static void saw_call(Observer *o, const Job *j) {
     int n_patch = copy_call(r, j, &c, patch), n_read = n_patch;
     if (n_read < 0) return;
     int step = recorder_step(r, STEP_CALL, j->at);
+    note_step(r, step, j);
     uint64_t bytes = 0;
     for (int i = 0; i < c->n_in; i++)
         if (!c->in[i].is_scalar) bytes += type_bytes(&c->in[i].type);
@@ -456,6 +467,7 @@ static void saw_data(Observer *o, const Job *j) {
     }
     Patch *patch = arena_alloc(&r->arena, sizeof *patch);
     int step = recorder_step(r, STEP_DATA, j->at);
+    note_step(r, step, j);
     char **to = arena_zalloc(&r->arena, sizeof *to);
     add_result(r, patch, j->inst.out[0], &j->call.out[0].type, to);
     Step *s = &r->step[step];
@@ -555,6 +567,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     if (more < 0) return;
     n_patch += more;
     int step = recorder_step(r, STEP_FUSED, job[n - 1]->at);
+    note_step(r, step, job[n - 1]);
     Step *s = &r->step[step];
     s->n_read = (uint16_t)n_patch;
     for (int i = 0; i < n; i++) {

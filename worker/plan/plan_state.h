@@ -116,6 +116,10 @@ typedef struct Step {
     uint16_t n_patch, n_read; /* the first n_read are read, the others written */
     int inst;                 /* index of its instruction in the segment */
     uint32_t seq;             /* the instruction's sequence number minus that of the first one */
+    uint16_t op;              /* for those that watch: op, results, id minus the base, bytes */
+    uint8_t n_out;
+    bool is_added; /* the id counts from the first inserted result */
+    uint64_t id, made;
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
