@@ -11,6 +11,7 @@
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/finder.h"
 #include "dispatcher/state/listener.h"
+#include "dispatcher/state/recorder.h"
 #include "runtime/base/clock.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/base/log.h"
@@ -60,6 +61,7 @@ void dispatcher_free(Dispatcher **dp) {
     for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(d, value);
     for (int i = 0; i < d->n_ranks; i++) free_worker(d->worker[i]);
     listener_fini(d);
+    recorder_fini(d);
     for (Question *q = d->questions, *next; q; q = next) {
         next = q->next;
         question_free(q);
@@ -130,6 +132,7 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
                  .worker = UINT16_MAX,
                  .err = *err};
     if (d->tape) tape_failed(d, &f);
+    recorder_failure(d, &f);
     Msg m;
     wire_failure(&f, &m);
     dispatcher_post(d, c->peer, &m, false);
@@ -198,6 +201,7 @@ static void client_remove(Dispatcher *d, Client *c) {
     dispatcher_report(d, "client c%u disconnected after %llu instructions", c->id,
                       (unsigned long long)c->next_seq);
     if (d->tape) tape_remove_client(d, c);
+    recorder_client(d, c, false);
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     release_groups(d, c);
@@ -237,6 +241,7 @@ static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
     if (d->tape) tape_add_client(d, c);
+    recorder_client(d, c, true);
     dispatcher_report(d, "client c%u connected%s", c->id,
                       has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
@@ -259,6 +264,7 @@ const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
         if (d->worker[i]) send_group(d, d->worker[i], g);
     if (d->tape && g && is_new && n > 1) tape_group(d, g);
+    if (g && is_new && n > 1) recorder_group(d, g);
     return g;
 }
 
@@ -331,6 +337,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
     if (d->tape) tape_add_worker(d, w);
+    recorder_worker(d, w, true);
     listener_on_worker(d, w);
     member_add(d, w);
     for (const Members *g = d->groups.first; g; g = g->younger) send_group(d, w, g);
@@ -365,6 +372,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
     }
     dispatcher_report(d, "worker w%d is gone: %s", w->rank, why);
     if (d->tape) tape_remove_worker(d, w);
+    recorder_worker(d, w, false);
     if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
     member_remove(d, w);
@@ -681,6 +689,14 @@ static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n) {
     if (q->n_owed == 0) answer_complete(d, q);
 }
 
+static void note_failure(Dispatcher *d, const Msg *m) {
+    Failure f;
+    if (!d->tape && !d->config.record_bytes) return;
+    if (!wire_read_failure(m, &f, NULL)) return;
+    if (d->tape) tape_failed(d, &f);
+    recorder_failure(d, &f);
+}
+
 /* Consumes m. */
 static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
     Client *c = NULL;
@@ -700,15 +716,13 @@ static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
         break;
     case MSG_ERROR:
         if (!(c = client_of(d, w, m))) break;
-        if (d->tape) tape_error(d, m);
+        note_failure(d, m);
         on_error(d, c, w, m);
         break;
     case MSG_STATS_REPLY:
         if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);
         break;
-    case MSG_TIMES:
-        if (d->tape) tape_times(d, w, m);
-        break;
+    case MSG_TIMES: listener_on_times(d, w, m); break;
     case MSG_USAGE: listener_on_usage(d, w, m); break;
     case MSG_BYE: worker_remove(d, w, "it was stopped"); break;
     default: break;
@@ -815,6 +829,7 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
 int dispatcher_due(const Dispatcher *d, int timeout_ms, int64_t now_ms) {
     if (!d->listeners) return timeout_ms;
     int64_t left = d->snapshot_ms + SNAPSHOT_MS - now_ms;
+    if (d->lines.n && left > LISTEN_LINES_MS) left = LISTEN_LINES_MS;
     if (left < 0) left = 0;
     return timeout_ms < 0 || left < timeout_ms ? (int)left : timeout_ms;
 }

@@ -5,6 +5,7 @@
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/finder.h"
+#include "dispatcher/state/recorder.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <assert.h>
@@ -144,7 +145,9 @@ static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
         if (d->tape) tape_received(d, c, &f.inst);
         chain_next(&f, STAGE_HOT);
-        if (t->is_hot && !r->hot_left) tape_hot(d, c, r, t->is_hot = false);
+        if (!t->is_hot || r->hot_left) continue;
+        t->is_hot = false;
+        if (d->tape) tape_hot(d, c, r, false);
     }
     return 1;
 }
@@ -257,6 +260,7 @@ int ingest_frame(Dispatcher *d, Client *c, Msg *m, Err *err) {
     d->n_insts += r.count;
     d->frame_bytes += bytes;
     d->payload_bytes_in += msg_bytes(m) - bytes;
+    recorder_frame(d, c, m);
     bool waits = ingest_waits(c);
     ingest_later(c, m);
     return waits ? 0 : ingest_slice(d, c, err);

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 enum { TICK_MS = 200, BEAT_MS = 2000, START_MS = 20000, SPAWN_MAX = 256 };
+enum { RECORD_BYTES = 16 << 20 };
 enum {
     LIVED_MS = 10000, /* a worker that lived this long is restarted at once, ... */
     PAUSE_MS = 500,   /* ... another after this pause, which doubles each time, ... */
@@ -344,6 +345,7 @@ static bool start(App *a, Err *err) {
     TRY(a->hub);
     snprintf(a->endpoint.text, sizeof a->endpoint.text, "%s", hub_endpoint(a->hub));
     a->config.endpoint = a->endpoint.text;
+    a->config.record_bytes = RECORD_BYTES;
     a->config.pid = (uint32_t)getpid();
     a->d = dispatcher_new(&a->config);
     if (a->log) TRY(dispatcher_log(a->d, a->log, err));

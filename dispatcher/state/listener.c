@@ -1,17 +1,33 @@
 /* listener.c: see listener.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/listener.h"
+#include "dispatcher/state/recorder.h"
+#include "runtime/base/clock.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LISTENERS_MAX = 64 };
+enum {
+    LISTENERS_MAX = 64,
+    PAST_OWED_MS = 3000,    /* that workers have to send their rows */
+    LINES_BYTES = 64 << 10, /* lines of the tape that are worth a message */
+
+};
 
 struct Listener {
     Listener *next;
     PeerId peer;
-    uint64_t unread; /* bytes sent and not acknowledged */
+    uint64_t unread;  /* bytes sent and not acknowledged */
+    bool has_events;  /* it wants the lines of the tape */
+    uint64_t dropped; /* lines of it that could not be sent since the last that were */
+    /* The past: */
+    uint32_t past_ms; /* how much it asked for; 0: nothing is asked for, or is_past */
+    bool is_past;     /* it is being sent: */
+    Fifo past;        /* of Buf *, to be sent when it has read what was sent before */
+    RankSet owed;     /* workers that have not sent all their rows ... */
+    int64_t owed_ms;  /* ... until then */
 };
 
 static Listener *find(const Dispatcher *d, PeerId peer) {
@@ -43,6 +59,23 @@ void listener_watch(Dispatcher *d) {
         if (d->worker[i]) tell(d, d->worker[i]);
 }
 
+/* The kernel's boot id: equal on two processes of one machine. */
+static void read_host(char host[64]) {
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (!f || !fgets(host, 64, f)) strcpy(host, "?");
+    if (f) fclose(f);
+    host[strcspn(host, "\n")] = 0;
+}
+
+void listener_look_at_clock(Dispatcher *d, WorkerPeer *w, int64_t sent_ns) {
+    int64_t ahead;
+    if (!d->host[0]) read_host(d->host);
+    if (!strcmp(d->host, w->data.host) || __builtin_sub_overflow(now_ns(), sent_ns, &ahead)) return;
+    if (w->is_clock_known && ahead >= w->ahead_ns) return;
+    w->ahead_ns = ahead;
+    w->is_clock_known = true;
+}
+
 void listener_on_usage(Dispatcher *d, WorkerPeer *w, const Msg *m) {
     Usage u;
     arena_reset(&d->scratch);
@@ -69,19 +102,35 @@ bool listener_add(Dispatcher *d, PeerId peer, Err *err) {
     return true;
 }
 
+static void listener_free(Listener *l) {
+    for (; l->past.n > 0; fifo_pop(&l->past)) buf_unref(fifo_at(&l->past, 0));
+    fifo_fini(&l->past);
+    free(l);
+}
+
+/* Begins or ends what is done only for those that want the lines of the tape. */
+static void see_events(Dispatcher *d) {
+    d->has_events = false;
+    for (const Listener *l = d->listeners; l; l = l->next) d->has_events |= l->has_events;
+    if (!d->has_events) bytes_fini(&d->lines);
+    tape_for_listeners(d);
+    listener_watch(d);
+}
+
 static void drop(Dispatcher *d, Listener *l) {
     Listener **at = &d->listeners;
     while (*at != l) at = &(*at)->next;
     *at = l->next;
-    free(l);
-    listener_watch(d);
+    listener_free(l);
+    see_events(d);
 }
 
 void listener_fini(Dispatcher *d) {
+    bytes_fini(&d->lines);
     while (d->listeners) {
         Listener *l = d->listeners;
         d->listeners = l->next;
-        free(l);
+        listener_free(l);
     }
 }
 
@@ -107,6 +156,109 @@ static bool send(Dispatcher *d, Listener *l, Msg *m) {
     return true;
 }
 
+static uint64_t count_lines(const char *text, size_t n) {
+    uint64_t lines = 0;
+    for (const char *end = text + n; (text = memchr(text, '\n', (size_t)(end - text))); text++)
+        lines++;
+    return lines;
+}
+
+/* Sends the lines that were collected to all that want them. */
+static void send_lines(Dispatcher *d) {
+    if (d->lines.n == 0) return;
+    for (Listener *l = d->listeners; l; l = l->next) {
+        Msg m;
+        if (!l->has_events) continue;
+        Events e = {.dropped = l->dropped, .text = d->lines.data, .n = d->lines.n};
+        wire_events(&e, &m);
+        l->dropped = send(d, l, &m) ? 0 : l->dropped + count_lines(d->lines.data, d->lines.n);
+    }
+    d->lines.n = 0;
+}
+
+void listener_line(Dispatcher *d, const char *line, size_t n) {
+    if (d->lines.n == 0) d->lines_ms = d->now_ms;
+    bytes_add(&d->lines, line, n);
+    if (d->lines.n >= LINES_BYTES) send_lines(d);
+}
+
+/* ---- The past ---- */
+
+/* One at a time, because a worker does not say for whom its rows are. */
+static bool has_past(const Dispatcher *d) {
+    for (const Listener *l = d->listeners; l; l = l->next)
+        if (l->is_past) return true;
+    return false;
+}
+
+static void push_past(Listener *l, Buf *b) { *(Buf **)fifo_push(&l->past, sizeof b) = b; }
+
+static void begin_past(Dispatcher *d, Listener *l) {
+    uint32_t past_ms = l->past_ms;
+    l->past_ms = 0;
+    l->is_past = true;
+    l->owed = (RankSet){{0}};
+    l->owed_ms = d->now_ms + PAST_OWED_MS;
+    push_past(l, recorder_preface(d, past_ms));
+    size_t n = recorder_chunks(d);
+    for (size_t i = 0; i < n; i++) push_past(l, recorder_chunk(d, i));
+    for (int i = 0; i < d->n_ranks; i++) {
+        Msg m;
+        if (!d->worker[i]) continue;
+        ranks_add(&l->owed, i);
+        wire_watch(&(WatchAsk){.what = d->watching, .past_ms = past_ms}, &m);
+        dispatcher_post(d, d->worker[i]->peer, &m, false);
+    }
+}
+
+static void end_past(Dispatcher *d, Listener *l) {
+    Msg m;
+    wire_events(&(Events){.is_past = true, .is_end = true, .text = ""}, &m);
+    l->unread += msg_bytes(&m);
+    dispatcher_post(d, l->peer, &m, false);
+    fifo_fini(&l->past);
+    l->is_past = false;
+}
+
+/* Sends as much of the past as the listener may get now. */
+static void go_on_past(Dispatcher *d, Listener *l) {
+    if (l->past_ms && !has_past(d)) begin_past(d, l);
+    if (!l->is_past) return;
+    for (; l->past.n > 0; fifo_pop(&l->past)) {
+        Buf *b = *(Buf **)fifo_at(&l->past, 0);
+        if (l->unread > 0 && l->unread + b->n > LISTEN_BYTES) return;
+        Msg m = {0};
+        l->unread += b->n;
+        msg_push(&m, b);
+        dispatcher_post(d, l->peer, &m, false);
+    }
+    bool is_late = d->now_ms >= l->owed_ms; /* a worker that is in a long call, or lost */
+    for (int r = -1; !is_late && (r = ranks_next(&l->owed, r + 1)) >= 0;)
+        if (r < d->n_ranks && d->worker[r]) return;
+    end_past(d, l);
+}
+
+static void keep_rows(Dispatcher *d, const WorkerPeer *w, const Msg *m, bool is_end) {
+    for (Listener *l = d->listeners; l; l = l->next) {
+        if (!l->is_past || !ranks_has(&l->owed, w->rank)) continue;
+        push_past(l, recorder_rows(m, w->rank, w->ahead_ns));
+        if (is_end) ranks_remove(&l->owed, w->rank);
+        go_on_past(d, l);
+    }
+}
+
+void listener_on_times(Dispatcher *d, WorkerPeer *w, const Msg *m) {
+    Times times;
+    if (!d->tape && !d->listeners) return;
+    arena_reset(&d->scratch);
+    if (!wire_read_times(m, &d->scratch, &times, NULL)) return;
+    listener_look_at_clock(d, w, times.now_ns);
+    if (times.is_past)
+        keep_rows(d, w, m, times.is_end);
+    else if (d->tape)
+        tape_times(d, w, &times);
+}
+
 static void refuse(Dispatcher *d, Listener *l, const char *why) {
     Err err = {0};
     Msg m;
@@ -130,8 +282,18 @@ static void on_listen(Dispatcher *d, Listener *l, const Msg *m) {
         return;
     }
     switch ((ListenVerb)ask.verb) {
+    case LISTEN_EVENTS:
+    case LISTEN_QUIET:
+        send_lines(d);
+        l->has_events = ask.verb == LISTEN_EVENTS;
+        see_events(d);
+        break;
+    case LISTEN_PAST:
+        if (!l->is_past) l->past_ms = ask.past_ms;
+        go_on_past(d, l);
+        break;
     case LISTEN_CANCEL: cancel(d, ask.client); break;
-    default: break;
+    case LISTEN_VERBS: break;
     }
 }
 
@@ -141,10 +303,12 @@ void listener_on_message(Dispatcher *d, PeerId peer, const Msg *m) {
     uint64_t bytes = 0;
     switch (m ? wire_kind(m) : MSG_BYE) {
     case MSG_CREDIT:
-        if (wire_read_credit(m, &none, &bytes, NULL) && bytes <= l->unread)
-            l->unread -= bytes;
-        else
+        if (!wire_read_credit(m, &none, &bytes, NULL) || bytes > l->unread) {
             refuse(d, l, "it acknowledged more than it was sent");
+            break;
+        }
+        l->unread -= bytes;
+        go_on_past(d, l);
         break;
     case MSG_LISTEN: on_listen(d, l, m); break;
     case MSG_BEAT: break;
@@ -156,6 +320,8 @@ void listener_on_message(Dispatcher *d, PeerId peer, const Msg *m) {
 /* ---- Snapshots ---- */
 
 void listener_on_tick(Dispatcher *d) {
+    if (d->lines.n && d->now_ms - d->lines_ms >= LISTEN_LINES_MS) send_lines(d);
+    for (Listener *l = d->listeners; l; l = l->next) go_on_past(d, l);
     if (!d->listeners || (d->snapshot_ms && d->now_ms - d->snapshot_ms < SNAPSHOT_MS)) return;
     d->snapshot_ms = d->now_ms ? d->now_ms : 1;
     Bytes text = {0};

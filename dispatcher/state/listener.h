@@ -14,6 +14,8 @@ bool listener_add(Dispatcher *d, PeerId peer, Err *err);
 bool listener_has(const Dispatcher *d, PeerId peer);
 /* Handles a message of a listener, or its end if m is NULL. Does not consume m. */
 void listener_on_message(Dispatcher *d, PeerId peer, const Msg *m);
+/* A worker's TIMES: for the tape, or for those that asked for the past. */
+void listener_on_times(Dispatcher *d, WorkerPeer *w, const Msg *m);
 /* A worker's USAGE. */
 void listener_on_usage(Dispatcher *d, WorkerPeer *w, const Msg *m);
 /* A worker has joined: tells it that it is watched, if it is. */

@@ -7,6 +7,7 @@
 #include "runtime/base/fifo.h"
 #include "runtime/wire/detector.h"
 #include "runtime/base/map.h"
+#include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
 
 enum {
@@ -35,7 +36,9 @@ typedef struct WorkerPeer {
     int64_t seen_ms;
     bool is_lost, is_silent; /* lost (silent: no heartbeat); the shell may know how it ended */
     int64_t lost_ms;         /* when it was lost */
-    Usage usage;             /* the last report; now_ns 0: none. Owns its ops */
+    int64_t ahead_ns;        /* our clock minus its own, if is_clock_known; else 0 */
+    bool is_clock_known;
+    Usage usage; /* the last report; now_ns 0: none. Owns its ops */
 } WorkerPeer;
 
 typedef struct Listener Listener; /* listener.c */
@@ -78,8 +81,15 @@ struct Dispatcher {
     Groups groups;
     struct TapeState *tape; /* NULL: no log */
     Listener *listeners;    /* programs that watch the run */
-    uint8_t watching;       /* what workers report for them and for the tape (WATCH_...) */
-    int64_t snapshot_ms;    /* when the last snapshot was sent; 0: none was */
+    bool has_events;        /* some of them want the lines of the tape, ... */
+    Bytes lines;            /* ... which are collected here ... */
+    int64_t lines_ms;       /* ... since */
+    Fifo recorded;          /* of Buf *: the flight recorder's chunks, oldest first */
+    size_t recorded_bytes;
+    bool recorder_is_closed; /* the youngest chunk is not written any more */
+    char host[64];           /* the kernel's boot id; "": not read yet */
+    uint8_t watching;        /* what workers report for them and for the tape (WATCH_...) */
+    int64_t snapshot_ms;     /* when the last snapshot was sent; 0: none was */
     int64_t born_us;
     int64_t now_ms, beat_ms, silent_ms;
     bool is_open; /* workers_wanted were present once: from then on one is enough */
@@ -123,9 +133,20 @@ void member_remove(Dispatcher *d, const WorkerPeer *w); /* w may have left d->wo
 
 /* ---- listener.c ---- */
 void listener_watch(Dispatcher *d); /* tells workers what to report, if that has changed */
+/* A line of the tape, with its newline, for those that want them; called only if has_events. */
+void listener_line(Dispatcher *d, const char *line, size_t n);
 
-/* ---- tape.c: the instruction log; all but the first two are called only if d->tape is set ---- */
+/* Learns from a message of the worker, sent at sent_ns by its clock, by how much our clock is
+ * ahead. Clocks: a worker on this machine shares ours. For another one the offset is estimated as
+ * the least difference between sending and arrival, too large by the latency of the fastest
+ * message. */
+void listener_look_at_clock(Dispatcher *d, WorkerPeer *w, int64_t sent_ns);
+
+/* ---- tape.c: the instruction log; all but the first three are called only if d->tape is set ----
+ */
 void tape_fini(Dispatcher *d);
+/* Begins or ends a tape without a file, as Dispatcher.has_events says, unless there is a file. */
+void tape_for_listeners(Dispatcher *d);
 void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run; else when it is due */
 void tape_add_client(Dispatcher *d, const Client *c);
 void tape_remove_client(Dispatcher *d, const Client *c);
@@ -138,7 +159,11 @@ void tape_sent(const Flow *f); /* when routed: one line, however many workers ge
 void tape_failed(Dispatcher *d, const Failure *f);
 void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
 void tape_disconnect(Dispatcher *d, const Client *c, const Err *err);
-void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m);
+void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times);
+/* Texts of lines after the columns; without a tape, too. */
+void tape_put_worker(const WorkerPeer *w, Bytes *b);
+void tape_put_group(const Members *g, Bytes *b);
+void tape_put_failure(const Dispatcher *d, const Failure *f, Bytes *b);
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */

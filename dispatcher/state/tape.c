@@ -1,10 +1,6 @@
 /* tape.c: what the dispatcher writes into the instruction log (tape.h): asked, sent, done,
  * failed, and the arrival and departure of clients and workers. Its hooks are called only if
  * there is a log, so that without one an instruction costs a branch.
- *
- * Clocks: a worker on this machine shares our clock. For another one the offset is estimated as
- * the least difference between the sending time in a message and its arrival. The estimate is
- * too large by the latency of the fastest message.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/state.h"
 #include "runtime/base/clock.h"
@@ -13,6 +9,7 @@
 #include "runtime/inst/tape.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
+#include "runtime/wire/time_text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,34 +21,39 @@ enum {
 
 typedef struct TapeState {
     Tape *tape;
+    bool has_file; /* else the lines are for listeners alone */
     int64_t flushed_ms;
-    char host[64];              /* the kernel's boot id */
-    int64_t ahead[WORKERS_MAX]; /* offset of our clock from the worker's, ns */
-    bool is_known[WORKERS_MAX];
 } TapeState;
 
 /* ---- Opening and closing ---- */
 
-static void read_host(char host[64]) {
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (!f || !fgets(host, 64, f)) host[0] = 0;
-    if (f) fclose(f);
-    host[strcspn(host, "\n")] = 0;
+/* Makes `tape` the one that the lines go to, and writes who is here. */
+static void use_tape(Dispatcher *d, Tape *tape, bool has_file) {
+    tape_fini(d);
+    d->tape = xcalloc(1, sizeof *d->tape);
+    d->tape->tape = tape;
+    d->tape->has_file = has_file;
+    uint64_t key;
+    void *value;
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) tape_add_worker(d, d->worker[i]);
+    for (const Members *g = d->groups.first; g; g = g->younger)
+        if (g->n > 1) tape_group(d, g);
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) tape_add_client(d, value);
+    listener_watch(d);
 }
 
 bool dispatcher_log(Dispatcher *d, const char *path, Err *err) {
     Tape *tape = tape_open(path, err);
-    if (!tape) return false;
-    tape_fini(d);
-    d->tape = xcalloc(1, sizeof *d->tape);
-    d->tape->tape = tape;
-    read_host(d->tape->host);
-    for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i]) tape_add_worker(d, d->worker[i]);
-    listener_watch(d);
-    for (const Members *g = d->groups.first; g; g = g->younger)
-        if (g->n > 1) tape_group(d, g);
-    return true;
+    if (tape) use_tape(d, tape, true);
+    return tape != NULL;
+}
+
+void tape_for_listeners(Dispatcher *d) {
+    if (d->has_events && !d->tape)
+        use_tape(d, tape_new(d->born_us * 1000), false);
+    else if (!d->has_events && d->tape && !d->tape->has_file)
+        tape_fini(d);
 }
 
 void tape_fini(Dispatcher *d) {
@@ -64,6 +66,9 @@ void tape_fini(Dispatcher *d) {
 
 static void end_line(Dispatcher *d) {
     Err err;
+    size_t n;
+    const char *line = tape_line(d->tape->tape, &n);
+    if (d->has_events) listener_line(d, line, n);
     tape_end(d->tape->tape);
     if (tape_take_error(d->tape->tape, &err)) log_line("DISPATCHER", "%s", err.text);
 }
@@ -96,23 +101,25 @@ void tape_remove_client(Dispatcher *d, const Client *c) {
     end_line(d);
 }
 
-void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
-    TapeState *t = d->tape;
-    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
-    t->is_known[w->rank] = is_here;
-    t->ahead[w->rank] = 0;
-    Bytes *b = begin_line(d, TAPE_COMES, 0, w->rank);
+void tape_put_worker(const WorkerPeer *w, Bytes *b) {
     bytes_puts(b, "worker ");
     inst_quote(b, w->engine, strlen(w->engine));
     bytes_printf(b, " threads=%u memory=%llu", w->threads, (unsigned long long)w->memory_bytes);
+}
+
+void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
+    tape_put_worker(w, begin_line(d, TAPE_COMES, 0, w->rank));
     end_line(d);
+}
+
+void tape_put_group(const Members *g, Bytes *b) {
+    bytes_puts(b, "group");
+    for (int i = 0; i < g->n; i++) bytes_printf(b, " w%d", g->rank[i]);
 }
 
 void tape_group(Dispatcher *d, const Members *g) {
     Tape *tape = d->tape->tape;
-    Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_COMES, 0, 'g', g->id);
-    bytes_puts(b, "group");
-    for (int i = 0; i < g->n; i++) bytes_printf(b, " w%d", g->rank[i]);
+    tape_put_group(g, tape_begin(tape, tape_now_ns(tape), TAPE_COMES, 0, 'g', g->id));
     end_line(d);
 }
 
@@ -198,20 +205,18 @@ void tape_sent(const Flow *f) {
     end_line(f->d);
 }
 
-void tape_failed(Dispatcher *d, const Failure *f) {
-    int rank = f->worker == UINT16_MAX ? -1 : f->worker;
-    Bytes *b = begin_line(d, TAPE_FAILED, f->client, rank);
+void tape_put_failure(const Dispatcher *d, const Failure *f, Bytes *b) {
     bytes_printf(b, "error %s ", op_info[f->op].name);
     inst_quote(b, f->err.text, strlen(f->err.text));
     const Client *c = map_get(&d->client_by_id, f->client);
     const char *file = c ? client_file(c, f->pos.file) : NULL;
     if (file && f->pos.line) inst_put_position(b, file, f->pos, false);
-    end_line(d);
 }
 
-void tape_error(Dispatcher *d, const Msg *m) {
-    Failure f;
-    if (wire_read_failure(m, &f, NULL)) tape_failed(d, &f);
+void tape_failed(Dispatcher *d, const Failure *f) {
+    int rank = f->worker == UINT16_MAX ? -1 : f->worker;
+    tape_put_failure(d, f, begin_line(d, TAPE_FAILED, f->client, rank));
+    end_line(d);
 }
 
 void tape_disconnect(Dispatcher *d, const Client *c, const Err *err) {
@@ -223,73 +228,17 @@ void tape_disconnect(Dispatcher *d, const Client *c, const Err *err) {
 
 /* ---- Times ---- */
 
-static void put_us(Bytes *b, uint64_t ns) {
-    if (ns < 100000)
-        bytes_printf(b, "%.1f", (double)ns / 1e3);
-    else
-        bytes_printf(b, "%llu", (unsigned long long)(ns / 1000));
-}
-
-static void put_done(Bytes *b, const TimeRow *row) {
-    bytes_puts(b, "done ");
-    for (int i = 0; i < row->n_out; i++)
-        bytes_printf(b, "%st%llu", i ? "," : "", (unsigned long long)row->id + (unsigned)i);
-    bytes_puts(b, row->n_out ? " us=" : "- us="); /* always the same columns */
-    put_us(b, row->ns);
-    bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
-    bool is_first = true;
-    for (int k = 0; k < 64; k++) {
-        if (!(row->from >> k & 1)) continue;
-        bytes_printf(b, is_first ? " from=w%d" : ",w%d", k);
-        is_first = false;
-    }
-    if (row->moved) bytes_printf(b, " moved=%llu", (unsigned long long)row->moved);
-}
-
-static void put_idle(Bytes *b, const TimeRow *row) {
-    bytes_puts(b, "idle us=");
-    put_us(b, row->ns);
-    bytes_printf(b, " why=%s", idle_why_name[row->n_out]);
-    if (row->from < MAX_WORKERS) bytes_printf(b, " on=w%u", (unsigned)row->from);
-    if (row->op < OP_COUNT) bytes_printf(b, " op=%s", op_info[row->op].name);
-}
-
-static void put_row(Bytes *b, const TimeRow *row) {
-    switch ((TimeKind)row->kind) {
-    case TIME_IDLE: put_idle(b, row); break;
-    case TIME_MEMORY:
-        bytes_printf(b, "memory bytes=%llu limit=%llu", (unsigned long long)row->bytes,
-                     (unsigned long long)row->moved);
-        break;
-    default: put_done(b, row);
-    }
-}
-
-/* Estimates by how much our clock is ahead of the worker's. */
-static void look_at_clock(TapeState *t, const WorkerPeer *w, int64_t sent_ns) {
-    bool is_here = t->host[0] && !strcmp(t->host, w->data.host);
-    int64_t ahead;
-    if (is_here || __builtin_sub_overflow(now_ns(), sent_ns, &ahead)) return;
-    if (t->is_known[w->rank] && ahead >= t->ahead[w->rank]) return;
-    t->ahead[w->rank] = ahead;
-    t->is_known[w->rank] = true;
-}
-
-void tape_times(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
+void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times) {
     TapeState *t = d->tape;
-    Times times;
-    arena_reset(&d->scratch);
-    if (!wire_read_times(m, &d->scratch, &times, NULL)) return;
-    look_at_clock(t, w, times.now_ns);
     uint64_t zero = (uint64_t)now_ns() - (uint64_t)tape_now_ns(t->tape);
-    for (uint32_t i = 0; i < times.n; i++) {
-        const TimeRow *row = &times.row[i];
+    for (uint32_t i = 0; i < times->n; i++) {
+        const TimeRow *row = &times->row[i];
         /* Only a worker that reports false times makes these sums overflow. */
-        uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)t->ahead[w->rank];
+        uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)w->ahead_ns;
         uint32_t client = row->kind == TIME_DONE ? row->client : 0;
-        put_row(
-            tape_begin(t->tape, (int64_t)(end - zero), TAPE_DONE, client, 'w', (uint32_t)w->rank),
-            row);
+        Bytes *b =
+            tape_begin(t->tape, (int64_t)(end - zero), TAPE_DONE, client, 'w', (uint32_t)w->rank);
+        tape_put_row(row, b);
         end_line(d);
     }
 }

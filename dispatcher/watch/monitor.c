@@ -1,6 +1,7 @@
 /* monitor.c: see monitor.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/monitor.h"
+#include "dispatcher/watch/past.h"
 #include "runtime/base/clock.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ANSWER_MS = 10000, STEP_MS = 1000 };
+enum { ANSWER_MS = 10000, STEP_MS = 1000, PAST_CHUNK = 256 << 10 };
 
 struct Monitor {
     Link *link;
@@ -20,6 +21,10 @@ struct Monitor {
     size_t cap;
     bool has_first; /* `first` is to be returned before anything else */
     MonitorEvent first;
+    Past *past;      /* what came of the past, until all has */
+    Bytes lines;     /* the past as text, of which ... */
+    size_t lines_at; /* ... this much was returned */
+    bool has_lines;
     bool is_over;
     Err why;
 };
@@ -66,24 +71,42 @@ static MonitorKind keep(Monitor *m, MonitorKind kind, const char *text, size_t n
     return kind;
 }
 
-/* An EVENTS can say three things: lines were dropped, here are some, these were the last. They
- * are returned one by one. */
 static MonitorKind take_events(Monitor *m, const Msg *msg, MonitorEvent *out) {
     Events e;
     if (!wire_read_events(msg, &e, NULL)) return MONITOR_NOTHING;
-    MonitorEvent *more = &m->first;
-    MonitorKind kind = e.is_past ? MONITOR_PAST : MONITOR_LINES;
-    if (e.is_past && e.is_end && !e.n) kind = MONITOR_PAST_END;
-    kind = keep(m, kind, e.text, e.n, out);
-    if (!e.dropped) return kind;
-    *more = *out;
-    more->kind = kind;
+    if (e.is_past) { /* all of it is here */
+        if (m->past && !m->has_lines) past_write(m->past, &m->lines);
+        past_end(&m->past);
+        m->has_lines = true;
+        return MONITOR_NOTHING;
+    }
+    keep(m, MONITOR_LINES, e.text, e.n, out);
+    if (!e.dropped) return MONITOR_LINES;
+    m->first = *out;
+    m->first.kind = MONITOR_LINES;
     m->has_first = true;
     out->dropped = e.dropped;
     return MONITOR_DROPPED;
 }
 
-static MonitorKind take(Monitor *m, const Msg *msg, MonitorEvent *out) {
+/* Returns the next whole lines of the past, or its end. */
+static MonitorKind next_past(Monitor *m, MonitorEvent *out) {
+    size_t left = m->lines.n - m->lines_at, n = left;
+    const char *text = m->lines.data + m->lines_at;
+    if (left > PAST_CHUNK) {
+        const char *end = memchr(text + PAST_CHUNK, '\n', left - PAST_CHUNK);
+        if (end) n = (size_t)(end + 1 - text);
+    }
+    m->lines_at += n;
+    if (n > 0) return keep(m, MONITOR_PAST, text, n, out);
+    bytes_fini(&m->lines);
+    m->lines_at = 0;
+    m->has_lines = false;
+    return MONITOR_PAST_END;
+}
+
+/* May consume msg. */
+static MonitorKind take(Monitor *m, Msg *msg, MonitorEvent *out) {
     const char *text;
     size_t n;
     Err why = {0};
@@ -94,6 +117,10 @@ static MonitorKind take(Monitor *m, const Msg *msg, MonitorEvent *out) {
         if (!wire_read_text(msg, &text, &n, NULL)) return MONITOR_NOTHING;
         return keep(m, MONITOR_SNAPSHOT, text, n, out);
     case MSG_EVENTS: return take_events(m, msg, out);
+    case MSG_PAST:
+        if (!m->past) m->past = past_begin();
+        past_take(m->past, msg);
+        return MONITOR_NOTHING;
     case MSG_REFUSE:
         if (!wire_read_refuse(msg, &why, NULL)) err_set(&why, ERR_GONE, "it refused");
         m->why = why;
@@ -119,9 +146,10 @@ static MonitorKind next(Monitor *m, int timeout_ms, MonitorEvent *out) {
         m->has_first = false;
         return out->kind;
     }
-    acknowledge(m); /* the caller is done with the last one */
     for (bool is_last = false; !m->is_over;) {
         Msg msg;
+        acknowledge(m);
+        if (m->has_lines) return next_past(m, out);
         int r = link_recv(m->link, &msg);
         if (r < 0) {
             const Err *why = link_error(m->link);
@@ -212,6 +240,8 @@ void monitor_close(Monitor **mp) {
         link_send(m->link, &bye);
     }
     link_close(&m->link);
+    past_end(&m->past);
+    bytes_fini(&m->lines);
     free(m->text);
     free(m);
 }

@@ -41,6 +41,7 @@ struct Tape {
     int64_t start_ns;
     uint64_t n_lines;
     Bytes text;   /* not yet written */
+    size_t line;  /* where the line being written begins in it */
     size_t tried; /* text.n when the last write would have blocked: retry one chunk later */
     bool is_broken, is_reported;
     Err err;
@@ -107,6 +108,13 @@ Tape *tape_open(const char *path, Err *err) {
     return t;
 }
 
+Tape *tape_new(int64_t start_ns) {
+    Tape *t = xcalloc(1, sizeof *t);
+    t->fd = t->beside.fd = -1;
+    t->start_ns = start_ns;
+    return t;
+}
+
 static void fail(Tape *t, const char *why) {
     t->is_broken = true;
     err_set(&t->err, ERR_IO, "the instruction log '%.300s' ends here: %s", t->path, why);
@@ -132,6 +140,7 @@ static ssize_t write_quietly(int fd, const void *p, size_t n) {
 
 void tape_flush(Tape *t) {
     size_t done = 0;
+    if (t->fd < 0) return;
     while (!t->is_broken && done < t->text.n) {
         ssize_t n = write_quietly(t->fd, t->text.data + done, t->text.n - done);
         if (n > 0) {
@@ -154,9 +163,9 @@ void tape_close(Tape **tp) {
     *tp = NULL;
     if (!t) return;
     int64_t end = now_ns() + CLOSE_MS * INT64_C(1000000);
-    for (tape_flush(t); t->text.n > 0 && now_ns() < end; tape_flush(t))
+    for (tape_flush(t); t->fd >= 0 && t->text.n > 0 && now_ns() < end; tape_flush(t))
         poll(&(struct pollfd){.fd = t->fd, .events = POLLOUT}, 1, 50);
-    close(t->fd);
+    if (t->fd >= 0) close(t->fd);
     bytes_fini(&t->text);
     beside_fini(&t->beside);
     free(t->path);
@@ -242,6 +251,7 @@ static void put_number(Bytes *b, char prefix, uint64_t v) {
 Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char kind,
                   uint32_t number) {
     Bytes *b = &t->text;
+    t->line = b->n;
     put_seconds(b, at_ns);
     put_number(b, 0, ++t->n_lines);
     bytes_putc(b, (char)event);
@@ -257,9 +267,15 @@ Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char
     return b;
 }
 
-void tape_end(Tape *t) {
+const char *tape_line(Tape *t, size_t *n) {
     bytes_putc(&t->text, '\n');
-    if (t->is_broken)
+    *n = t->text.n - t->line;
+    return t->text.data + t->line;
+}
+
+void tape_end(Tape *t) {
+    if (t->text.n == t->line || t->text.data[t->text.n - 1] != '\n') bytes_putc(&t->text, '\n');
+    if (t->is_broken || t->fd < 0)
         t->text.n = 0;
     else if (t->text.n >= t->tried + CHUNK_BYTES)
         tape_flush(t);

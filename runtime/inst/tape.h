@@ -38,6 +38,8 @@ typedef struct Tape Tape;
 /* Truncates the file, or creates it with mode 0600, and starts the clock. NULL: err says why not.
  */
 Tape *tape_open(const char *path, Err *err);
+/* A tape without a file, for tape_line alone; its clock began at start_ns of CLOCK_MONOTONIC. */
+Tape *tape_new(int64_t start_ns);
 /* Writes what is left; waits at most a second for a pipe's reader. */
 void tape_close(Tape **t);
 int64_t tape_now_ns(const Tape *t); /* since it began, by CLOCK_MONOTONIC */
@@ -45,6 +47,8 @@ int64_t tape_now_ns(const Tape *t); /* since it began, by CLOCK_MONOTONIC */
  * 0: none; kind 'w' or 'g' with its number, or '-'. */
 Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char kind,
                   uint32_t number);
+/* Ends the line and returns it, with its newline; valid until the next call. */
+const char *tape_line(Tape *t, size_t *n);
 void tape_end(Tape *t);   /* ends that line; writes if the buffer is large */
 void tape_flush(Tape *t); /* writes the buffer */
 /* Stores the bytes of elements in the file beside the tape, unless they are there already. *out

@@ -85,3 +85,44 @@ bool wire_read_usage(const Msg *m, Arena *arena, Usage *u, Err *err) {
     }
     return done(r, err);
 }
+
+/* ---- The flight recorder ---- */
+
+Buf *past_new(size_t room) { return head_new(MSG_PAST, 0, room); }
+
+/* u32 bytes of data, kind, event, place, n_parts, u32 client, u32 number, i64 time, u64 0, data. */
+void past_add(Buf *b, const PastEntry *e) {
+    put_u32(b, (uint32_t)e->n);
+    put_u8(b, e->kind);
+    put_u8(b, e->event);
+    put_u8(b, e->place);
+    put_u8(b, e->n_parts);
+    put_u32(b, e->client);
+    put_u32(b, e->number);
+    put_u64(b, (uint64_t)e->at_ns);
+    put_u64(b, 0);
+    put(b, e->data, e->n);
+    put_pad(b);
+}
+
+int past_read(const Msg *m, size_t *at, PastEntry *e) {
+    Reader r;
+    *e = (PastEntry){0};
+    if (!reader_open(&r, m, MSG_PAST, NULL)) return -1;
+    if (*at == 0) *at = PAST_HEAD;
+    if (*at >= (size_t)(r.end - r.start)) return 0;
+    r.at = r.start + *at;
+    e->n = take_u32(&r);
+    e->kind = take_u8(&r), e->event = take_u8(&r), e->place = take_u8(&r), e->n_parts = take_u8(&r);
+    e->client = take_u32(&r);
+    e->number = take_u32(&r);
+    e->at_ns = (int64_t)take_u64(&r);
+    take_u64(&r);
+    e->data = take(&r, e->n);
+    take_pad(&r);
+    bool is_sound = !r.bad && e->kind < PAST_KINDS && e->n_parts < MAX_MSG_PARTS &&
+                    e->n >= 8 * (size_t)e->n_parts;
+    if (!is_sound) return -1;
+    *at = (size_t)(r.at - r.start);
+    return 1;
+}

@@ -9,9 +9,9 @@
 #define GT_RUNTIME_WIRE_WIRE_WATCH_H
 #include "runtime/wire/wire.h"
 
-enum { LISTEN_BYTES = 4 << 20 };   /* sent to a watcher and not acknowledged, at most */
-enum { SNAPSHOT_MS = 250 };        /* between two snapshots */
-enum { PAST_MS_MAX = 600 * 1000 }; /* the longest past that may be asked for */
+enum { LISTEN_BYTES = 4 << 20 }; /* sent to a watcher and not acknowledged, at most */
+enum { SNAPSHOT_MS = 250, LISTEN_LINES_MS = 50 }; /* between two snapshots; that lines wait */
+enum { PAST_MS_MAX = 600 * 1000 };                /* the longest past that may be asked for */
 
 typedef enum ListenVerb {
     LISTEN_QUIET,  /* no lines of the tape any more */
@@ -70,4 +70,41 @@ void wire_events(const Events *e, Msg *out); /* copies the text */
 bool wire_read_events(const Msg *m, Events *e, Err *err);
 void wire_usage(const Usage *u, Msg *out);
 bool wire_read_usage(const Msg *m, Arena *arena, Usage *u, Err *err);
+
+/* ---- The flight recorder ----
+ *
+ * The dispatcher keeps what passed lately as it came, in messages of entries (PAST), and sends
+ * these to a watcher that asks. The watcher makes lines of a tape of them (past.h in
+ * dispatcher/watch). First come entries that say what the others need: names of files, bodies; then
+ * the recorded ones, oldest first; then the rows of each worker; then an EVENTS that is_past and
+ * is_end. */
+
+typedef enum PastKind {
+    PAST_SINCE, /* at_ns: when the past begins; data: the time (i64, ns) that lines count from */
+    PAST_LINE,  /* text of a line after its five columns, which `event` to `number` give */
+    PAST_FRAME, /* a client's frame: n_parts sizes of its parts (u64), and its first part */
+    PAST_BODY,  /* the forms of the client's hot body `number` */
+    PAST_FILE,  /* the name of the client's source file `number` */
+    PAST_ROWS,  /* a TIMES of worker `number`; at_ns: the clock's offset from the worker's */
+    PAST_KINDS
+} PastKind;
+typedef struct PastEntry {
+    uint8_t kind, event, place; /* place: 'w', 'g' or '-' */
+    uint8_t n_parts;
+    uint32_t client, number;
+    int64_t at_ns;    /* of the dispatcher's CLOCK_MONOTONIC */
+    const void *data; /* borrowed */
+    size_t n;
+} PastEntry;
+enum {
+    PAST_HEAD = 8,
+    PAST_ENTRY = 32
+}; /* bytes: of the message's head; of an entry without data */
+
+Buf *past_new(size_t room);                /* a message's first part, without entries */
+void past_add(Buf *b, const PastEntry *e); /* copies the data */
+static inline size_t past_bytes(size_t n) { return PAST_ENTRY + ((n + 7) & ~(size_t)7); }
+/* Reads the entry at *at (0: the first) and moves *at behind it. 1: *e is set; 0: there are no
+ * more; -1: malformed. */
+int past_read(const Msg *m, size_t *at, PastEntry *e);
 #endif

@@ -40,6 +40,8 @@ typedef struct World {
     Player player[CLIENTS];
     ModelWorker worker[WORKERS];
     PeerId last_peer;
+    PeerId listener; /* a program that watches; 0: none */
+    uint64_t heard;  /* bytes that it has not acknowledged */
     Arena arena;
 } World;
 
@@ -52,6 +54,11 @@ static void deliver(World *w) {
     while (dispatcher_next(w->d, &to, &m, &drop)) {
         for (int k = 0; k < WORKERS; k++)
             if (w->worker[k].peer == to) model_hears(&w->worker[k], &m);
+        if (w->listener == to) {
+            w->heard += msg_bytes(&m);
+            MUST(w->heard <= 2 * LISTEN_BYTES);
+            if (drop) w->listener = 0;
+        }
         for (int k = 0; k < CLIENTS; k++) {
             Welcome welcome;
             Player *p = &w->player[k];
@@ -604,7 +611,7 @@ static void on_worker_message(World *w, const ModelWorker *from) {
     Reply r = {.client = client, .seq = seq, .n = byte(w) % 2, .value = &v};
     Failure f = {.client = client, .seq = seq};
     TimeRow row = {.begin_ns = (int64_t)((uint64_t)byte(w) << 56), .ns = UINT64_MAX, .n_out = 1};
-    switch (byte(w) % 8) {
+    switch (byte(w) % 10) {
     case 0: wire_ack(&(Ack){.client = client, .seq = seq}, &m); break;
     case 5:
     case 6: wire_ack(&(Ack){.client = client, .seq = from->sent[client]}, &m); break;
@@ -612,6 +619,12 @@ static void on_worker_message(World *w, const ModelWorker *from) {
     case 2: wire_failure(&f, &m); break;
     case 3: wire_times(&(Times){.n = 1, .now_ns = INT64_MIN, .row = &row}, &m); break;
     case 4: wire_peer_hello(1, 2, &m); break;
+    case 8:
+        wire_times(&(Times){.n = 1, .is_past = true, .is_end = byte(w) % 2, .row = &row}, &m);
+        break;
+    case 9:
+        wire_usage(&(Usage){.now_ns = 1, .n = 1, .op = &(OpUsage){.op = OP_ADD, .ns = 1}}, &m);
+        break;
     default: wire_text(MSG_STATS_REPLY, "a=1\nb=2", 7, &m);
     }
     on_message(w, from->peer, &m);
@@ -631,6 +644,31 @@ static void worker_event(World *w) {
         deliver(w);
     } else {
         on_worker_message(w, worker);
+    }
+}
+
+/* A program that watches: its requests, right and wrong. */
+static void listener_event(World *w) {
+    Msg m;
+    int what = byte(w);
+    Listen ask = {.client = (uint32_t)byte(w) % 8, .verb = (uint8_t)(what % LISTEN_VERBS)};
+    if (!w->listener) {
+        w->listener = FIRST_WORKER + ++w->last_peer;
+        w->heard = 0;
+        hello(w, w->listener, ROLE_WATCHER, what % 16 != 0);
+    } else if (what < 160) {
+        ask.past_ms = ask.verb == LISTEN_PAST ? 1000 : 0;
+        wire_listen(&ask, &m);
+        on_message(w, w->listener, &m);
+    } else if (what < 240) {
+        wire_credit(0, what < 230 ? w->heard : w->heard + 1, &m);
+        if (what < 230) w->heard = 0;
+        on_message(w, w->listener, &m);
+    } else if (what > 245 || garbage(w, w->listener)) {
+        PeerId gone = w->listener;
+        w->listener = 0;
+        dispatcher_on_gone(w->d, gone, 0);
+        deliver(w);
     }
 }
 
@@ -718,11 +756,12 @@ static long n_moves, n_placed, n_found; /* statistics: how much was covered */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static World *w; /* large data: allocated once */
     if (!w) w = xcalloc(1, sizeof *w);
-    w->at = data, w->end = data + n, w->last_peer = 0;
+    w->at = data, w->end = data + n, w->last_peer = 0, w->listener = 0;
     memset(w->player, 0, sizeof w->player);
     uint64_t limit = n % 4 == 1 ? 20000 : 0;
     DispatcherConfig config = {.client_bytes_max = limit, .beat_ms = 10, .seed = n};
     if (n % 2) config.slice = 1 + (uint32_t)n % 61;
+    if (n % 7) config.record_bytes = n % 7 << 14;
     if (n % 5) config.hot = (DetectorConfig){1 + n % 3, 2, 1000, 8};
     w->d = dispatcher_new(&config);
     Err err = {0};
@@ -731,6 +770,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         int what = byte(w);
         if (what % 4 == 0)
             worker_event(w);
+        else if (what % 32 == 1)
+            listener_event(w);
         else
             player_event(w, &w->player[what / 4 % CLIENTS]);
         if (what & 64) dispatcher_go_on(w->d);

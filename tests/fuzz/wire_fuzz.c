@@ -6,6 +6,7 @@
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
+#include "dispatcher/watch/past.h"
 #include "tests/unit/random_inst.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -100,12 +101,51 @@ static void read_others(const Msg *m, Arena *a) {
             sum += ((const uint8_t *)reply.value[i].data)[k];
 }
 
+/* The lines that a watcher makes of a flight recorder's entries. */
+static void read_past(const Msg *m) {
+    if (wire_kind(m) != MSG_PAST) return;
+    Past *p = past_begin();
+    Bytes text = {0};
+    Msg copy = {0};
+    msg_push(&copy, buf_copy(m->part[0]->data, m->part[0]->n));
+    past_take(p, &copy);
+    past_write(p, &text);
+    bytes_fini(&text);
+    past_end(&p);
+}
+
+/* Entries of every kind, with a frame among them. */
+static Buf *past_seed(Rand *r, const Msg *frame, const Times *times) {
+    static const char file[] = "a.gt", line[] = "client \"a\"";
+    Buf *b = past_new(64);
+    Msg rows;
+    wire_times(times, &rows);
+    PastEntry e = {.kind = PAST_SINCE};
+    past_add(b, &e);
+    e = (PastEntry){.kind = PAST_LINE, .event = '+', .place = '-', .client = 1, .at_ns = 5};
+    e.data = line, e.n = sizeof line - 1;
+    if (rand_below(r, 2)) past_add(b, &e);
+    e = (PastEntry){.kind = PAST_FILE, .client = 1, .data = file, .n = sizeof file - 1};
+    if (rand_below(r, 2)) past_add(b, &e);
+    e = (PastEntry){.kind = PAST_FRAME, .client = 1, .at_ns = 9};
+    e.data = frame->part[0]->data, e.n = frame->part[0]->n;
+    past_add(b, &e);
+    e = (PastEntry){.kind = PAST_ROWS, .number = 1};
+    e.data = rows.part[0]->data, e.n = rows.part[0]->n;
+    if (rand_below(r, 2)) past_add(b, &e);
+    msg_fini(&rows);
+    return b;
+}
+
 static void read_watchers(const Msg *m, Arena *a) {
     Err err;
     Listen listen;
     Events events;
     Usage usage;
     volatile uint64_t sum = 0;
+    PastEntry entry;
+    for (size_t at = 0; past_read(m, &at, &entry) > 0;)
+        for (size_t i = 0; i < entry.n; i++) sum += ((const uint8_t *)entry.data)[i];
     if (wire_read_listen(m, &listen, &err)) sum += listen.past_ms;
     if (wire_read_events(m, &events, &err))
         for (size_t i = 0; i < events.n; i++) sum += (unsigned char)events.text[i];
@@ -158,6 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     read_others(&m, &a);
     read_peers(&m);
     read_watchers(&m, &a);
+    read_past(&m);
     buf_unref(&head);
     arena_fini(&a);
     return 0;
@@ -251,6 +292,13 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         case 2: wire_hello(&hello, &m); break;
         default: wire_welcome(&welcome, &m);
         }
+    }
+    if (wire_kind(&m) == MSG_FRAME && rand_below(r, 3) == 0) {
+        TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1},
+                          {.op = OP_COUNT, .kind = TIME_IDLE, .from = 1}};
+        Buf *b = past_seed(r, &m, &(Times){.n = 2, .row = row});
+        msg_fini(&m);
+        msg_push(&m, b);
     }
     bytes_add(out, m.part[0]->data, m.part[0]->n);
     for (int i = 0; i < m.n; i++) buf_unref(&m.part[i]);

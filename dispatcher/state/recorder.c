@@ -1,0 +1,215 @@
+/* recorder.c: see recorder.h.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/state/recorder.h"
+#include "runtime/base/clock.h"
+#include "runtime/inst/inst_text.h"
+#include "runtime/inst/tape.h"
+#include <string.h>
+
+/* ---- Chunks ---- */
+
+static Buf **chunk_at(const Dispatcher *d, size_t i) { return fifo_at(&d->recorded, i); }
+
+static void drop_oldest(Dispatcher *d) {
+    Buf **oldest = chunk_at(d, 0);
+    d->recorded_bytes -= (*oldest)->cap;
+    buf_unref(oldest);
+    fifo_pop(&d->recorded);
+}
+
+void recorder_fini(Dispatcher *d) {
+    while (d->recorded.n > 0) drop_oldest(d);
+    fifo_fini(&d->recorded);
+}
+
+/* The chunk to write to, with room for an entry of n bytes; NULL: the entry is too large. */
+static Buf *chunk_for(Dispatcher *d, size_t n) {
+    Buf *b = d->recorded.n ? *chunk_at(d, d->recorded.n - 1) : NULL;
+    size_t bytes = past_bytes(n);
+    if (n > d->config.record_bytes / 8) return NULL;
+    if (b && !d->recorder_is_closed && b->cap - b->n >= bytes) return b;
+    b = past_new(bytes > RECORD_CHUNK ? bytes : RECORD_CHUNK);
+    d->recorder_is_closed = false;
+    d->recorded_bytes += b->cap;
+    *(Buf **)fifo_push(&d->recorded, sizeof b) = b;
+    while (d->recorded_bytes > d->config.record_bytes && d->recorded.n > 1) drop_oldest(d);
+    return b;
+}
+
+static void add(Dispatcher *d, PastEntry *e) {
+    Buf *b = chunk_for(d, e->n);
+    if (!e->at_ns) e->at_ns = now_ns();
+    if (b) past_add(b, e);
+}
+
+size_t recorder_chunks(Dispatcher *d) {
+    d->recorder_is_closed = true;
+    return d->recorded.n;
+}
+
+Buf *recorder_chunk(Dispatcher *d, size_t i) { return buf_ref(*chunk_at(d, i)); }
+
+/* ---- Entries ---- */
+
+void recorder_frame(Dispatcher *d, const Client *c, const Msg *m) {
+    const Buf *head = m->part[0];
+    size_t sizes = 8 * (size_t)(m->n - 1);
+    if (!d->config.record_bytes) return;
+    PastEntry e = {.kind = PAST_FRAME, .client = c->id, .n_parts = (uint8_t)(m->n - 1)};
+    e.n = sizes + head->n;
+    Buf *b = chunk_for(d, e.n);
+    if (!b) return;
+    e.at_ns = now_ns();
+    /* The parts of the entry are put together in place. */
+    size_t at = b->n;
+    PastEntry empty = e;
+    empty.n = 0;
+    past_add(b, &empty);
+    memcpy(b->data + at, &(uint32_t){(uint32_t)e.n}, 4);
+    for (int i = 1; i < m->n; i++) {
+        uint64_t n = m->part[i]->n;
+        memcpy(b->data + b->n, &n, 8);
+        b->n += 8;
+    }
+    memcpy(b->data + b->n, head->data, head->n);
+    b->n += head->n;
+    while (b->n & 7) b->data[b->n++] = 0;
+}
+
+static void add_line(Dispatcher *d, PastEntry *e, Bytes *text) {
+    e->kind = PAST_LINE;
+    e->data = text->data;
+    e->n = text->n;
+    add(d, e);
+    bytes_fini(text);
+}
+
+void recorder_failure(Dispatcher *d, const Failure *f) {
+    if (!d->config.record_bytes) return;
+    bool has_worker = f->worker != UINT16_MAX;
+    PastEntry e = {.event = TAPE_FAILED, .place = has_worker ? 'w' : '-', .client = f->client};
+    if (has_worker) e.number = f->worker;
+    Bytes text = {0};
+    tape_put_failure(d, f, &text);
+    add_line(d, &e, &text);
+}
+
+static void client_line(const Client *c, PastEntry *e, Bytes *text) {
+    *e = (PastEntry){.event = TAPE_COMES, .place = '-', .client = c->id};
+    bytes_puts(text, "client ");
+    inst_quote(text, c->name, strlen(c->name));
+}
+
+/* What is needed to read a client's frames: the names of its files, its bodies. They are put into
+ * b, up to PREFACE_BYTES; NULL: into the recorder. */
+static void put_needs(Dispatcher *d, Buf *b, const Client *c) {
+    PastEntry e = {.client = c->id, .at_ns = now_ns()};
+    for (int k = 0; k < c->n_files; k++) {
+        if (!c->file[k]) continue;
+        e.kind = PAST_FILE, e.number = (uint32_t)k;
+        e.data = c->file[k], e.n = strlen(c->file[k]);
+        if (!b)
+            add(d, &e);
+        else if (b->n < PREFACE_BYTES)
+            past_add(b, &e);
+    }
+    for (uint64_t i = c->bodies.oldest; i < c->bodies.next && i < UINT32_MAX; i++) {
+        const Body *body = bodies_get(&c->bodies, i);
+        if (!body) continue;
+        e.kind = PAST_BODY, e.number = (uint32_t)i;
+        e.data = body->bytes, e.n = body->n_bytes;
+        if (!b)
+            add(d, &e);
+        else if (b->n < PREFACE_BYTES)
+            past_add(b, &e);
+    }
+}
+
+void recorder_client(Dispatcher *d, const Client *c, bool comes) {
+    PastEntry e;
+    Bytes text = {0};
+    if (!d->config.record_bytes) return;
+    client_line(c, &e, &text);
+    if (!comes) {
+        put_needs(d, NULL, c);
+        e.event = TAPE_LEAVES, text.n = 0;
+        bytes_puts(&text, "client left");
+    }
+    add_line(d, &e, &text);
+}
+
+void recorder_worker(Dispatcher *d, const WorkerPeer *w, bool comes) {
+    if (!d->config.record_bytes) return;
+    PastEntry e = {.event = comes ? TAPE_COMES : TAPE_LEAVES, .place = 'w'};
+    Bytes text = {0};
+    e.number = (uint32_t)w->rank;
+    if (comes)
+        tape_put_worker(w, &text);
+    else
+        bytes_puts(&text, "worker left");
+    add_line(d, &e, &text);
+}
+
+static void group_line(const Members *g, PastEntry *e, Bytes *text) {
+    *e = (PastEntry){.event = TAPE_COMES, .place = 'g', .number = g->id};
+    tape_put_group(g, text);
+}
+
+void recorder_group(Dispatcher *d, const Members *g) {
+    if (!d->config.record_bytes) return;
+    PastEntry e;
+    Bytes text = {0};
+    group_line(g, &e, &text);
+    add_line(d, &e, &text);
+}
+
+/* ---- For a reader ---- */
+
+static void put_line(Buf *b, PastEntry *e, Bytes *text) {
+    e->kind = PAST_LINE;
+    e->data = text->data, e->n = text->n;
+    past_add(b, e);
+    text->n = 0;
+}
+
+Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
+    Buf *b = past_new(4096);
+    Bytes text = {0};
+    uint64_t key;
+    void *value;
+    int64_t start = d->born_us * 1000, since = now_ns() - (int64_t)past_ms * 1000000;
+    PastEntry e = {.kind = PAST_SINCE, .at_ns = since, .data = &start, .n = sizeof start};
+    past_add(b, &e);
+    for (int i = 0; i < d->n_ranks; i++) {
+        if (!d->worker[i]) continue;
+        e = (PastEntry){.event = TAPE_COMES, .place = 'w', .at_ns = since};
+        e.number = (uint32_t)d->worker[i]->rank;
+        tape_put_worker(d->worker[i], &text);
+        put_line(b, &e, &text);
+    }
+    for (const Members *g = d->groups.first; g; g = g->younger) {
+        if (g->n < 2) continue;
+        group_line(g, &e, &text);
+        e.at_ns = since;
+        put_line(b, &e, &text);
+    }
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
+        client_line(value, &e, &text);
+        e.at_ns = since;
+        put_line(b, &e, &text);
+        put_needs(d, b, value);
+    }
+    bytes_fini(&text);
+    return b;
+}
+
+Buf *recorder_rows(const Msg *times, int rank, int64_t ahead_ns) {
+    const Buf *head = times->part[0];
+    Buf *b = past_new(past_bytes(head->n));
+    past_add(b, &(PastEntry){.kind = PAST_ROWS,
+                             .number = (uint32_t)rank,
+                             .at_ns = ahead_ns,
+                             .data = head->data,
+                             .n = head->n});
+    return b;
+}

@@ -1,0 +1,29 @@
+/* recorder.h: the flight recorder: what passed through the dispatcher lately, kept as it came, so
+ * that it costs a copy of each frame's head, and made into text by those that ask for it.
+ *
+ * It is a queue of PAST messages (wire_watch.h) of up to RECORD_CHUNK bytes. When they exceed
+ * DispatcherConfig.record_bytes the oldest is freed. A chunk that is being sent is kept alive by
+ * reference.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_DISPATCHER_STATE_RECORDER_H
+#define GT_DISPATCHER_STATE_RECORDER_H
+#include "dispatcher/state/state.h"
+
+enum { RECORD_CHUNK = 256 << 10, PREFACE_BYTES = 8 << 20 };
+
+/* All but the first do nothing without DispatcherConfig.record_bytes. */
+void recorder_fini(Dispatcher *d);
+void recorder_frame(Dispatcher *d, const Client *c, const Msg *m);
+void recorder_failure(Dispatcher *d, const Failure *f);
+void recorder_client(Dispatcher *d, const Client *c, bool comes);
+void recorder_worker(Dispatcher *d, const WorkerPeer *w, bool comes);
+void recorder_group(Dispatcher *d, const Members *g);
+/* Returns what a reader of the past must know first (owned), ... */
+Buf *recorder_preface(Dispatcher *d, uint32_t past_ms);
+/* ... and the number of chunks and the i-th, oldest first (owned, by reference); no chunk that is
+ * returned is written any more. */
+size_t recorder_chunks(Dispatcher *d);
+Buf *recorder_chunk(Dispatcher *d, size_t i);
+/* An entry with a worker's rows (owned). */
+Buf *recorder_rows(const Msg *times, int rank, int64_t ahead_ns);
+#endif
