@@ -80,6 +80,9 @@ void dispatcher_free(Dispatcher **dp) {
 }
 
 int dispatcher_workers(const Dispatcher *d) { return d->n_workers; }
+struct Door *dispatcher_door(const Dispatcher *d) {
+    return d->config.door;
+}
 
 /* ---- Reports of arrivals and departures ---- */
 
@@ -439,6 +442,8 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
         worker_add(d, from, &h);
     } else if (is_read && h.role == ROLE_WATCHER) {
         listener_add(d, from, &err);
+    } else if (is_read && from & PEER_OUTSIDE) {
+        err_set(&err, ERR_ARG, "this program runs alone: it can be watched, and not used");
     } else if (is_read && d->is_draining) {
         err_set(&err, ERR_GONE, "the dispatcher is stopping");
     } else if (is_read) {

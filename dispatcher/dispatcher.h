@@ -19,9 +19,10 @@ typedef struct DispatcherConfig {
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
     const struct Config *signals; /* every client's, under its own; NULL: none. Borrowed */
     uint64_t seed;                /* of its hash tables: a value that clients cannot guess */
-    uint32_t slice;     /* instructions written for a client before others get a turn; 0: SLICE */
-    DetectorConfig hot; /* for clients that do not look for hot bodies; all zero: off */
+    uint32_t slice;       /* instructions written for a client before others get a turn; 0: SLICE */
+    DetectorConfig hot;   /* for clients that do not look for hot bodies; all zero: off */
     size_t record_bytes;  /* of the flight recorder (recorder.h); 0: none */
+    struct Door *door;    /* by which programs watch an embedded one; NULL: none. Borrowed */
     const char *endpoint; /* where it listens, for those that watch; NULL: nowhere. Borrowed */
     uint32_t pid;         /* of this process, for them */
     /* Called when a worker that the shell started (Hello.spawned) is lost: its connection has
@@ -31,6 +32,9 @@ typedef struct DispatcherConfig {
     bool (*lost)(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size);
     void *ctx;
 } DispatcherConfig;
+
+/* Peers of the door's hub have this bit. They may only watch. */
+enum { PEER_OUTSIDE = 1 << 30 };
 
 typedef struct Dispatcher Dispatcher;
 Dispatcher *dispatcher_new(const DispatcherConfig *config);
@@ -63,6 +67,7 @@ void dispatcher_drain(Dispatcher *d);
 bool dispatcher_is_idle(const Dispatcher *d);
 /* Tells all peers that it stops. The last call before the hub is closed. */
 void dispatcher_bye(Dispatcher *d);
+struct Door *dispatcher_door(const Dispatcher *d); /* of its configuration */
 /* Counters as KEY=VALUE lines, for stats() and tests: clients, workers, instructions, ... */
 void dispatcher_stats(const Dispatcher *d, Bytes *out);
 

@@ -1,6 +1,7 @@
 /* loop.c: connects a hub to the step function: events in, messages out.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
+#include "dispatcher/door.h"
 #include "runtime/base/clock.h"
 #include "runtime/wire/wire.h"
 
@@ -27,11 +28,13 @@ static uint64_t cost_of(const Msg *m) {
     return is_free ? msg_bytes(m) + MESSAGE_BYTES : 0;
 }
 
-static void send_all(Dispatcher *d, Hub *hub) {
+static void send_all(Dispatcher *d, Hub *inside) {
     PeerId to;
     Msg m;
     bool drop;
     while (dispatcher_next(d, &to, &m, &drop)) {
+        Hub *hub = inside;
+        if (to & PEER_OUTSIDE) hub = door_look(dispatcher_door(d), 0), to &= ~(PeerId)PEER_OUTSIDE;
         uint64_t cost = cost_of(&m);
         hub_send(hub, to, &m); /* A peer that is gone is reported by hub_recv. */
         if (drop) hub_drop(hub, to);
@@ -41,9 +44,24 @@ static void send_all(Dispatcher *d, Hub *hub) {
     }
 }
 
+/* Handles what watchers of an embedded dispatcher send, which is little. */
+static void look_outside(Dispatcher *d, int64_t now) {
+    Door *door = dispatcher_door(d);
+    Hub *hub = door ? door_look(door, now) : NULL;
+    PeerId from;
+    Msg m;
+    for (int r, i = 0; hub && i < TURN_MAX && (r = hub_recv(hub, &from, &m)); i++) {
+        if (r > 0)
+            dispatcher_on_message(d, from | PEER_OUTSIDE, &m, now);
+        else
+            dispatcher_on_gone(d, from | PEER_OUTSIDE, now);
+    }
+}
+
 bool dispatcher_pump(Dispatcher *d, Hub *hub, int timeout_ms) {
     bool any = false, is_empty = false, is_more = dispatcher_go_on(d);
     int64_t now = coarse_ms();
+    look_outside(d, now);
     dispatcher_on_tick(d, now); /* the caller may have reaped workers since */
     send_all(d, hub);
     if (timeout_ms && !is_more) hub_wait(hub, dispatcher_due(d, timeout_ms, now));

@@ -6,10 +6,23 @@
 #include "runtime/base/arena.h"
 #include "runtime/net/endpoint.h"
 #include <dirent.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SHOWN = 8 };
+
+/* Removes the socket of a program that has crashed. */
+static void sweep(const char *dir, const char *name) {
+    char path[ENDPOINT_MAX + 32];
+    long pid;
+    if (sscanf(name, "run-%ld", &pid) != 1 || pid <= 0 || !kill((pid_t)pid, 0) || errno != ESRCH)
+        return;
+    snprintf(path, sizeof path, "%.290s/run-%ld", dir, pid);
+    unlink(path);
+}
 
 static bool is_run(const char *name) {
     return !strcmp(name, "dispatcher") || !strncmp(name, "run-", 4);
@@ -27,7 +40,11 @@ bool monitor_find(char *where, size_t size, Err *err) {
         char text[ENDPOINT_MAX];
         if (!is_run(e->d_name)) continue;
         int length = snprintf(text, sizeof text, "ipc://%s/%s", dir, e->d_name);
-        if (length >= (int)sizeof text || !endpoint_is_served(text, NULL)) continue;
+        if (length >= (int)sizeof text) continue;
+        if (!endpoint_is_served(text, NULL)) {
+            sweep(dir, e->d_name);
+            continue;
+        }
         if (n++ == 0) snprintf(where, size, "%s", text);
         if (n <= SHOWN && used < sizeof list)
             used +=

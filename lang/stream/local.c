@@ -8,6 +8,7 @@
 #include "lang/stream/local.h"
 #include "runtime/base/clock.h"
 #include "dispatcher/dispatcher.h"
+#include "dispatcher/door.h"
 #include "runtime/base/env.h"
 #include "worker/worker.h"
 #include <pthread.h>
@@ -21,6 +22,7 @@
 
 /* More than so many workers on a processor do not start in time. */
 enum { CROWD = 256, CROWD_PER_PROCESSOR = 64 };
+enum { RECORD_BYTES = 4 << 20 };
 enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 
 typedef struct Member {
@@ -34,6 +36,7 @@ typedef struct Member {
 struct Local {
     Hub *hub;
     Dispatcher *dispatcher;
+    Door *door; /* for programs that watch; NULL: there is none */
     char endpoint[64];
     char *engine;
     Member **member; /* allocated one by one: a worker that cannot be joined keeps its own */
@@ -107,7 +110,12 @@ Local *local_start(const StreamConfig *config, Err *err) {
     l->engine = config->engine ? xstrdup(config->engine) : NULL;
     l->member = xcalloc((size_t)n, sizeof l->member[0]);
     /* .hot: not set, because the client detects hot bodies itself */
-    DispatcherConfig dispatcher = {.workers_wanted = n};
+    l->door = door_open();
+    DispatcherConfig dispatcher = {.workers_wanted = n,
+                                   .door = l->door,
+                                   .record_bytes = l->door ? RECORD_BYTES : 0,
+                                   .endpoint = l->door ? door_endpoint(l->door) : NULL,
+                                   .pid = (uint32_t)getpid()};
     l->dispatcher = dispatcher_new(&dispatcher);
     const char *log = getenv("GT_INSTRUCTION_LOG");
     bool ok = !is_crowd(n) || not_started(n, err);
@@ -135,6 +143,10 @@ void local_stop(Local **lp) {
     Local *l = *lp;
     *lp = NULL;
     if (!l) return;
+    if (l->door && l->dispatcher && door_look(l->door, 0)) { /* tells those that watch */
+        dispatcher_bye(l->dispatcher);
+        dispatcher_pump(l->dispatcher, l->hub, 0);
+    }
     hub_close(&l->hub); /* workers detect that the dispatcher is gone and return */
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
@@ -147,6 +159,7 @@ void local_stop(Local **lp) {
             all = false;
     }
     dispatcher_free(&l->dispatcher);
+    door_close(&l->door);
     if (!all) { /* a worker still uses the endpoint and the engine's name */
         worker_abandon();
         return;

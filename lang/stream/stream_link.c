@@ -361,6 +361,7 @@ static void disconnect(Stream *s) {
 static void send_hello(Stream *s) {
     Hello hello = {.version = WIRE_VERSION, .table_hash = op_table_hash(), .role = ROLE_CLIENT};
     const char *name = s->config.name, *user = getenv("USER");
+    if (!user) user = getenv("LOGNAME");
     const char *slash = name ? strrchr(name, '/') : NULL;
     if (slash) name = slash + 1;
     snprintf(hello.name, sizeof hello.name, "%s", name && name[0] ? name : "gtsh");

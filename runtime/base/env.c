@@ -37,6 +37,7 @@ static const struct Row {
     {"GT_NET", "ring inproc", NULL, 0, 0},
     {"GT_PLAN", "0 1", NULL, 0, 1},
     {"GT_VERBOSE", "0 1", NULL, 0, 0},
+    {"GT_WATCH", "0 1", NULL, 0, 1},
     {"GT_WORKER_BATCH_SIZE", NULL, NULL, 1, MANY},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
