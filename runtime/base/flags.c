@@ -15,8 +15,10 @@ enum { FLAGS_END = -1, FLAGS_ERROR = -2 };
 
 static int unknown(const char *word, const Flag *flag, int n, Err *err) {
     const char *name[FLAGS_MAX], *bare = word + strspn(word, "-");
-    for (int i = 0; i < n; i++) name[i] = flag[i].name;
-    const char *near = nearest_name(bare, strcspn(bare, "="), name, (size_t)n);
+    size_t names = 0;
+    for (int i = 0; i < n; i++)
+        if (flag[i].kind != FLAG_ARGS) name[names++] = flag[i].name;
+    const char *near = nearest_name(bare, strcspn(bare, "="), name, names);
     err_set(err, ERR_ARG, "unknown option '%.60s'", word);
     if (near)
         err_hint(err, "did you mean '--%s'?", near);
@@ -25,13 +27,25 @@ static int unknown(const char *word, const Flag *flag, int n, Err *err) {
     return FLAGS_ERROR;
 }
 
+/* The row of arguments that are not flags, or NULL. */
+static const Flag *args_row(const Flag *flag, int n) {
+    for (int i = 0; i < n; i++)
+        if (flag[i].kind == FLAG_ARGS) return &flag[i];
+    return NULL;
+}
+
 /* The next flag's index and its value (NULL if it takes none), or FLAGS_END or FLAGS_ERROR. */
 static int next(int argc, char **argv, const Flag *flag, int n, const char **value, Err *err) {
     struct option row[FLAGS_MAX + 1] = {0};
     char letters[3 * FLAGS_MAX + 2] = ":";
     size_t at = 1;
+    const Flag *rest = args_row(flag, n);
     assert(n <= FLAGS_MAX);
     for (int i = 0; i < n; i++) {
+        if (&flag[i] == rest) {
+            row[i] = (struct option){"", no_argument, NULL, 256 + i};
+            continue;
+        }
         bool takes = flag[i].value[0] != '\0';
         row[i] =
             (struct option){flag[i].name, takes ? required_argument : no_argument, NULL, 256 + i};
@@ -43,7 +57,9 @@ static int next(int argc, char **argv, const Flag *flag, int n, const char **val
     opterr = 0;
     int before = optind, got = getopt_long(argc, argv, letters, row, NULL);
     *value = optarg;
-    const char *word = argv[before < argc ? before : argc - 1];
+    /* getopt has moved what it skipped behind the flag. */
+    int at_word = rest && optind > before ? optind - 1 : before;
+    const char *word = argv[at_word < argc ? at_word : argc - 1];
     if (got == ':') {
         err_set(err, ERR_ARG, "%.60s needs a value", word);
         return FLAGS_ERROR;
@@ -60,7 +76,7 @@ static int next(int argc, char **argv, const Flag *flag, int n, const char **val
     }
     for (int i = 0; got != -1 && i < n; i++)
         if (flag[i].letter == got) return i;
-    if (optind < argc) {
+    if (optind < argc && !rest) {
         err_set(err, ERR_ARG, "unexpected argument '%.60s': there are only options", argv[optind]);
         return FLAGS_ERROR;
     }
@@ -68,8 +84,10 @@ static int next(int argc, char **argv, const Flag *flag, int n, const char **val
 }
 
 static void help(const char *program, const Flag *flag, int n) {
-    printf("usage: %s [options]\n\n", program);
+    const Flag *rest = args_row(flag, n);
+    printf("usage: %s [options]%s%s\n\n", program, rest ? " " : "", rest ? rest->value : "");
     for (int i = 0; i < n; i++) {
+        if (&flag[i] == rest) continue;
         char left[64], letter[8] = "   ";
         if (flag[i].letter) snprintf(letter, sizeof letter, "-%c,", flag[i].letter);
         snprintf(left, sizeof left, "%s --%s%s%s", letter, flag[i].name,
@@ -93,6 +111,18 @@ static bool take(const Flag *f, const char *value, Err *err) {
     }
 }
 
+/* What is left when getopt is at the end. */
+static bool take_args(const Flag *row, int argc, char **argv, Err *err) {
+    if (!row) return true;
+    FlagArgs *args = row->to;
+    *args = (FlagArgs){argv + optind, argc - optind};
+    if (args->n < row->least)
+        return err_set(err, ERR_ARG, "an argument is missing: %s", row->value);
+    if (args->n > row->most)
+        return err_set(err, ERR_ARG, "unexpected argument '%.60s'", args->at[row->most]);
+    return true;
+}
+
 int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err) {
     const char *value;
     bool given[FLAGS_MAX] = {0};
@@ -105,7 +135,8 @@ int flags_read(const char *program, int argc, char **argv, const Flag *flag, int
         given[k] = true;
         if (!take(&flag[k], value, err)) return FLAGS_USAGE;
     }
-    return k == FLAGS_ERROR ? FLAGS_USAGE : -1;
+    if (k == FLAGS_ERROR) return FLAGS_USAGE;
+    return take_args(args_row(flag, n), argc, argv, err) ? -1 : FLAGS_USAGE;
 }
 
 bool flag_int(const char *what, const char *s, int64_t least, int64_t most, int64_t *out,

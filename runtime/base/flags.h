@@ -13,6 +13,7 @@ typedef enum FlagKind {
     FLAG_TEXT, /* const char *: borrowed from argv */
     FLAG_INT,  /* int, within [least, most] */
     FLAG_SIZE, /* uint64_t: bytes */
+    FLAG_ARGS, /* FlagArgs: least to most arguments that are not flags; value names them */
     FLAG_HELP, /* prints the table ... */
     FLAG_VERSION
 } FlagKind;
@@ -25,6 +26,11 @@ typedef struct Flag {
     void *to;
     int64_t least, most;
 } Flag;
+/* Arguments that are not flags, in order; borrowed from argv, which flags_read reorders. */
+typedef struct FlagArgs {
+    char **at;
+    int n;
+} FlagArgs;
 /* The last rows of a table. */
 #define FLAGS_COMMON                                                                               \
     {'h', "help", "", "print this and exit", FLAG_HELP}, {                                         \
@@ -34,7 +40,7 @@ typedef struct Flag {
 enum { FLAGS_MAX = 32, FLAGS_USAGE = 2 /* exit code */ };
 /* Reads the command line of `program`. Returns -1 to continue, or the exit code: 0 after --help
  * and --version, else FLAGS_USAGE, with err set. Names are not abbreviated. Arguments that are not
- * flags are an error, and so is a FLAG_TEXT given twice; of numbers the last one counts. One table
+ * flags are an error without a row FLAG_ARGS, and so is a FLAG_TEXT given twice; of numbers the last one counts. One table
  * per process and run, because getopt's state is global. */
 int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err);
 
