@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/text/pieces.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"

@@ -16,7 +16,7 @@
 #include "lang/eval/object.h"
 #include "lang/builtin/builtin_host.h"
 #include "lang/tensor/tensor.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>

@@ -5,7 +5,7 @@
 #include "lang/value/mapv.h"
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "lang/builtin/builtin_host.h"
 #include <stdlib.h>
 #include <string.h>

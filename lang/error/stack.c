@@ -4,7 +4,7 @@
  * arrives late from a worker.)
  * SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include <string.h>
 
 enum { SOURCE_COLUMNS = 60, NAMES_MAX = 3 };

@@ -11,7 +11,7 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "lang/eval/operate.h"
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
  * another number into infinity or 0. Numbers that fit neither (whole, beyond int64) are kept as
  * text.
  * SPDX-License-Identifier: MIT */
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/element.h"

@@ -2,7 +2,7 @@
  * memory file, whose length decides whether $PAGER shows it.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/pager.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "runtime/base/arena.h"
 #include <errno.h>
 #include <stdio.h>

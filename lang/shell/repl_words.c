@@ -12,7 +12,7 @@
 #include "lang/shell/pager.h"
 #include "lang/shell/repl.h"
 #include "lang/tensor/tensor.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "lang/error/error.h"
 #include "lang/error/habit.h"
 #include <ctype.h>

@@ -3,7 +3,7 @@
  * an error with the spelling to use. An f-string is one token: the parser calls lex_range for the
  * expressions inside. SPDX-License-Identifier: MIT */
 #include "lang/syntax/lex.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "runtime/base/limits.h"
 #include <ctype.h>
 #include <stdlib.h>

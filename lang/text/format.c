@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/format.h"
 #include "runtime/inst/element.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

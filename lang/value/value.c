@@ -5,7 +5,7 @@
 #include "lang/value/interp.h"
 #include "lang/value/mapv.h"
 #include "lang/value/value.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 #include "runtime/base/map.h"
 #include <assert.h>
 #include <math.h>

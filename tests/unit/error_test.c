@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/error/error.h"
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 
 static Source source(const char *name, const char *text, uint32_t first_line) {
     return (Source){.name = name, .text = text, .n = strlen(text), .first_line = first_line};

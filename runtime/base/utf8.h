@@ -1,7 +1,7 @@
 /* utf8.h: code points in byte strings, and their width in terminal columns.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_LANG_ERROR_UTF8_H
-#define GT_LANG_ERROR_UTF8_H
+#ifndef GT_RUNTIME_BASE_UTF8_H
+#define GT_RUNTIME_BASE_UTF8_H
 #include <stddef.h>
 #include <stdint.h>
 

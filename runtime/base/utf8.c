@@ -1,6 +1,6 @@
 /* utf8.c: see utf8.h. The width table is coarse, by blocks of characters, because it only places
  * carets and pads columns. SPDX-License-Identifier: MIT */
-#include "lang/error/utf8.h"
+#include "runtime/base/utf8.h"
 
 int utf8_decode(const char *text, size_t n, uint32_t *cp) {
     const unsigned char *s = (const unsigned char *)text;
