@@ -49,12 +49,13 @@ typedef struct Slice {
     uint32_t signal;        /* innermost active signal: Timeline.signal; 0: none */
     uint32_t from, n_from;  /* ranks that were read: Timeline.rank[from ...] */
     uint32_t in, n_in;      /* operands' ids: Timeline.operand[in ...]; at most TIMELINE_INS */
+    uint32_t seq;           /* the line of the tape */
     uint16_t op;            /* Op; OP_COUNT: unknown */
     uint8_t class_;         /* WatchClass */
     uint8_t row;            /* 0, unless it overlaps another slice of its lane */
     bool has_moved, has_us; /* the tape says how much was moved, how long it took */
 } Slice;
-enum { TIMELINE_INS = 8, TIMELINE_ROWS = 16 };
+enum { TIMELINE_INS = 6, TIMELINE_ROWS = 16 };
 
 /* Time without computing, of at least TIMELINE_IDLE_NS, inside one gap of the compute lane. */
 typedef struct Idle {
@@ -152,6 +153,7 @@ typedef struct TimelineGroup {
 typedef struct TimelineSignal {
     uint32_t name;   /* text */
     uint32_t parent; /* the signal around it; 0: none */
+    uint32_t depth;  /* 0: outermost */
 } TimelineSignal;
 
 /* What to keep. {0}: everything. */
@@ -161,7 +163,10 @@ typedef struct TimelineOptions {
     uint32_t client;        /* this one alone; 0: all */
     const char *signal;     /* under this signal alone, at any depth; NULL: all. Borrowed */
     uint64_t events_max;    /* stop after so many lines; 0: no limit */
-    size_t records_max;     /* of slices, events, samples ... together; 0: TIMELINE_RECORDS */
+    /* Called for the header and each line that is kept, without its newline; or NULL. */
+    void (*chosen)(void *ctx, const char *line, size_t n);
+    void *ctx;
+    size_t records_max; /* of slices, events, samples ... together; 0: TIMELINE_RECORDS */
 } TimelineOptions;
 
 typedef struct TimelineState TimelineState;
@@ -190,7 +195,7 @@ typedef struct Timeline {
     uint64_t n_lines;  /* read, with the header */
     uint64_t n_chosen; /* ... of these within the options */
     bool is_chosen;    /* the line that was added last is within the options */
-    bool is_enough;    /* events_max is reached, or nothing after `to` can follow */
+    bool is_enough;    /* events_max or records_max is reached: what follows is ignored */
     bool is_cut;       /* records_max is reached: what followed is not in the model */
     bool is_torn;      /* the last line had no end, and was skipped */
     bool has_idle;     /* the tape has idle lines; otherwise causes are derived */

@@ -1,0 +1,171 @@
+/* timeline.c: a timeline's memory and strings, and reading a tape's file into one. The lines are
+ * understood in timeline_add.c, the model is completed in timeline_settle.c.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/watch/timeline_state.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const idle_cause_name[IDLE_CAUSES] = {"starved", "blocked", "comm", "compile"};
+
+Timeline *timeline_new(const TimelineOptions *options) {
+    Timeline *t = xcalloc(1, sizeof *t);
+    if (options) t->options = *options;
+    if (!t->options.records_max) t->options.records_max = TIMELINE_RECORDS;
+    t->header = "";
+    t->state = xcalloc(1, sizeof *t->state);
+    t->state->text = xmalloc(sizeof *t->state->text);
+    t->state->text[0] = "";
+    t->state->n_texts = t->state->texts_cap = 1;
+    t->signal = xcalloc(1, sizeof *t->signal);
+    t->state->is_wanted = xcalloc(1, sizeof *t->state->is_wanted);
+    t->n_signals = t->signals_cap = t->state->wanted_cap = 1;
+    if (t->options.signal)
+        t->state->wanted = timeline_intern(t, t->options.signal, strlen(t->options.signal));
+    t->state->is_wanted[0] = !t->options.signal;
+    return t;
+}
+
+static void state_free(TimelineState *s, size_t n_clients) {
+    for (size_t i = 0; i < n_clients; i++) map_fini(&s->client[i].by_id);
+    free(s->client);
+    map_fini(&s->texts), map_fini(&s->clients), map_fini(&s->groups), map_fini(&s->signals);
+    arena_fini(&s->arena);
+    bytes_fini(&s->scratch);
+    free(s->text), free(s->asked), free(s->is_wanted);
+    free(s);
+}
+
+void timeline_free(Timeline **timeline) {
+    Timeline *t = *timeline;
+    *timeline = NULL;
+    if (!t) return;
+    state_free(t->state, t->n_clients);
+    for (size_t i = 0; i < t->n_clients; i++) free(t->client[i].event), free(t->client[i].band);
+    for (int i = 0; i < t->n_workers; i++) {
+        WorkerLane *w = &t->worker[i];
+        free(w->slice), free(w->transfer), free(w->idle), free(w->compile);
+        free(w->sample), free(w->band);
+    }
+    for (size_t i = 0; i < t->n_groups; i++) free(t->group[i].rank);
+    free(t->client), free(t->worker), free(t->group), free(t->sent), free(t->mark);
+    free(t->signal), free(t->operand), free(t->rank);
+    free(t);
+}
+
+bool timeline_room(Timeline *t) {
+    if (t->state->n_records < t->options.records_max) {
+        t->state->n_records++;
+        return true;
+    }
+    t->is_cut = t->is_enough = true;
+    return false;
+}
+
+/* ---- Strings ---- */
+
+uint32_t timeline_intern(Timeline *t, const char *s, size_t n) {
+    TimelineState *st = t->state;
+    if (n > TEXT_BYTES) n = TEXT_BYTES;
+    if (n == 0) return 0;
+    uint64_t hash = hash_bytes(s, n, 0);
+    uintptr_t known = (uintptr_t)map_get(&st->texts, hash);
+    if (known && !strncmp(st->text[known], s, n) && !st->text[known][n]) return (uint32_t)known;
+    if (st->n_texts == TEXTS_MAX) return 0;
+    ARRAY_ROOM(st->text, st->n_texts, st->texts_cap, 64);
+    char *copy = arena_strndup(&st->arena, s, n);
+    for (size_t i = 0; i < n; i++)
+        if (!copy[i]) copy[i] = '?';
+    st->text[st->n_texts] = copy;
+    map_put(&st->texts, hash, (void *)(uintptr_t)st->n_texts);
+    return st->n_texts++;
+}
+
+const char *timeline_text(const Timeline *t, uint32_t text) {
+    return text < t->state->n_texts ? t->state->text[text] : "";
+}
+
+const char *timeline_signal(const Timeline *t, uint32_t signal, char *buf, size_t size) {
+    enum { DEPTH = 16 };
+    uint32_t stack[DEPTH];
+    int n = 0;
+    for (uint32_t s = signal; s && s < t->n_signals && n < DEPTH; s = t->signal[s].parent)
+        stack[n++] = s;
+    size_t at = 0;
+    if (size) buf[0] = 0;
+    while (n-- > 0 && at < size) {
+        const char *name = timeline_text(t, t->signal[stack[n]].name);
+        int k = snprintf(buf + at, size - at, "%s%s", name, n ? "/" : "");
+        at += k > 0 ? (size_t)k : 0;
+    }
+    return buf;
+}
+
+const char *timeline_position(const Timeline *t, uint32_t file, uint32_t line, char *buf,
+                              size_t size) {
+    if (size) buf[0] = 0;
+    if (line) snprintf(buf, size, "%s:%u", timeline_text(t, file), line);
+    return buf;
+}
+
+const ClientLane *timeline_client(const Timeline *t, uint32_t id) {
+    uintptr_t i = (uintptr_t)map_get(&t->state->clients, id);
+    return i ? &t->client[i - 1] : NULL;
+}
+
+/* ---- Reading a file ---- */
+
+/* Reads one line into *line, without its newline. 1: a line; 0: the end; -1: it is too long. */
+static int next_line(FILE *f, Bytes *line, bool *is_torn) {
+    line->n = 0;
+    for (int c; (c = getc_unlocked(f)) != EOF;) {
+        if (c == '\n') return 1;
+        if (line->n == TIMELINE_LINE_MAX) return -1;
+        bytes_putc(line, (char)c);
+    }
+    *is_torn = line->n > 0;
+    return 0;
+}
+
+static bool complain(const char *path, uint64_t line, const char *text, Err *err) {
+    char hint[sizeof err->hint] = "";
+    if (err && err->hint[0]) memcpy(hint, err->hint, sizeof hint);
+    err_set(err, ERR_PARSE, "%.200s:%llu: error: %s", path, (unsigned long long)line, text);
+    return hint[0] ? err_hint(err, "%s", hint) : false;
+}
+
+static bool read_lines(Timeline *t, FILE *f, const char *path, Err *err) {
+    Bytes line = {0};
+    Err why = {0};
+    int got = 0;
+    while (!why.code && !t->is_enough && (got = next_line(f, &line, &t->is_torn)) > 0)
+        timeline_add(t, line.data ? line.data : "", line.n, &why);
+    uint64_t at = t->n_lines + 1;
+    bytes_fini(&line);
+    if (got < 0)
+        return complain(path, at, "the line is longer than 16 MiB: this is not a tape", err);
+    if (ferror(f)) return err_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (!why.code && t->n_lines == 0)
+        err_set(&why, ERR_PARSE, "a tape begins with the line 'gti 1 kind=tape'");
+    if (!why.code) return true;
+    if (err) memcpy(err->hint, why.hint, sizeof err->hint);
+    return complain(path, at, why.text, err);
+}
+
+bool timeline_read(const char *path, const TimelineOptions *options, Timeline **out, Err *err) {
+    bool is_stdin = !strcmp(path, "-");
+    FILE *f = is_stdin ? stdin : fopen(path, "re");
+    *out = NULL;
+    if (!f) return err_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    Timeline *t = timeline_new(options);
+    bool ok = read_lines(t, f, is_stdin ? "<stdin>" : path, err);
+    if (!is_stdin) fclose(f);
+    if (ok) {
+        timeline_settle(t);
+        *out = t;
+    } else {
+        timeline_free(&t);
+    }
+    return ok;
+}
