@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUT_NS = 1100 }; /* how far a tape's ends, cut to microseconds, and us= may be off */
+enum { CUT_NS = 1500 }; /* how far a tape's ends, cut to microseconds, and us= may be off */
 
 /* ---- Rows ---- */
 

@@ -141,13 +141,14 @@ WorkerTotals timeline_total(const Timeline *t) {
 
 /* The two workers of which one waits longest for the other. */
 static void find_pair(const Timeline *t, Win *win) {
-    int64_t *ns = xcalloc((size_t)t->n_workers + 1, sizeof *ns);
+    int64_t *ns = xcalloc(MAX_WORKERS, sizeof *ns); /* waited for each; those waited for may not be
+                                                     * in this part of the tape */
     for (int i = 0; i < t->n_workers; i++) {
         const WorkerLane *w = &t->worker[i];
-        memset(ns, 0, (size_t)t->n_workers * sizeof *ns);
+        memset(ns, 0, MAX_WORKERS * sizeof *ns);
         for (size_t k = 0; k < w->n_idle; k++) {
             const Idle *idle = &w->idle[k];
-            if (idle->cause != win->cause || idle->on < 0 || idle->on >= t->n_workers) continue;
+            if (idle->cause != win->cause || idle->on < 0) continue;
             ns[idle->on] += idle->end_ns - idle->begin_ns;
             if (ns[idle->on] <= win->pair_ns) continue;
             win->pair_ns = ns[idle->on];
