@@ -168,8 +168,10 @@ Win timeline_win(const Timeline *t) {
         if (all.idle_ns[c] > most) most = taken = all.idle_ns[c], win.cause = c;
     size_t k = 0;
     while (k < n && op[k].class_ == WATCH_TRANSFER) k++; /* comm has these */
-    if (k < n && op[k].ns / 2 > most) {
-        most = op[k].ns / 2, taken = op[k].ns;
+    /* What a worker did several times at once took it less than the sum. */
+    int64_t op_ns = k == n ? 0 : op[k].ns < all.busy_ns ? op[k].ns : all.busy_ns;
+    if (op_ns / 2 > most) {
+        most = op_ns / 2, taken = op_ns;
         win.cause = -1, win.is_op = true, win.op = op[k];
     }
     free(op);
