@@ -118,7 +118,7 @@ typedef struct ClientLane {
  * was there. Computing counts before transfers, these before idleness. */
 typedef struct WorkerTotals {
     int64_t there_ns, busy_ns, idle_ns[IDLE_CAUSES];
-    int64_t gap_ns; /* between slices, without a cause: shorter than TIMELINE_IDLE_NS */
+    int64_t gap_ns; /* without a cause: shorter than TIMELINE_IDLE_NS, or unknown */
     int64_t class_ns[WATCH_CLASS_COUNT]; /* sums of slices; of transfers also those in parallel */
     uint64_t moved;                      /* bytes that came over */
     uint64_t n_ops;

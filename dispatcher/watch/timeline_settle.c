@@ -3,8 +3,9 @@
  *
  * Idle lines say why a worker waited. What they leave out (tapes of older versions; what is before
  * the first and after the last slice) is derived, from gaps of at least TIMELINE_IDLE_NS: until the
- * next slice or transfer was sent the worker was starved; from then on it was blocked, by the
- * worker that the next transfer reads from if there is one; during a transfer the cause is comm.
+ * next slice or transfer was sent the worker was starved; from then on it was blocked by the worker
+ * that the next transfer reads from; during a transfer the cause is comm. Without a transfer the
+ * cause is unknown.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/timeline_state.h"
 #include <stdlib.h>
@@ -125,14 +126,17 @@ static int source_of(const Timeline *t, const Slice *transfer) {
     return transfer->n_from ? t->rank[transfer->from] : -1;
 }
 
-/* The worker waits from begin to end for s (NULL: for anything), of which worker `on` has an
+/* The worker waits from begin to end for s (NULL: nothing followed), of which worker `on` has an
  * operand. */
 static void derive_wait(Gaps *g, int64_t begin, int64_t end, const Slice *s, int on) {
-    int64_t sent = s && s->sent_ns != TIMELINE_NO_TIME ? s->sent_ns : end;
+    int64_t sent = !s ? end : s->sent_ns != TIMELINE_NO_TIME ? s->sent_ns : begin;
     if (sent > end) sent = end;
     if (sent < begin) sent = begin;
     derive(g, begin, sent, IDLE_STARVED, -1, s);
-    derive(g, sent, end, IDLE_BLOCKED, on, s);
+    if (on >= 0)
+        derive(g, sent, end, IDLE_BLOCKED, on, s);
+    else
+        g->w->sum.gap_ns += end - sent;
 }
 
 static void find_cover(Gaps *g) {

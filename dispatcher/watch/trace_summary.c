@@ -92,7 +92,7 @@ static void put_workers(const Timeline *t, const WorkerTotals *all, FILE *f) {
     fprintf(f, "  %-8s %7s %7s", "worker", "busy", "comm");
     for (int c = 0; idle && c < IDLE_CAUSES; c++)
         if (c != IDLE_COMM) fprintf(f, " %8s", idle_cause_name[c]);
-    fprintf(f, " %7s %9s %11s\n", idle ? "gaps" : "rest", "ops", "moved in");
+    fprintf(f, " %7s %9s %11s\n", "rest", "ops", "moved in");
     for (int i = 0; i < t->n_workers; i++) {
         if (!t->worker[i].is_known) continue;
         snprintf(name, sizeof name, "w%d", i);
