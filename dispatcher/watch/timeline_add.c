@@ -156,7 +156,10 @@ static Asked *asked_add(Timeline *t, const ClientLane *c, uint64_t id, uint64_t 
     TimelineState *st = t->state;
     asked_room(t);
     Asked *a = &st->asked[st->n_asked % st->asked_cap];
-    *a = (Asked){.id = id, .client = (uint32_t)(c - t->client), .sent_ns = TIMELINE_NO_TIME};
+    *a = (Asked){.id = id,
+                 .client = (uint32_t)(c - t->client),
+                 .sent_ns = TIMELINE_NO_TIME,
+                 .rank = -1};
     *number = st->n_asked;
     map_put(ids_of(t, c), id, (void *)(uintptr_t)++st->n_asked);
     return a;
@@ -204,12 +207,12 @@ static TimelineGroup *group_of(Timeline *t, uint64_t id) {
 }
 
 /* A group of one worker is in the tape only where an instruction names both. */
-static void learn_group(Timeline *t, const Line *l, const InstWords *inst) {
-    if (inst->on == UINT64_MAX || l->rank < 0) return;
-    TimelineGroup *g = group_of(t, inst->on);
+static void learn_group(Timeline *t, uint64_t id, int rank) {
+    if (id == UINT64_MAX || rank < 0) return;
+    TimelineGroup *g = group_of(t, id);
     if (!g || g->n) return;
     g->rank = xmalloc(sizeof *g->rank);
-    g->rank[0] = (uint16_t)l->rank;
+    g->rank[0] = (uint16_t)rank;
     g->n = 1;
 }
 
@@ -252,7 +255,7 @@ static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords 
     uint64_t number = 0;
     uint32_t signal = c->signal;
     bool is_inserted = is_inserted_id(inst->out);
-    learn_group(t, l, inst);
+    learn_group(t, inst->on, l->rank);
     if (inst->out != UINT64_MAX) {
         Asked *a = asked_find(t, c, inst->out, &number);
         /* Ids of conversions are used again for other groups: the newest counts. */
@@ -261,6 +264,7 @@ static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords 
         a->sent_ns = l->at_ns;
         a->from = (uint32_t)inst->from;
         a->has_from = inst->from <= UINT32_MAX;
+        a->rank = l->rank;
         set_operands(inst, a);
         signal = a->signal;
         if (is_inserted && st->n_pending < PENDING_MAX)
@@ -326,8 +330,11 @@ static bool add_ranks(Timeline *t, const Line *l, Word value, Slice *s, Err *err
     return true;
 }
 
-/* A tape without from=: a transfer reads from the group that has its operand. */
-static void derive_ranks(Timeline *t, const Asked *a, int rank, Slice *s) {
+/* A tape without from=: a transfer reads from the group that has its operand. A group that no line
+ * named is of one worker: that which made the operand. */
+static void derive_ranks(Timeline *t, const ClientLane *c, const Asked *a, int rank, Slice *s) {
+    const Asked *made = a->has_from && a->n_in ? asked_find(t, c, a->in[0], NULL) : NULL;
+    if (made && !map_get(&t->state->groups, a->from)) learn_group(t, a->from, made->rank);
     uintptr_t known = a->has_from ? (uintptr_t)map_get(&t->state->groups, a->from) : 0;
     if (!known) return;
     const TimelineGroup *g = &t->group[known - 1];
@@ -404,7 +411,7 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     if (a) {
         s.sent_ns = a->sent_ns;
         s.file = a->file, s.line = a->line, s.signal = a->signal;
-        if (!s.n_from && s.class_ == WATCH_TRANSFER) derive_ranks(t, a, l->rank, &s);
+        if (!s.n_from && s.class_ == WATCH_TRANSFER) derive_ranks(t, c, a, l->rank, &s);
     }
     t->is_chosen = is_within(t, s.begin_ns, s.end_ns) && is_of_client(t, l->client) &&
                    t->state->is_wanted[s.signal];

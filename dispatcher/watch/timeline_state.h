@@ -27,6 +27,7 @@ typedef struct Asked {
     uint64_t in[TIMELINE_INS];
     uint8_t n_in;
     bool has_from;
+    int rank; /* the worker that it was sent to, or -1 */
 } Asked;
 
 /* What a client has open. */
