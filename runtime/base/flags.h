@@ -40,8 +40,8 @@ typedef struct FlagArgs {
 enum { FLAGS_MAX = 32, FLAGS_USAGE = 2 /* exit code */ };
 /* Reads the command line of `program`. Returns -1 to continue, or the exit code: 0 after --help
  * and --version, else FLAGS_USAGE, with err set. Names are not abbreviated. Arguments that are not
- * flags are an error without a row FLAG_ARGS, and so is a FLAG_TEXT given twice; of numbers the last one counts. One table
- * per process and run, because getopt's state is global. */
+ * flags are an error without a row FLAG_ARGS, and so is a FLAG_TEXT given twice; of numbers the
+ * last one counts. One table per process and run, because getopt's state is global. */
 int flags_read(const char *program, int argc, char **argv, const Flag *flag, int n, Err *err);
 
 /* Whole numbers within [least, most]; sizes such as 4096, 512M, 1.5GiB, at least 1 MiB. `what` is
