@@ -3,9 +3,11 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/timeline_state.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 const char *const idle_cause_name[IDLE_CAUSES] = {"starved", "blocked", "comm", "compile"};
 
@@ -116,16 +118,34 @@ const ClientLane *timeline_client(const Timeline *t, uint32_t id) {
 
 /* ---- Reading a file ---- */
 
-/* Reads one line into *line, without its newline. 1: a line; 0: the end; -1: it is too long. */
-static int next_line(FILE *f, Bytes *line, bool *is_torn) {
-    line->n = 0;
-    for (int c; (c = getc_unlocked(f)) != EOF;) {
-        if (c == '\n') return 1;
-        if (line->n == TIMELINE_LINE_MAX) return -1;
-        bytes_putc(line, (char)c);
+typedef struct Reader {
+    int fd;
+    char buf[1 << 16];
+    size_t at, n; /* of buf */
+    Bytes line;   /* the line that was read last, without its newline */
+    bool is_torn; /* the file's last line has no newline */
+} Reader;
+
+/* 1: a line; 0: the end; -1: the line is too long; -2: errno says what went wrong. */
+static int next_line(Reader *r) {
+    r->line.n = 0;
+    for (;;) {
+        const char *s = r->buf + r->at, *end = memchr(s, '\n', r->n - r->at);
+        size_t n = end ? (size_t)(end - s) : r->n - r->at;
+        if (r->line.n + n > TIMELINE_LINE_MAX) return -1;
+        bytes_add(&r->line, s, n);
+        r->at += n + (end != NULL);
+        if (end) return 1;
+        ssize_t got;
+        do got = read(r->fd, r->buf, sizeof r->buf);
+        while (got < 0 && errno == EINTR);
+        if (got < 0) return -2;
+        r->at = 0;
+        r->n = (size_t)got;
+        if (got > 0) continue;
+        r->is_torn = r->line.n > 0;
+        return 0;
     }
-    *is_torn = line->n > 0;
-    return 0;
 }
 
 static bool complain(const char *path, uint64_t line, const char *text, Err *err) {
@@ -135,17 +155,16 @@ static bool complain(const char *path, uint64_t line, const char *text, Err *err
     return hint[0] ? err_hint(err, "%s", hint) : false;
 }
 
-static bool read_lines(Timeline *t, FILE *f, const char *path, Err *err) {
-    Bytes line = {0};
+static bool read_lines(Timeline *t, Reader *r, const char *path, Err *err) {
     Err why = {0};
     int got = 0;
-    while (!why.code && !t->is_enough && (got = next_line(f, &line, &t->is_torn)) > 0)
-        timeline_add(t, line.data ? line.data : "", line.n, &why);
+    while (!why.code && !t->is_enough && (got = next_line(r)) > 0)
+        timeline_add(t, r->line.data, r->line.n, &why);
     uint64_t at = t->n_lines + 1;
-    bytes_fini(&line);
-    if (got < 0)
+    t->is_torn = r->is_torn;
+    if (got == -1)
         return complain(path, at, "the line is longer than 16 MiB: this is not a tape", err);
-    if (ferror(f)) return err_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
+    if (got == -2) return err_set(err, ERR_IO, "cannot read '%s': %s", path, strerror(errno));
     if (!why.code && t->n_lines == 0)
         err_set(&why, ERR_PARSE, "a tape begins with the line 'gti 1 kind=tape'");
     if (!why.code) return true;
@@ -155,12 +174,17 @@ static bool read_lines(Timeline *t, FILE *f, const char *path, Err *err) {
 
 bool timeline_read(const char *path, const TimelineOptions *options, Timeline **out, Err *err) {
     bool is_stdin = !strcmp(path, "-");
-    FILE *f = is_stdin ? stdin : fopen(path, "re");
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     *out = NULL;
-    if (!f) return err_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
+    if (fd < 0) return err_set(err, ERR_IO, "cannot open '%s': %s", path, strerror(errno));
     Timeline *t = timeline_new(options);
-    bool ok = read_lines(t, f, is_stdin ? "<stdin>" : path, err);
-    if (!is_stdin) fclose(f);
+    Reader *r = xcalloc(1, sizeof *r);
+    r->fd = fd;
+    bytes_reserve(&r->line, 256); /* data is never NULL */
+    bool ok = read_lines(t, r, is_stdin ? "<stdin>" : path, err);
+    if (!is_stdin) close(fd);
+    bytes_fini(&r->line);
+    free(r);
     if (ok) {
         timeline_settle(t);
         *out = t;
