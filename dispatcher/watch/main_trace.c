@@ -167,36 +167,68 @@ static bool finish(App *a, const Timeline *t, const char *name, Err *err) {
 
 /* ---- A running dispatcher ---- */
 
-static bool add_lines(App *a, Timeline *t, const char *text, size_t n, Err *err) {
+enum { PAST_MS = 10000, LAST_MS = 400 /* time for what has happened to arrive */ };
+
+/* A recording that goes on. */
+typedef struct Recording {
+    App *a;
+    Monitor *m;
+    Timeline *t;
+    bool has_begun;
+    int64_t begin_ns, begun_ms; /* of the first line: its time, and ours when it came */
+} Recording;
+
+static bool add_lines(Recording *r, const char *text, size_t n, Err *err) {
     for (const char *end = text + n, *stop; text < end; text = stop + 1) {
         stop = memchr(text, '\n', (size_t)(end - text));
         if (!stop) break;
-        if (!timeline_add(t, text, (size_t)(stop - text), err)) return false;
+        if (!timeline_add(r->t, text, (size_t)(stop - text), err)) return false;
+        if (!r->has_begun) r->begin_ns = r->t->at_ns, r->begun_ms = now_ms();
+        r->has_begun = true;
     }
-    if (a->f) fflush(a->f);
+    if (r->a->f) fflush(r->a->f);
     return true;
 }
 
-static bool follow(App *a, Monitor *m, Timeline *t, Err *err) {
-    bool is_past = a->live_s < 0;
-    int64_t end_ms = now_ms() + (int64_t)(fabs(a->live_s) * 1e3);
-    if (is_past) end_ms = now_ms() + 10000;
-    while (!is_stopped && !t->is_enough) {
-        MonitorEvent e;
-        int64_t left = end_ms - now_ms();
-        if (left <= 0) break;
-        switch (monitor_next(m, (int)(left < 1000 ? left : 1000), &e)) {
-        case MONITOR_LINES:
-        case MONITOR_PAST: TRY(add_lines(a, t, e.text, e.n, err)); break;
-        case MONITOR_DROPPED: a->dropped += e.dropped; break;
-        case MONITOR_PAST_END: return true;
-        case MONITOR_END:
-            if (t->n_lines) return true;
-            *err = e.why;
-            return false;
-        default: break;
-        }
+/* One event. *is_over: nothing more will come. */
+static bool take(Recording *r, int timeout_ms, bool *is_over, Err *err) {
+    MonitorEvent e;
+    switch (monitor_next(r->m, timeout_ms, &e)) {
+    case MONITOR_LINES:
+    case MONITOR_PAST: return add_lines(r, e.text, e.n, err);
+    case MONITOR_DROPPED: r->a->dropped += e.dropped; return true;
+    case MONITOR_PAST_END: *is_over = true; return true;
+    case MONITOR_END:
+        *is_over = true;
+        if (r->has_begun) return true; /* what came so far is shown */
+        *err = e.why;
+        return false;
+    default: return true;
     }
+}
+
+static bool follow(Recording *r, int64_t ms, Err *err) {
+    bool is_over = false;
+    int64_t end_ms = now_ms() + ms, left;
+    while (!is_over && !is_stopped && !r->t->is_enough && (left = end_ms - now_ms()) > 0)
+        TRY(take(r, (int)(left < 1000 ? left : 1000), &is_over, err));
+    return true;
+}
+
+static bool record(Recording *r, Err *err) {
+    double seconds = r->a->live_s;
+    if (seconds < 0) {
+        monitor_past(r->m, -seconds);
+        return follow(r, PAST_MS, err);
+    }
+    monitor_events(r->m, true);
+    TRY(follow(r, (int64_t)(seconds * 1e3), err));
+    int64_t end_ms = now_ms();
+    monitor_events(r->m, false);
+    is_stopped = 0;
+    TRY(follow(r, LAST_MS, err));
+    if (r->has_begun)
+        timeline_extend(r->t, r->begin_ns, r->begin_ns + (end_ms - r->begun_ms) * 1000000);
     return true;
 }
 
@@ -208,11 +240,8 @@ static int run_live(App *a, Err *err) {
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     if (a->as == FORMAT_TAPE) put_line(a, "gti 1 kind=tape", 15), fflush(a->f);
-    if (a->live_s < 0)
-        monitor_past(m, -a->live_s);
-    else
-        monitor_events(m, true);
-    bool ok = follow(a, m, t, err);
+    Recording r = {.a = a, .m = m, .t = t};
+    bool ok = record(&r, err);
     if (ok) {
         timeline_settle(t);
         ok = finish(a, t, monitor_endpoint(m), err);

@@ -194,6 +194,7 @@ typedef struct Timeline {
     int64_t begin_ns, end_ns;
     uint64_t n_lines;  /* read, with the header */
     uint64_t n_chosen; /* ... of these within the options */
+    int64_t at_ns;     /* the time of the line that was added last */
     bool is_chosen;    /* the line that was added last is within the options */
     bool is_enough;    /* events_max or records_max is reached: what follows is ignored */
     bool is_cut;       /* records_max is reached: what followed is not in the model */
@@ -209,6 +210,8 @@ void timeline_free(Timeline **t);
  * the rest. False: err says "column N: ..." and the model is unchanged. Unknown kinds of lines and
  * unknown keys are skipped. */
 bool timeline_add(Timeline *t, const char *line, size_t n, Err *err);
+/* Extends the window, before timeline_settle: the tape is known to cover this time. */
+void timeline_extend(Timeline *t, int64_t begin_ns, int64_t end_ns);
 /* Ends the model: sorts, finds rows, gaps, bands and totals. To be called once. */
 void timeline_settle(Timeline *t);
 /* Reads a whole tape ("-": standard input) and settles it. False: err, with the text

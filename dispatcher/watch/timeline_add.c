@@ -59,10 +59,9 @@ static void see(Timeline *t, int64_t from_ns, int64_t to_ns) {
     st->has_seen = true;
 }
 
-/* Extends the window by activity. */
-static void extend(Timeline *t, int64_t from_ns, int64_t to_ns) {
-    if (!t->state->has_activity || from_ns < t->begin_ns) t->begin_ns = from_ns;
-    if (!t->state->has_activity || to_ns > t->end_ns) t->end_ns = to_ns;
+void timeline_extend(Timeline *t, int64_t begin_ns, int64_t end_ns) {
+    if (!t->state->has_activity || begin_ns < t->begin_ns) t->begin_ns = begin_ns;
+    if (!t->state->has_activity || end_ns > t->end_ns) t->end_ns = end_ns;
     t->state->has_activity = true;
 }
 
@@ -156,10 +155,8 @@ static Asked *asked_add(Timeline *t, const ClientLane *c, uint64_t id, uint64_t 
     TimelineState *st = t->state;
     asked_room(t);
     Asked *a = &st->asked[st->n_asked % st->asked_cap];
-    *a = (Asked){.id = id,
-                 .client = (uint32_t)(c - t->client),
-                 .sent_ns = TIMELINE_NO_TIME,
-                 .rank = -1};
+    *a = (Asked){
+        .id = id, .client = (uint32_t)(c - t->client), .sent_ns = TIMELINE_NO_TIME, .rank = -1};
     *number = st->n_asked;
     map_put(ids_of(t, c), id, (void *)(uintptr_t)++st->n_asked);
     return a;
@@ -230,7 +227,7 @@ static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWo
     t->is_chosen = t->is_chosen && t->state->is_wanted[c->signal];
     if (!t->is_chosen) return true;
     Op op = op_of(inst->op);
-    extend(t, l->at_ns, l->at_ns);
+    timeline_extend(t, l->at_ns, l->at_ns);
     if (op == OP_NOTE) {
         TimelineMark m = {.at_ns = l->at_ns, .event = l->event, .client = c->id, .rank = -1};
         t->state->scratch.n = 0;
@@ -274,7 +271,7 @@ static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords 
     }
     t->is_chosen = t->is_chosen && st->is_wanted[signal];
     if (!t->is_chosen) return true;
-    extend(t, l->at_ns, l->at_ns);
+    timeline_extend(t, l->at_ns, l->at_ns);
     Op op = op_of(inst->op);
     RECORD_ROOM(t, t->sent, t->n_sent, t->sent_cap, 64);
     t->sent[t->n_sent++] = (TimelineEvent){.at_ns = l->at_ns,
@@ -419,7 +416,7 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     WorkerLane *w = timeline_worker(t, l->rank);
     if (a) add_operands(t, a, &s);
     cut(t, &s.begin_ns, &s.end_ns);
-    extend(t, s.begin_ns, s.end_ns);
+    timeline_extend(t, s.begin_ns, s.end_ns);
     if (s.class_ == WATCH_TRANSFER) {
         RECORD_ROOM(t, w->transfer, w->n_transfers, w->transfers_cap, 64);
         w->transfer[w->n_transfers++] = s;
@@ -550,7 +547,7 @@ static bool add_mark(Timeline *t, const Line *l, uint32_t text) {
 static bool add_failed(Timeline *t, const Line *l) {
     t->is_chosen = is_within(t, l->at_ns, l->at_ns) && is_of_client(t, l->client);
     if (!t->is_chosen) return true;
-    extend(t, l->at_ns, l->at_ns);
+    timeline_extend(t, l->at_ns, l->at_ns);
     return add_mark(t, l, quoted(t, l->w));
 }
 
@@ -649,6 +646,7 @@ static bool add_line(Timeline *t, const char *line, size_t n, Err *err) {
     TRY(tape_read(line, n, &columns, err));
     Line l = {.event = columns.event, .client = columns.client, .w = {line, line, line + n}};
     TRY(read_columns(&l, err));
+    t->at_ns = l.at_ns;
     switch (l.event) {
     case TAPE_RECEIVED:
     case TAPE_SENT: return add_inst(t, &l, err);
