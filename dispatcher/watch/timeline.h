@@ -200,6 +200,7 @@ typedef struct Timeline {
     bool is_cut;       /* records_max is reached: what followed is not in the model */
     bool is_torn;      /* the last line had no end, and was skipped */
     bool has_idle;     /* the tape has idle lines; otherwise causes are derived */
+    bool has_moved;    /* ... and says how much was moved, unless it is nothing */
     TimelineState *state;
 } Timeline;
 

@@ -363,7 +363,7 @@ static bool read_done(Timeline *t, Line *l, Slice *s, Err *err) {
             TRY(number_of(l, value, &s->bytes, err));
         } else if (word_is(key, "moved")) {
             TRY(number_of(l, value, &s->moved, err));
-            s->has_moved = true;
+            s->has_moved = t->has_moved = true;
         } else if (word_is(key, "op")) {
             Op op = op_of(value);
             s->op = (uint16_t)op;

@@ -175,6 +175,18 @@ static void fill(Gaps *g, int64_t begin, int64_t end) {
         sum->gap_ns += end - at;
 }
 
+/* Workers report a long wait in pieces. True: `idle` goes on with the last one, which ends `at`. */
+static bool lengthen(Gaps *g, int64_t at, const Idle *idle) {
+    WorkerLane *w = g->w;
+    Idle *last = w->n_idle ? &w->idle[w->n_idle - 1] : NULL;
+    if (!last || last->is_derived || last->end_ns != at || last->cause != idle->cause ||
+        last->on != idle->on || idle->begin_ns - at >= TIMELINE_IDLE_NS)
+        return false;
+    w->sum.idle_ns[idle->cause] += idle->end_ns - at;
+    last->end_ns = idle->end_ns;
+    return true;
+}
+
 static void settle_gap(Gaps *g, int64_t begin, int64_t end) {
     int64_t at = begin;
     if (end <= begin) return;
@@ -188,8 +200,10 @@ static void settle_gap(Gaps *g, int64_t begin, int64_t end) {
         if (idle.begin_ns < at) idle.begin_ns = at;
         if (idle.end_ns > end) idle.end_ns = end;
         if (idle.end_ns <= idle.begin_ns) continue;
-        if (idle.begin_ns > at) fill(g, at, idle.begin_ns);
-        push(g, idle, g->next);
+        if (!lengthen(g, at, &idle)) {
+            if (idle.begin_ns > at) fill(g, at, idle.begin_ns);
+            push(g, idle, g->next);
+        }
         at = idle.end_ns;
     }
     if (at < end) fill(g, at, end);
@@ -270,7 +284,14 @@ static int sample_by_time(const void *a, const void *b) {
     return x->at_ns < y->at_ns ? -1 : x->at_ns > y->at_ns;
 }
 
+/* In a tape that says how much was moved, a transfer without that only copied what was here. */
+static void settle_moved(const Timeline *t, WorkerLane *w) {
+    for (size_t i = 0; t->has_moved && i < w->n_transfers; i++)
+        if (!w->transfer[i].has_moved) w->transfer[i].has_moved = true, w->transfer[i].n_from = 0;
+}
+
 static void settle_worker(const Timeline *t, WorkerLane *w) {
+    settle_moved(t, w);
     w->slice_rows = settle_lane(w->slice, w->n_slices);
     w->transfer_rows = settle_lane(w->transfer, w->n_transfers);
     if (w->n_compiles) qsort(w->compile, w->n_compiles, sizeof *w->compile, compile_by_begin);

@@ -161,6 +161,7 @@ static void find_pair(const Timeline *t, Win *win) {
 Win timeline_win(const Timeline *t) {
     WorkerTotals all = timeline_total(t);
     Win win = {.cause = -1, .rank = -1, .on = -1};
+    if (all.there_ns <= 0 || all.n_ops == 0) return win;
     int64_t most = 0, taken = 0;
     OpTotal *op;
     size_t n = timeline_ops(t, &op);
@@ -175,7 +176,6 @@ Win timeline_win(const Timeline *t) {
         win.cause = -1, win.is_op = true, win.op = op[k];
     }
     free(op);
-    if (all.there_ns <= 0) return win;
     double there = (double)all.there_ns;
     win.share = (double)taken / there;
     win.gain_ns = (int64_t)((double)most / there * (double)(t->end_ns - t->begin_ns));

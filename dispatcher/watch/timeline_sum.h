@@ -38,7 +38,7 @@ WorkerTotals timeline_total(const Timeline *t);
  * each as a whole, and the operations by source position, each by half (twice as fast). gain_ns is
  * the candidate's time divided by the number of workers: how much shorter the run would be if that
  * time were gone, all else took as long as before and the workers shared it evenly. So it is the
- * most that can be hoped for. */
+ * most that can be hoped for. Nothing, if nothing was executed. */
 typedef struct Win {
     int cause;  /* IdleCause; -1: an operation, or nothing */
     bool is_op; /* op counts */

@@ -157,7 +157,7 @@ static void put_win(const Timeline *t, FILE *f) {
     char now[24], then[24], pair[24], name[NAME_BYTES];
     Win win = timeline_win(t);
     int64_t total = t->end_ns - t->begin_ns;
-    if (win.cause < 0 && !win.is_op) return;
+    if (win.cause < 0 && !win.is_op) return; /* nothing was executed */
     time_text(total, now);
     time_text(total - win.gain_ns, then);
     fputs("largest win: ", f);

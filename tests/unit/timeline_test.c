@@ -193,6 +193,32 @@ static void test_rows(void) {
     CHECK_INT(w->slice[2].end_ns, 100500);
     CHECK(w->slice[3].id == 4 && w->slice[3].row == 0 && w->slice[4].row == 1);
     CHECK_INT(w->sum.busy_ns, 50000 + 500 + 60000);
+    CHECK_INT(w->sum.moved, 10);
+    timeline_free(&t);
+}
+
+/* A long wait comes in pieces. A transfer without moved= moved nothing if others say how much. */
+static void test_pieces(void) {
+    Timeline *t = make(NULL, "0.000000 1 + - g7 group w0 w1\n"
+                             "0.001000 2 < c1 w0 done t1 us=100 bytes=1 op=exp\n"
+                             "0.201000 3 < - w0 idle us=200000 why=starved\n"
+                             "0.401010 4 < - w0 idle us=200000 why=starved\n"
+                             "0.402010 5 < - w0 idle us=1000 why=comm on=w1\n"
+                             "0.402020 6 = c1 g7 t3 = all_gather t2 on=7 from=7\n"
+                             "0.402030 7 < c1 w0 done t3 us=10 bytes=100 op=all_gather\n"
+                             "0.402030 8 < c1 w1 done t3 us=10 bytes=100 op=all_gather from=w0 "
+                             "moved=50\n"
+                             "0.402040 9 < c1 w0 done t4 us=10 bytes=1 op=exp\n");
+    const WorkerLane *w = &t->worker[0];
+    LinkTotal *link;
+    CHECK_INT(w->n_idle, 2);
+    check_idle(w, 0, 1000, 401010, IDLE_STARVED, -1);
+    check_idle(w, 1, 401010, 402010, IDLE_COMM, 1);
+    CHECK_INT(w->sum.idle_ns[IDLE_STARVED], 400010000);
+    CHECK_INT(w->sum.moved, 0);
+    CHECK_INT(timeline_links(t, &link), 1);
+    CHECK(link[0].from == 0 && link[0].to == 1 && link[0].bytes == 50 && !link[0].is_estimate);
+    free(link);
     timeline_free(&t);
 }
 
@@ -329,6 +355,7 @@ int main(void) {
     test_totals();
     test_lines();
     test_rows();
+    test_pieces();
     test_options();
     test_refused();
     test_file();
