@@ -101,6 +101,47 @@ same "window" "$(awk -F, -v end="$end" 'NR > 1 && $4 > end * 1e6 + 0.001' "$TMP/
 code "pipe" 0 sh -c "\"$T\" -o - - <\"$p.tape\" | cmp - \"$p.tape\""
 has "summary on the other stream" "$(err)" "largest win"
 
+# a running dispatcher
+"$B/gt-dispatcher" -w 2 --threads 1 --memory 64M >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
+trap 'kill -KILL $d $loop 2>/dev/null' EXIT
+await "$TMP/d.out" ready
+cat >"$TMP/loop.gt" <<'GT'
+x = rand(64, 64)
+while true {
+    signal forward { x = (x @ x).tanh() }
+    if x.sum().item() > 1e9 { print("large") }
+}
+GT
+"$GTSH" -d local "$TMP/loop.gt" >"$TMP/loop" 2>&1 & loop=$!
+works() { "$T" -s 0.3 -o - 2>/dev/null | grep -q ' < c1 w. done .*op=matmul'; }
+poll works || fail "nothing of the loop was recorded: $(cat "$TMP/loop")"
+PATH=$B:$PATH; export PATH
+# as in the documentation
+gt-trace -s 5 -o - 2>"$TMP/err" | awk '$3=="<"' | sort -t= -k2 -rn | head >"$TMP/out"
+same "the slowest" "$(grep -c ' < .* us=' "$TMP/out")" 10
+same "recorded, how long" "$(awk 'NR == 1 && ($3 != "s," || $2 < 4.5 || $2 > 9)' "$TMP/err")" ""
+has "recorded" "$(err)" "2 workers, 1 client, "
+has "recorded, where" "$(err)" "$TMP/loop.gt:3"
+code "the past" 0 gt-trace -s -5 -d local -o "$TMP/past"
+has "the past" "$(out)" "largest win: "
+has "the past" "$(head -n 1 "$TMP/past")" "gti 1 kind=tape"
+code "the past, again" 0 gt-trace "$TMP/past" -o "$TMP/past.json"
+same "the past, rules" "$(trace_rules "$TMP/past.json" | grep -v '^X=')" ""
+has "the past, done" "$(cat "$TMP/past")" " op=matmul"
+code "so many" 0 gt-trace -n 100 -o - --signal forward; same "so many" "$(wc -l <"$TMP/out")" 101
+same "of a signal" "$(awk '$3 == ">" && $8 == "sum"' "$TMP/out")" ""
+gt-trace -s 600 -o "$TMP/cut" >"$TMP/cut.out" 2>&1 & cut=$!
+poll [ -s "$TMP/cut" ]
+kill -INT $cut; wait $cut; same "interrupted" $? 0
+has "interrupted" "$(cat "$TMP/cut.out")" "most time"
+gt-trace -s 600 --format csv >"$TMP/gone" 2>"$TMP/gone.err" & gone=$!
+sleep 0.5
+kill -TERM $d; wait $d
+wait $gone; same "the dispatcher ends" $? 0
+has "the dispatcher ends" "$(cat "$TMP/gone")" "worker,kind"
+wait $loop
+code "nobody" 69 gt-trace -s 1 -d local; has "nobody" "$(err)" "gt-trace: "
+
 # mistakes
 printf 'gti 1 kind=tape\n0.1 1 < c1 w0 done t1 us=1 bytes=4 op=exp\n0.2 2 < c1 w0 done t2 us=x\n' >"$TMP/bad"
 code "a mistake" 65 "$T" "$TMP/bad"; same "a mistake" "$(err)" "$TMP/bad:3: error: column 26: us= is a number of microseconds"
