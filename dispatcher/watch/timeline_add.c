@@ -222,9 +222,11 @@ static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWo
         a->signal = c->signal;
         set_position(t, inst, &a->file, &a->line);
     }
+    uint32_t before = c->signal;
     if (word_is(inst->op, "signal enter") || word_is(inst->op, "signal exit"))
         add_signal(t, l, c, inst);
-    t->is_chosen = t->is_chosen && t->state->is_wanted[c->signal];
+    bool is_wanted = t->state->is_wanted[c->signal] || t->state->is_wanted[before];
+    t->is_chosen = t->is_chosen && is_wanted; /* with the lines that enter and leave a signal */
     if (!t->is_chosen) return true;
     Op op = op_of(inst->op);
     timeline_extend(t, l->at_ns, l->at_ns);

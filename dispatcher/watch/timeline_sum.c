@@ -139,8 +139,8 @@ WorkerTotals timeline_total(const Timeline *t) {
     return all;
 }
 
-/* The two workers of which one waits longest for the other. */
-static void find_pair(const Timeline *t, Win *win) {
+/* The worker that the cause cost the most, or of those that say whom they waited for, the pair. */
+static void find_worst(const Timeline *t, Win *win) {
     int64_t *ns = xcalloc(MAX_WORKERS, sizeof *ns); /* waited for each; those waited for may not be
                                                      * in this part of the tape */
     for (int i = 0; i < t->n_workers; i++) {
@@ -150,12 +150,16 @@ static void find_pair(const Timeline *t, Win *win) {
             const Idle *idle = &w->idle[k];
             if (idle->cause != win->cause || idle->on < 0) continue;
             ns[idle->on] += idle->end_ns - idle->begin_ns;
-            if (ns[idle->on] <= win->pair_ns) continue;
-            win->pair_ns = ns[idle->on];
+            if (ns[idle->on] <= win->worst_ns) continue;
+            win->worst_ns = ns[idle->on];
             win->rank = i, win->on = idle->on;
         }
     }
     free(ns);
+    for (int i = 0; win->on < 0 && i < t->n_workers; i++) {
+        int64_t idle_ns = t->worker[i].sum.idle_ns[win->cause];
+        if (idle_ns > win->worst_ns) win->worst_ns = idle_ns, win->rank = i;
+    }
 }
 
 Win timeline_win(const Timeline *t) {
@@ -179,6 +183,6 @@ Win timeline_win(const Timeline *t) {
     double there = (double)all.there_ns;
     win.share = (double)taken / there;
     win.gain_ns = (int64_t)((double)most / there * (double)(t->end_ns - t->begin_ns));
-    if (win.cause >= 0) find_pair(t, &win);
+    if (win.cause >= 0) find_worst(t, &win);
     return win;
 }

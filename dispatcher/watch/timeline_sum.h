@@ -43,9 +43,9 @@ typedef struct Win {
     int cause;  /* IdleCause; -1: an operation, or nothing */
     bool is_op; /* op counts */
     OpTotal op;
-    int rank, on; /* of blocked: who waits longest for whom, and how long; else -1 */
-    int64_t pair_ns;
-    double share; /* of the workers' time that the cause or the operation takes, 0 to 1 */
+    int rank, on; /* of a cause: who waits longest, and for whom (-1: for nobody in particular) */
+    int64_t worst_ns; /* ... and how long */
+    double share;     /* of the workers' time that the cause or the operation takes, 0 to 1 */
     int64_t gain_ns;
 } Win;
 Win timeline_win(const Timeline *t);

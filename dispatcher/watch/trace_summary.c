@@ -154,7 +154,7 @@ static void put_win(const Timeline *t, FILE *f) {
     static const char *const what[IDLE_CAUSES] = {
         "waiting for instructions (starved)", "waiting for other workers (blocked)",
         "waiting for transfers (comm)", "waiting for kernels (compile)"};
-    char now[24], then[24], pair[24], name[NAME_BYTES];
+    char now[24], then[24], worst[24], name[NAME_BYTES];
     Win win = timeline_win(t);
     int64_t total = t->end_ns - t->begin_ns;
     if (win.cause < 0 && !win.is_op) return; /* nothing was executed */
@@ -168,8 +168,9 @@ static void put_win(const Timeline *t, FILE *f) {
         fprintf(f, " takes %.0f%% of the workers' time; twice as fast, ", 100 * win.share);
     } else {
         fprintf(f, "%s takes %.0f%% of the workers' time", what[win.cause], 100 * win.share);
-        if (win.rank >= 0)
-            fprintf(f, ", w%d for w%d %s", win.rank, win.on, time_text(win.pair_ns, pair));
+        if (win.rank >= 0) fprintf(f, ", most w%d", win.rank);
+        if (win.on >= 0) fprintf(f, " for w%d", win.on);
+        if (win.rank >= 0) fprintf(f, " (%s)", time_text(win.worst_ns, worst));
         fputs("; without it, ", f);
     }
     fprintf(f, "%s instead of %s at best\n", then, now);

@@ -127,7 +127,8 @@ static void test_totals(void) {
     Win win = timeline_win(t);
     CHECK_INT(win.cause, IDLE_STARVED);
     CHECK_INT(win.gain_ns, 2100000);
-    CHECK(win.share > 0.4199 && win.share < 0.4201 && !win.is_op && win.rank < 0);
+    CHECK_INT(win.worst_ns, 3000000);
+    CHECK(win.share > 0.4199 && win.share < 0.4201 && !win.is_op && win.rank == 0 && win.on < 0);
     timeline_free(&t);
 }
 
@@ -171,7 +172,7 @@ static void test_lines(void) {
     free(link);
     Win win = timeline_win(t);
     CHECK(win.cause == IDLE_BLOCKED && win.rank == 0 && win.on == 1);
-    CHECK_INT(win.pair_ns, 1190000);
+    CHECK_INT(win.worst_ns, 1190000);
     timeline_free(&t);
 }
 
@@ -238,7 +239,8 @@ static void test_options(void) {
     CHECK_INT(t->worker[0].n_slices, 0);
     CHECK_INT(t->worker[1].n_slices, 1);
     CHECK_INT(t->worker[1].n_transfers, 1);
-    CHECK_INT(t->worker[1].n_idle, 0); /* idleness has no signal */
+    CHECK_INT(t->worker[1].n_idle, 0);   /* idleness has no signal */
+    CHECK_INT(t->client[0].n_events, 3); /* enter b, add, exit b */
     timeline_free(&t);
     TimelineOptions client = {.client = 2};
     t = make(&client, two);
