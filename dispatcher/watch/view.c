@@ -1,0 +1,281 @@
+/* view.c: see view.h.
+ * SPDX-License-Identifier: MIT */
+#include "dispatcher/watch/view.h"
+#include "dispatcher/watch/axis.h"
+#include "runtime/base/err.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ViewShares view_shares(const Timeline *t) {
+    ViewShares s = {0};
+    double there = 0, busy = 0, class_[WATCH_CLASS_COUNT] = {0}, cause[IDLE_CAUSES] = {0};
+    double idle = 0;
+    for (int w = 0; w < t->n_workers; w++) {
+        if (!t->worker[w].is_known) continue;
+        const WorkerTotals *sum = &t->worker[w].sum;
+        s.n_workers++;
+        s.n_ops += sum->n_ops;
+        there += (double)sum->there_ns;
+        busy += (double)sum->busy_ns;
+        idle += (double)sum->gap_ns;
+        for (int c = 0; c < WATCH_CLASS_COUNT; c++) class_[c] += (double)sum->class_ns[c];
+        for (int i = 0; i < IDLE_CAUSES; i++) {
+            cause[i] += (double)sum->idle_ns[i];
+            idle += (double)sum->idle_ns[i];
+        }
+    }
+    if (there <= 0) return s;
+    s.busy = busy / there;
+    s.idle = idle / there;
+    for (int c = 0; c < WATCH_CLASS_COUNT; c++) s.class_[c] = class_[c] / there;
+    for (int i = 0; i < IDLE_CAUSES; i++) s.cause[i] = cause[i] / there;
+    return s;
+}
+
+/* "14,473". */
+static void put_count(Bytes *b, uint64_t n) {
+    if (n >= 1000) {
+        put_count(b, n / 1000);
+        bytes_printf(b, ",%03d", (int)(n % 1000));
+    } else
+        bytes_printf(b, "%d", (int)n);
+}
+
+void view_title(const Timeline *t, Bytes *out) {
+    ViewShares s = view_shares(t);
+    double seconds = (double)(t->end_ns - t->begin_ns) / 1e9;
+    bytes_puts(out, "GT timeline: ");
+    put_count(out, s.n_ops);
+    bytes_printf(out, " op%s, %d worker%s, ", s.n_ops == 1 ? "" : "s", s.n_workers,
+                 s.n_workers == 1 ? "" : "s");
+    bytes_printf(out, "%.*f s", seconds >= 100 ? 1 : seconds >= 0.01 ? 3 : 6, seconds);
+    bytes_printf(out, ", %.0f%% busy", 100 * s.busy);
+}
+
+/* What a transfer moved. Older tapes have only the size of the result: then what is read for it. */
+static uint64_t moved_by(const Slice *s, int n_workers) {
+    uint64_t n = s->n_from > 1 ? s->n_from : (uint64_t)n_workers;
+    if (s->has_moved || n < 2) return s->has_moved ? s->moved : s->bytes;
+    switch (s->op) {
+    case OP_ALL_GATHER: return s->bytes / n * (n - 1);
+    case OP_REDUCE_SCATTER: return s->bytes < UINT64_MAX / n ? s->bytes * (n - 1) : s->bytes;
+    default: return s->bytes;
+    }
+}
+
+static void add_slices(PatternSlice *out, size_t *n, const Timeline *t, const WorkerLane *w,
+                       const Slice *slice, size_t n_slices) {
+    for (size_t i = 0; i < n_slices; i++) {
+        const Slice *s = &slice[i];
+        int from = s->n_from == 1 ? t->rank[s->from] : -1;
+        out[(*n)++] =
+            (PatternSlice){s->begin_ns, s->end_ns, w->rank, s->op, from, moved_by(s, t->n_workers)};
+    }
+}
+
+Pattern view_pattern(const Timeline *t) {
+    size_t n = 0, all = 1;
+    for (int w = 0; w < t->n_workers; w++) all += t->worker[w].n_slices + t->worker[w].n_transfers;
+    PatternSlice *slice = xmalloc(all * sizeof *slice);
+    for (int i = 0; i < t->n_workers; i++) {
+        const WorkerLane *w = &t->worker[i];
+        add_slices(slice, &n, t, w, w->slice, w->n_slices);
+        add_slices(slice, &n, t, w, w->transfer, w->n_transfers);
+    }
+    Pattern p = pattern_find(slice, n);
+    free(slice);
+    return p;
+}
+
+void view_caption(const Timeline *t, Bytes *out) {
+    char text[256];
+    Pattern p = view_pattern(t);
+    bytes_printf(out, "pattern: %s", pattern_text(&p, text, sizeof text));
+    if (t->n_failures)
+        bytes_printf(out, "; %" PRIu64 " instruction%s failed", t->n_failures,
+                     t->n_failures == 1 ? "" : "s");
+    if (t->is_cut) bytes_puts(out, "; the tape is longer than what is shown");
+    if (t->is_torn) bytes_puts(out, "; the tape's last line is torn");
+}
+
+void view_idle(const Timeline *t, Bytes *out) {
+    ViewShares s = view_shares(t);
+    if (s.idle < 0.005) return;
+    bytes_printf(out, "idle %.0f%%", 100 * s.idle);
+    const char *before = ": ";
+    for (int i = 0; i < IDLE_CAUSES; i++) {
+        if (s.cause[i] < 0.005) continue;
+        bytes_printf(out, "%s%.0f%% %s", before, 100 * s.cause[i], idle_cause_name[i]);
+        before = ", ";
+    }
+}
+
+void view_add(ViewColumn *column, int n, int64_t from_ns, int64_t to_ns, const Slice *s) {
+    int64_t begin = s->begin_ns > from_ns ? s->begin_ns : from_ns;
+    int64_t end = s->end_ns < to_ns ? s->end_ns : to_ns;
+    if (end <= begin) return;
+    double per_ns = (double)n / (double)(to_ns - from_ns);
+    int i = (int)((double)(begin - from_ns) * per_ns);
+    for (; i < n && begin < end; i++) {
+        int64_t edge = from_ns + (int64_t)((double)(i + 1) / per_ns);
+        if (edge > end || i == n - 1) edge = end;
+        if (edge <= begin) continue;
+        column[i].ns[s->class_] += edge - begin;
+        begin = edge;
+    }
+}
+
+int64_t view_sum(const ViewColumn *column) {
+    int64_t sum = 0;
+    for (int c = 0; c < WATCH_CLASS_COUNT; c++) sum += column->ns[c];
+    return sum;
+}
+
+WatchClass view_most(const ViewColumn *column) {
+    int most = 0;
+    for (int c = 1; c < WATCH_CLASS_COUNT; c++)
+        if (column->ns[c] > column->ns[most]) most = c;
+    return (WatchClass)most;
+}
+
+uint32_t view_count(const TimelineEvent *event, size_t n_events, int64_t from_ns, int64_t to_ns,
+                    uint32_t *count, int n) {
+    uint32_t most = 0;
+    for (size_t i = 0; i < n_events; i++) {
+        int64_t at = event[i].at_ns;
+        if (at < from_ns || at >= to_ns) continue;
+        int k = (int)((double)(at - from_ns) / (double)(to_ns - from_ns) * n);
+        if (k >= n) k = n - 1;
+        if (++count[k] > most) most = count[k];
+    }
+    return most;
+}
+
+static int by_id(const void *a, const void *b) {
+    const ViewMove *p = a, *q = b;
+    if (p->slice->id != q->slice->id) return p->slice->id < q->slice->id ? -1 : 1;
+    if (p->begin_ns != q->begin_ns) return p->begin_ns < q->begin_ns ? -1 : 1;
+    return p->to - q->to;
+}
+static int by_size(const void *a, const void *b) {
+    const ViewMove *p = a, *q = b;
+    if (p->bytes != q->bytes) return p->bytes > q->bytes ? -1 : 1;
+    int64_t took = p->end_ns - p->begin_ns, took_q = q->end_ns - q->begin_ns;
+    if (took != took_q) return took > took_q ? -1 : 1;
+    return by_id(a, b);
+}
+static int by_time(const void *a, const void *b) {
+    const ViewMove *p = a, *q = b;
+    if (p->begin_ns != q->begin_ns) return p->begin_ns < q->begin_ns ? -1 : 1;
+    return by_id(a, b);
+}
+
+/* Joins the parts of one collective. Returns how many moves are left. */
+static size_t join_collectives(ViewMove *move, size_t n) {
+    size_t left = 0;
+    qsort(move, n, sizeof *move, by_id);
+    for (size_t i = 0; i < n; i++) {
+        ViewMove *last = left ? &move[left - 1] : NULL, *m = &move[i];
+        bool is_part = last && m->is_collective && last->is_collective &&
+                       last->slice->id == m->slice->id && m->slice->id != TIMELINE_NO_ID;
+        if (!is_part) {
+            move[left++] = *m;
+            continue;
+        }
+        last->bytes += m->bytes;
+        if (m->from < last->from) last->from = m->from;
+        if (m->to > last->to) last->to = m->to;
+        if (m->begin_ns < last->begin_ns) last->begin_ns = m->begin_ns;
+        if (m->end_ns > last->end_ns) last->end_ns = m->end_ns;
+    }
+    size_t kept = 0; /* a collective of one worker is none */
+    for (size_t i = 0; i < left; i++)
+        if (!move[i].is_collective || move[i].from != move[i].to) move[kept++] = move[i];
+    return kept;
+}
+
+int view_largest(const Timeline *t, int most, ViewMove **out) {
+    size_t n = 0, all = 1;
+    for (int w = 0; w < t->n_workers; w++) all += t->worker[w].n_transfers;
+    ViewMove *move = xmalloc(all * sizeof *move);
+    for (int i = 0; i < t->n_workers; i++) {
+        const WorkerLane *w = &t->worker[i];
+        for (size_t k = 0; k < w->n_transfers; k++) {
+            const Slice *s = &w->transfer[k];
+            int from = s->n_from == 1 ? t->rank[s->from] : -1;
+            ViewMove m = {s,         moved_by(s, t->n_workers), from, w->rank, s->begin_ns,
+                          s->end_ns, s->op != OP_MOVE};
+            if (m.is_collective) m.from = w->rank;
+            if (m.is_collective || (from >= 0 && from != w->rank)) move[n++] = m;
+        }
+    }
+    n = join_collectives(move, n);
+    qsort(move, n, sizeof *move, by_size);
+    if (n > (size_t)most) n = (size_t)most;
+    qsort(move, n, sizeof *move, by_time);
+    *out = move;
+    return (int)n;
+}
+
+void view_slice(const Timeline *t, const Slice *s, Bytes *out) {
+    char text[AXIS_LABEL_MAX];
+    view_clean(out, timeline_text(t, s->name), 40);
+    if (s->id != TIMELINE_NO_ID) bytes_printf(out, " t%" PRIu64, s->id);
+    axis_time(s->end_ns - s->begin_ns, text);
+    bytes_printf(out, ", %s", text);
+    if (s->bytes || s->has_moved) {
+        axis_size(s->has_moved ? s->moved : s->bytes, text);
+        bytes_printf(out, ", %s", text);
+    }
+    if (!s->line) return;
+    bytes_puts(out, ", ");
+    view_place(t, s->file, s->line, out);
+}
+
+void view_place(const Timeline *t, uint32_t file, uint32_t line, Bytes *out) {
+    if (!line) return;
+    const char *path = timeline_text(t, file), *name = strrchr(path, '/');
+    view_clean(out, name ? name + 1 : path, 60);
+    bytes_printf(out, ":%" PRIu32, line);
+}
+
+void view_cause(const Idle *idle, Bytes *out) {
+    static const char *const words[IDLE_CAUSES] = {"no instruction", "waits for another worker",
+                                                   "waits for a transfer", "waits for a kernel"};
+    if (idle->cause != IDLE_STARVED && idle->cause != IDLE_COMPILE && idle->on >= 0)
+        bytes_printf(out, "waits for w%d", idle->on);
+    else
+        bytes_puts(out, words[idle->cause]);
+}
+
+/* The length of the character of UTF-8 that begins at s, or 0. */
+static size_t character(const unsigned char *s) {
+    if (s[0] >= ' ' && s[0] < 0x7f) return 1;
+    size_t n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+                                             : 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80) return 0;
+    if (n == 2 && s[0] == 0xc2 && s[1] < 0xa0) return 0; /* a control character */
+    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
+                   (s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe)))
+        return 0;
+    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))) return 0;
+    return n;
+}
+
+void view_clean(Bytes *out, const char *s, size_t most) {
+    size_t left = most;
+    for (; *s && left > 0; left--) {
+        size_t n = character((const unsigned char *)s);
+        if (n)
+            bytes_add(out, s, n);
+        else
+            bytes_putc(out, '?');
+        s += n ? n : 1;
+    }
+    if (*s) bytes_puts(out, "...");
+}
