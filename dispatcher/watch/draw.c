@@ -23,12 +23,12 @@ void panel_text(Panel *p, double x, double y, TextStyle style, const char *s) {
     bytes_fini(&b);
 }
 
-/* A text of several lines, at most `width` wide. */
+/* A text as several lines: where it has "\n", and where it would be too wide. */
 static void wrapped(Panel *p, const char *s, TextStyle style) {
     double width = p->x1 - MARGIN;
     Bytes line = {0};
     while (*s) {
-        size_t n = strcspn(s, " ");
+        size_t n = strcspn(s, " \n");
         size_t before = line.n;
         if (before) bytes_putc(&line, ' ');
         bytes_add(&line, s, n);
@@ -38,7 +38,11 @@ static void wrapped(Panel *p, const char *s, TextStyle style) {
             line.n = 0;
             continue; /* the word goes to the next line */
         }
-        s += n + strspn(s + n, " ");
+        bool is_end = s[n] == '\n';
+        s += n + (s[n] != '\0');
+        if (!is_end) continue;
+        panel_text(p, MARGIN, p->y += style.size + 4, style, line.data);
+        line.n = 0;
     }
     if (line.n) panel_text(p, MARGIN, p->y += style.size + 4, style, line.data);
     bytes_fini(&line);
@@ -68,7 +72,12 @@ static void legend(Panel *p) {
     }
     b.n = 0;
     view_idle(p->t, &b);
-    if (b.n) swatch(p, x, PANEL_HATCH, true, b.data);
+    if (b.n) x = swatch(p, x, PANEL_HATCH, true, b.data);
+    size_t compiles = 0;
+    for (int w = 0; w < p->t->n_workers; w++) compiles += p->t->worker[w].n_compiles;
+    b.n = 0;
+    bytes_printf(&b, "%zu kernel%s compiled", compiles, compiles == 1 ? "" : "s");
+    if (compiles) swatch(p, x, PANEL_COMPILE, false, b.data);
     bytes_fini(&b);
 }
 
@@ -80,7 +89,7 @@ static void header(Panel *p, const DrawRun *run) {
     panel_text(p, p->x1, p->y, (TextStyle){11, GREY, TEXT_RIGHT, false}, run->name);
     p->y += 3;
     b.n = 0;
-    view_caption(p->t, &b);
+    view_caption(p->t, p->part, p->n_parts, &b);
     wrapped(p, b.data, (TextStyle){13, INK, TEXT_LEFT, false});
     if (run->path) {
         b.n = 0;
@@ -125,10 +134,12 @@ static void axis(Panel *p) {
 
 /* Draws a run, or, on a canvas that draws nothing, measures it. */
 static void panel(Panel *p, const DrawRun *run) {
-    p->is_pipeline = view_pattern(p->t).kind == PATTERN_PIPELINE;
+    p->n_parts = view_parts(p->t, p->part);
     header(p, run);
     double top = p->y;
     grid(p, top, p->bottom);
+    panel_parts(p);
+    panel_notes(p);
     panel_clients(p);
     panel_workers(p);
     panel_moves(p, p->arrows);

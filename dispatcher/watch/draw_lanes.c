@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum {
+    PART_H = 16,
     EVENTS_H = 12, /* of the lanes of clients and dispatcher */
     SIGNAL_H = 12,
     COMPUTE_H = 28,
@@ -18,7 +19,8 @@ enum {
     PATH_POINTS = 8, /* of the critical path in a pixel */
     MANY = 16        /* with more workers than this the lanes are half as high */
 };
-static const uint32_t INK = 0x1a1a1a, GREY = 0x666666, EVENTS = 0x7a8794, MEMORY = 0x56b4e9;
+static const uint32_t INK = 0x1a1a1a, GREY = 0x666666, PART = 0x4d5a66, EVENTS = 0x7a8794,
+                      MEMORY = 0x56b4e9, NOTE = 0x8b1a4a, FAILED = 0xc00000;
 static const uint32_t tint[] = {0xcfe2f3, 0xfce5cd, 0xd9ead3, 0xead1dc,
                                 0xfff2cc, 0xd0e0e3, 0xd9d2e9, 0xe2e2e2};
 
@@ -59,6 +61,56 @@ static void events(Panel *p, const TimelineEvent *event, size_t n_events, const 
     free(count);
     label(p, p->y + EVENTS_H - 2.5, name);
     p->y += EVENTS_H + 4;
+}
+
+/* The parts of the run, each with its pattern. */
+void panel_parts(Panel *p) {
+    if (p->n_parts < 2) return;
+    Bytes b = {0};
+    for (int i = 0; i < p->n_parts; i++) {
+        const ViewPart *part = &p->part[i];
+        double x = panel_x(p, part->begin_ns), w = panel_x(p, part->end_ns) - x;
+        Box box = {x, p->y, w < 1 ? 1 : w, PART_H};
+        b.n = 0;
+        view_clean(&b, timeline_text(p->t, p->t->signal[part->signal].name), 40);
+        bytes_printf(&b, ": %s", pattern_name(part->pattern.kind));
+        if (part->pattern.kind == PATTERN_PIPELINE)
+            bytes_printf(&b, ", bubble %.0f%%", 100 * part->pattern.bubble);
+        p->c->ops->fill(p->c, &box, 1, PART, 1, b.data);
+        if (canvas_text_width(b.data, 10.5, true) + 8 < w)
+            panel_text(p, x + w / 2, p->y + PART_H - 4.5,
+                       (TextStyle){10.5, 0xffffff, TEXT_MIDDLE, true}, b.data);
+    }
+    label(p, p->y + PART_H - 4.5, "patterns");
+    p->y += PART_H + 4;
+    bytes_fini(&b);
+}
+
+/* note("text") of programs: a line through all lanes, with the text where there is room. */
+void panel_notes(Panel *p) {
+    size_t n = 0;
+    double until = p->x0, last = -1;
+    Bytes b = {0};
+    for (size_t i = 0; i < p->t->n_marks; i++) {
+        const TimelineMark *m = &p->t->mark[i];
+        double x = panel_x(p, m->at_ns);
+        if (m->event != TAPE_RECEIVED || x - last < 1) continue;
+        Point line[2] = {{x, p->y}, {x, p->bottom}};
+        p->c->ops->line(p->c, line, 2, NOTE, 1, 0.8);
+        n++;
+        last = x;
+        b.n = 0;
+        view_clean(&b, timeline_text(p->t, m->text), 40);
+        double width = b.n ? canvas_text_width(b.data, 9.5, true) : 0;
+        if (x < until || x + width + 3 > p->x1 || !b.n) continue;
+        panel_text(p, x + 3, p->y + 8, (TextStyle){9.5, NOTE, TEXT_LEFT, true}, b.data);
+        until = x + width + 8;
+    }
+    if (n) {
+        label(p, p->y + 8, "notes");
+        p->y += 13;
+    }
+    bytes_fini(&b);
 }
 
 void panel_clients(Panel *p) {
@@ -171,16 +223,29 @@ static void bands(Panel *p, const WorkerLane *w) {
     }
 }
 
+/* The pipeline whose bubble this is part of, or NULL. */
+static const ViewPart *bubble_of(const Panel *p, const Idle *idle) {
+    if (idle->cause != IDLE_BLOCKED && idle->cause != IDLE_COMM) return NULL;
+    for (int i = 0; i < p->n_parts; i++) {
+        const ViewPart *part = &p->part[i];
+        if (part->pattern.kind == PATTERN_PIPELINE && idle->begin_ns >= part->begin_ns &&
+            idle->end_ns <= part->end_ns)
+            return part;
+    }
+    return NULL;
+}
+
 static void hatches(Panel *p, const WorkerLane *w, double y, double h) {
     Bytes b = {0};
-    int64_t least = (p->t->end_ns - p->t->begin_ns) * DRAW_IDLE_PERCENT / 100;
     for (size_t i = 0; i < w->n_idle; i++) {
         const Idle *idle = &w->idle[i];
+        const ViewPart *bubble = bubble_of(p, idle);
+        int64_t of = bubble ? bubble->end_ns - bubble->begin_ns : p->t->end_ns - p->t->begin_ns;
+        int64_t least = of / 100 * DRAW_IDLE_PERCENT;
         double x = panel_x(p, idle->begin_ns), width = panel_x(p, idle->end_ns) - x;
         if (idle->end_ns - idle->begin_ns < least || width < 1) continue;
         b.n = 0;
-        if (p->is_pipeline && (idle->cause == IDLE_BLOCKED || idle->cause == IDLE_COMM))
-            bytes_puts(&b, "bubble: ");
+        if (bubble) bytes_puts(&b, "bubble: ");
         view_cause(idle, &b);
         p->c->ops->hatch(p->c, (Box){x, y, width, h}, PANEL_HATCH, b.data);
         double text = canvas_text_width(b.data, 9.5, false) + 10;
@@ -244,6 +309,34 @@ static void worker_name(Panel *p, const WorkerLane *w, double h) {
     bytes_fini(&b);
 }
 
+/* Kernels that were compiled meanwhile, and instructions that failed, at the lane's upper edge. */
+static void compiles(Panel *p, const WorkerLane *w, double y) {
+    Bytes tip = {0};
+    char took[AXIS_LABEL_MAX];
+    double until = -1;
+    for (size_t i = 0; i < w->n_compiles; i++) {
+        const Compile *k = &w->compile[i];
+        double x = panel_x(p, k->begin_ns), to = panel_x(p, k->end_ns);
+        if (to < until + 0.5) continue;
+        Box box = {x, y, to - x < 1 ? 1 : to - x, 4};
+        tip.n = 0;
+        axis_time(k->end_ns - k->begin_ns, took);
+        bytes_printf(&tip, "a kernel of %" PRIu32 " operations compiled in %s", k->n_ops, took);
+        p->c->ops->fill(p->c, &box, 1, PANEL_COMPILE, 1, tip.data);
+        until = to;
+    }
+    until = -1;
+    for (size_t i = 0; i < p->t->n_marks; i++) {
+        const TimelineMark *m = &p->t->mark[i];
+        double x = panel_x(p, m->at_ns);
+        if (m->event != TAPE_FAILED || m->rank != w->rank || x < until + 2) continue;
+        Point head[3] = {{x, y + 8}, {x - 5, y - 2}, {x + 5, y - 2}};
+        p->c->ops->area(p->c, head, 3, FAILED, 1);
+        until = x;
+    }
+    bytes_fini(&tip);
+}
+
 static void worker(Panel *p, const WorkerLane *w, const Kinds *k, PanelLane *lane) {
     if (k->has_bands) {
         bands(p, w);
@@ -254,6 +347,7 @@ static void worker(Panel *p, const WorkerLane *w, const Kinds *k, PanelLane *lan
     ground(p, p->y, lane->compute_h);
     hatches(p, w, p->y, lane->compute_h);
     slices(p, w->slice, w->n_slices, w->slice_rows, p->y, lane->compute_h);
+    compiles(p, w, p->y);
     worker_name(p, w, lane->compute_h);
     p->y += lane->compute_h + 1;
     lane->transfer = p->y;

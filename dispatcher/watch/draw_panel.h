@@ -7,9 +7,10 @@
 #include "dispatcher/watch/path.h"
 #include "dispatcher/watch/view.h"
 
-#define PANEL_GROUND 0xf4f4f4u /* of a lane without a grid line */
-#define PANEL_LANE   0xe9e9e9u /* half transparent: the grid shows through */
-#define PANEL_HATCH  0xb8b8b8u
+#define PANEL_GROUND  0xf4f4f4u /* of a lane without a grid line */
+#define PANEL_LANE    0xe9e9e9u /* half transparent: the grid shows through */
+#define PANEL_HATCH   0xb8b8b8u
+#define PANEL_COMPILE 0x4b2e83u
 
 typedef struct PanelLane { /* where a worker's lanes are */
     double compute, compute_h, transfer, transfer_h;
@@ -24,12 +25,15 @@ typedef struct Panel {
     double bottom;            /* of the lanes, once known */
     Axis axis;
     int arrows;
-    bool is_pipeline; /* waiting is its bubble */
+    ViewPart part[VIEW_PARTS];
+    int n_parts;
     PanelLane lane[VIEW_WORKERS];
 } Panel;
 
 double panel_x(const Panel *p, int64_t at_ns); /* within [x0, x1] */
 void panel_text(Panel *p, double x, double y, TextStyle style, const char *s);
+void panel_parts(Panel *p);   /* if there are several */
+void panel_notes(Panel *p);   /* if there are any */
 void panel_clients(Panel *p); /* and the dispatcher */
 void panel_workers(Panel *p);
 void panel_moves(Panel *p, int arrows);

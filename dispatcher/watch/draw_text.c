@@ -252,7 +252,9 @@ static void run_text(Screen *s, const DrawRun *run) {
     bytes_puts(s->out, "  (");
     view_clean(s->out, run->name, 80);
     bytes_puts(s->out, ")\n");
-    view_caption(s->t, s->out);
+    ViewPart part[VIEW_PARTS];
+    int n_parts = view_parts(s->t, part);
+    view_caption(s->t, part, n_parts, s->out);
     bytes_putc(s->out, '\n');
     if (run->path) {
         path_text(s->t, run->path, s->out);

@@ -231,13 +231,17 @@ Pattern pattern_find(const PatternSlice *slice, size_t n) {
     return p;
 }
 
-const char *pattern_text(const Pattern *p, char *out, size_t cap) {
+const char *pattern_name(PatternKind kind) {
     static const char *const name[] = {
         "none", "embarrassingly parallel", "all-reduce", "all-gather", "all-to-all", "pipeline"};
+    return name[kind];
+}
+
+const char *pattern_text(const Pattern *p, char *out, size_t cap) {
     Bytes b = {0};
     char size[AXIS_LABEL_MAX];
     axis_size(p->bytes, size);
-    bytes_puts(&b, name[p->kind]);
+    bytes_puts(&b, pattern_name(p->kind));
     switch (p->kind) {
     case PATTERN_NONE: bytes_puts(&b, p->n == 1 ? " (one worker computes)" : ""); break;
     case PATTERN_PARALLEL:

@@ -57,6 +57,7 @@ typedef struct Pattern {
 
 /* The slices are in any order; those of one worker may touch but its computing must not overlap. */
 Pattern pattern_find(const PatternSlice *slice, size_t n);
+const char *pattern_name(PatternKind kind); /* "all-reduce", "none" */
 /* One sentence without a full stop, such as "pipeline w0 > w1 > w2, bubble 38%". Returns out. */
 const char *pattern_text(const Pattern *p, char *out, size_t cap);
 #endif

@@ -3,6 +3,7 @@
 #include "dispatcher/watch/view.h"
 #include "dispatcher/watch/axis.h"
 #include "runtime/base/err.h"
+#include "runtime/base/limits.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,34 +66,100 @@ static uint64_t moved_by(const Slice *s, int n_workers) {
     }
 }
 
-static void add_slices(PatternSlice *out, size_t *n, const Timeline *t, const WorkerLane *w,
-                       const Slice *slice, size_t n_slices) {
+/* The slices of all workers, and each one's outermost signal. Caller frees both. */
+typedef struct Flat {
+    PatternSlice *slice;
+    uint32_t *root;
+    size_t n;
+} Flat;
+
+static void add_slices(Flat *f, const Timeline *t, const WorkerLane *w, const Slice *slice,
+                       size_t n_slices, const uint32_t *root) {
     for (size_t i = 0; i < n_slices; i++) {
         const Slice *s = &slice[i];
         int from = s->n_from == 1 ? t->rank[s->from] : -1;
-        out[(*n)++] =
+        f->root[f->n] = root[s->signal];
+        f->slice[f->n++] =
             (PatternSlice){s->begin_ns, s->end_ns, w->rank, s->op, from, moved_by(s, t->n_workers)};
     }
 }
 
-Pattern view_pattern(const Timeline *t) {
-    size_t n = 0, all = 1;
+static Flat flatten(const Timeline *t) {
+    size_t all = 1;
     for (int w = 0; w < t->n_workers; w++) all += t->worker[w].n_slices + t->worker[w].n_transfers;
-    PatternSlice *slice = xmalloc(all * sizeof *slice);
+    Flat f = {xmalloc(all * sizeof *f.slice), xmalloc(all * sizeof *f.root), 0};
+    uint32_t *root = xcalloc(t->n_signals + 1, sizeof *root);
+    for (uint32_t i = 1; i < t->n_signals; i++) { /* a parent comes before what is in it */
+        uint32_t parent = t->signal[i].parent;
+        root[i] = parent && parent < i ? root[parent] : i;
+    }
     for (int i = 0; i < t->n_workers; i++) {
         const WorkerLane *w = &t->worker[i];
-        add_slices(slice, &n, t, w, w->slice, w->n_slices);
-        add_slices(slice, &n, t, w, w->transfer, w->n_transfers);
+        add_slices(&f, t, w, w->slice, w->n_slices, root);
+        add_slices(&f, t, w, w->transfer, w->n_transfers, root);
     }
-    Pattern p = pattern_find(slice, n);
-    free(slice);
-    return p;
+    free(root);
+    return f;
 }
 
-void view_caption(const Timeline *t, Bytes *out) {
+/* The pattern of what ran under one outermost signal. */
+static ViewPart part_of(const Flat *f, uint32_t root) {
+    ViewPart part = {root, INT64_MAX, INT64_MIN};
+    PatternSlice *slice = xmalloc((f->n + 1) * sizeof *slice);
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->root[i] != root) continue;
+        slice[n++] = f->slice[i];
+        if (f->slice[i].begin_ns < part.begin_ns) part.begin_ns = f->slice[i].begin_ns;
+        if (f->slice[i].end_ns > part.end_ns) part.end_ns = f->slice[i].end_ns;
+    }
+    part.pattern = pattern_find(slice, n);
+    free(slice);
+    return part;
+}
+
+static int by_begin(const void *a, const void *b) {
+    const ViewPart *p = a, *q = b;
+    if (p->begin_ns != q->begin_ns) return p->begin_ns < q->begin_ns ? -1 : 1;
+    return (p->signal > q->signal) - (p->signal < q->signal);
+}
+
+int view_parts(const Timeline *t, ViewPart out[VIEW_PARTS]) {
+    Flat f = flatten(t);
+    int64_t all = 0, *busy = xcalloc(t->n_signals + 1, sizeof *busy);
+    for (size_t i = 0; i < f.n; i++) {
+        if (op_is_move(f.slice[i].op)) continue;
+        busy[f.root[i]] += f.slice[i].end_ns - f.slice[i].begin_ns;
+        all += f.slice[i].end_ns - f.slice[i].begin_ns;
+    }
+    int n = 0;
+    for (uint32_t i = 1; i < t->n_signals && n < VIEW_PARTS; i++) {
+        if (all == 0 || busy[i] < all / 33) continue;
+        out[n] = part_of(&f, i);
+        n += out[n].pattern.kind != PATTERN_NONE;
+    }
+    qsort(out, (size_t)n, sizeof *out, by_begin);
+    if (n < 2) {
+        n = 1;
+        out[0] = (ViewPart){0, t->begin_ns, t->end_ns, pattern_find(f.slice, f.n)};
+    }
+    free(busy);
+    free(f.slice);
+    free(f.root);
+    return n;
+}
+
+void view_caption(const Timeline *t, const ViewPart *part, int n_parts, Bytes *out) {
     char text[256];
-    Pattern p = view_pattern(t);
-    bytes_printf(out, "pattern: %s", pattern_text(&p, text, sizeof text));
+    for (int i = 0; i < n_parts; i++) {
+        bytes_puts(out, i ? "\npattern" : "pattern");
+        if (part[i].signal) {
+            bytes_puts(out, " of ");
+            view_clean(out, timeline_text(t, t->signal[part[i].signal].name), 40);
+        }
+        bytes_puts(out, ": ");
+        bytes_puts(out, pattern_text(&part[i].pattern, text, sizeof text));
+    }
     if (t->n_failures)
         bytes_printf(out, "; %" PRIu64 " instruction%s failed", t->n_failures,
                      t->n_failures == 1 ? "" : "s");
@@ -172,18 +239,26 @@ static int by_time(const void *a, const void *b) {
     return by_id(a, b);
 }
 
-/* Joins the parts of one collective. Returns how many moves are left. */
+/* Joins the parts of one collective. Their ids may come again: a worker takes part once. Returns
+ * how many moves are left. */
 static size_t join_collectives(ViewMove *move, size_t n) {
     size_t left = 0;
+    uint64_t has[(MAX_WORKERS + 63) / 64];
     qsort(move, n, sizeof *move, by_id);
     for (size_t i = 0; i < n; i++) {
         ViewMove *last = left ? &move[left - 1] : NULL, *m = &move[i];
+        uint64_t *word = &has[m->to / 64 % (sizeof has / sizeof *has)], bit = UINT64_C(1)
+                                                                              << m->to % 64;
         bool is_part = last && m->is_collective && last->is_collective &&
-                       last->slice->id == m->slice->id && m->slice->id != TIMELINE_NO_ID;
+                       last->slice->id == m->slice->id && m->slice->id != TIMELINE_NO_ID &&
+                       !(*word & bit);
         if (!is_part) {
             move[left++] = *m;
+            memset(has, 0, sizeof has);
+            *word |= bit;
             continue;
         }
+        *word |= bit;
         last->bytes += m->bytes;
         if (m->from < last->from) last->from = m->from;
         if (m->to > last->to) last->to = m->to;
@@ -213,7 +288,13 @@ int view_largest(const Timeline *t, int most, ViewMove **out) {
     }
     n = join_collectives(move, n);
     qsort(move, n, sizeof *move, by_size);
-    if (n > (size_t)most) n = (size_t)most;
+    int moves = 0, collectives = 0;
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++) {
+        int *count = move[i].is_collective ? &collectives : &moves;
+        if ((*count)++ < most) move[kept++] = move[i];
+    }
+    n = kept;
     qsort(move, n, sizeof *move, by_time);
     *out = move;
     return (int)n;

@@ -20,11 +20,20 @@ ViewShares view_shares(const Timeline *t);
 
 /* "GT timeline: 24 ops, 4 workers, 0.079 s, 61% busy". */
 void view_title(const Timeline *t, Bytes *out);
-/* "pattern: pipeline w0 > w1, bubble 38%", and what was wrong with the tape: torn, cut. */
-void view_caption(const Timeline *t, Bytes *out);
+/* The parts of a run, each with its pattern: those outermost signals that have at least 3 % of
+ * the computing, if at least two of them have a pattern; otherwise the run as a whole, one part. */
+typedef struct ViewPart {
+    uint32_t signal; /* Timeline.signal; 0: the whole run */
+    int64_t begin_ns, end_ns;
+    Pattern pattern;
+} ViewPart;
+enum { VIEW_PARTS = 8 };
+int view_parts(const Timeline *t, ViewPart out[VIEW_PARTS]);
+/* "pattern: pipeline w0 > w1, bubble 38%", a line for each part; and what was wrong with the tape:
+ * torn, cut. Lines have "\n" between them. */
+void view_caption(const Timeline *t, const ViewPart *part, int n_parts, Bytes *out);
 /* "idle 17%: 10% starved, 7% blocked". "" if there is none. */
 void view_idle(const Timeline *t, Bytes *out);
-Pattern view_pattern(const Timeline *t);
 
 /* What a lane did in one column: nanoseconds by class. */
 typedef struct ViewColumn {
@@ -47,8 +56,8 @@ typedef struct ViewMove {
     int64_t begin_ns, end_ns;
     bool is_collective;
 } ViewMove;
-/* The at most `most` largest (of equal ones those that took longest, then the earliest), in order
- * of time. Returns how many. Caller frees *out. */
+/* The at most `most` largest moves and as many collectives (of equal ones those that took longest,
+ * then the earliest), in order of time. Returns how many. Caller frees *out. */
 int view_largest(const Timeline *t, int most, ViewMove **out);
 
 /* One line about a slice: "matmul t42, 1.60 ms, 768 KiB, pipeline.gt:31". */
