@@ -249,6 +249,10 @@ static void hatches(Panel *p, const WorkerLane *w, double y, double h) {
         view_cause(idle, &b);
         p->c->ops->hatch(p->c, (Box){x, y, width, h}, PANEL_HATCH, b.data);
         double text = canvas_text_width(b.data, 9.5, false) + 10;
+        if (bubble && text > width) { /* the cause is in the tip */
+            b.data[strlen("bubble")] = '\0';
+            text = canvas_text_width(b.data, 9.5, false) + 10;
+        }
         if (h < 12 || text > width) continue;
         Box box = {x + (width - text) / 2, y + h / 2 - 7, text, 14};
         p->c->ops->fill(p->c, &box, 1, PANEL_GROUND, 1, NULL);

@@ -149,7 +149,8 @@ static bool visualize(Format format, const TimelineOptions *options, Err *err) {
         ok = timeline_read(name, options, &t[i], err);
         if (!ok) break;
         if (app.has_path) path[i] = path_find(t[i]);
-        if (!strcmp(name, "-")) name = "standard input";
+        const char *slash = strrchr(name, '/');
+        name = !strcmp(name, "-") ? "standard input" : slash ? slash + 1 : name;
         const char *which = !app.is_diff ? "" : i == 0 ? "old: " : "new: ";
         snprintf(shown[i], sizeof shown[i], "%s%s", which, name);
         run[i] = (DrawRun){t[i], shown[i], app.has_path ? &path[i] : NULL};

@@ -303,7 +303,7 @@ int view_largest(const Timeline *t, int most, ViewMove **out) {
 void view_slice(const Timeline *t, const Slice *s, Bytes *out) {
     char text[AXIS_LABEL_MAX];
     view_clean(out, timeline_text(t, s->name), 40);
-    if (s->id != TIMELINE_NO_ID) bytes_printf(out, " t%" PRIu64, s->id);
+    if (s->id < UINT64_C(1) << 63) bytes_printf(out, " t%" PRIu64, s->id); /* not inserted */
     axis_time(s->end_ns - s->begin_ns, text);
     bytes_printf(out, ", %s", text);
     if (s->bytes || s->has_moved) {
