@@ -1,6 +1,8 @@
 /* timeline_fuzz.c: arbitrary tapes. The result must be a timeline whose slices, waits and totals
- * agree with each other, or an error with a column; all formats must be written from it.
+ * agree with each other, or an error with a column; all formats must be written from it, and
+ * pictures drawn.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/watch/draw.h"
 #include "dispatcher/watch/timeline_sum.h"
 #include "dispatcher/watch/trace.h"
 #include "tests/fuzz/fuzz.h"
@@ -37,6 +39,29 @@ static void check_worker(const WorkerLane *w) {
     if (sum != w->sum.there_ns) die("the parts of a worker's time are not the whole");
 }
 
+/* A picture and a text, with the critical path, beside the run itself. */
+static void draw(const Timeline *t) {
+    Path path = path_find(t);
+    if (path.length_ns < 0 || path.program_ns < 0 || path.gap_ns < 0) die("an impossible path");
+    Compare same = compare_runs(t, t);
+    for (size_t i = 0; i < same.n; i++)
+        if (same.row[i].old_ns != same.row[i].new_ns) die("a run differs from itself");
+    DrawRun run[2] = {{t, "fuzz", &path}, {t, "fuzz", NULL}};
+    DrawOptions o = {640, 5, &same};
+    Bytes svg = {0}, text = {0};
+    Canvas *c = canvas_svg(o.width, draw_height(run, 2, &o), NULL);
+    draw_runs(c, run, 2, &o);
+    canvas_finish(c, &svg, NULL);
+    draw_text(run, 2, &o, 90, false, true, &text);
+    if (strstr(svg.data, "=\"nan") || strstr(svg.data, "=\"-")) die("a number that is none");
+    for (size_t i = 0; i < text.n; i++)
+        if ((unsigned char)text.data[i] < ' ' && text.data[i] != '\n') die("a control character");
+    bytes_fini(&svg);
+    bytes_fini(&text);
+    compare_fini(&same);
+    path_fini(&path);
+}
+
 static void check(Timeline *t) {
     timeline_settle(t);
     for (int i = 0; i < t->n_workers; i++) check_worker(&t->worker[i]);
@@ -48,6 +73,7 @@ static void check(Timeline *t) {
     trace_chrome(t, f);
     trace_csv(t, f);
     trace_summary(t, "fuzz", f);
+    draw(t);
     fclose(f);
     free(text);
 }
