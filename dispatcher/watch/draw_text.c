@@ -265,7 +265,7 @@ static void run_text(Screen *s, const DrawRun *run) {
         const ClientLane *c = &s->t->client[i];
         name.n = 0;
         bytes_printf(&name, "c%" PRIu32 " ", c->id);
-        view_clean(&name, timeline_text(s->t, c->name), 6);
+        view_clean(&name, timeline_text(s->t, c->name), 40);
         events(s, c->event, c->n_events, name.data);
     }
     if (s->t->n_clients > VIEW_CLIENTS)

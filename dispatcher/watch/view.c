@@ -348,15 +348,23 @@ static size_t character(const unsigned char *s) {
     return n;
 }
 
+/* What stands for the character at s: its length, or 0 for "?". *size: what to skip. */
+static size_t next_character(const char *s, size_t *size) {
+    size_t n = character((const unsigned char *)s);
+    *size = n ? n : 1;
+    return n;
+}
+
 void view_clean(Bytes *out, const char *s, size_t most) {
-    size_t left = most;
-    for (; *s && left > 0; left--) {
-        size_t n = character((const unsigned char *)s);
-        if (n)
-            bytes_add(out, s, n);
+    size_t size, n = 0, i = 0;
+    for (const char *c = s; *c && n <= most; c += size, n++) next_character(c, &size);
+    size_t shown = n <= most ? n : most > 3 ? most - 3 : most;
+    bytes_reserve(out, 1);
+    for (; i < shown; i++, s += size) {
+        if (next_character(s, &size))
+            bytes_add(out, s, size);
         else
             bytes_putc(out, '?');
-        s += n ? n : 1;
     }
-    if (*s) bytes_puts(out, "...");
+    if (*s && most > 3) bytes_puts(out, "...");
 }

@@ -66,7 +66,7 @@ void view_slice(const Timeline *t, const Slice *s, Bytes *out);
 void view_place(const Timeline *t, uint32_t file, uint32_t line, Bytes *out);
 /* "waits for w1", "starved: no instruction", ... */
 void view_cause(const Idle *idle, Bytes *out);
-/* Appends at most `most` characters of s; control characters and bytes that are not UTF-8 become
- * "?"; what is cut off becomes "...". */
+/* Appends at most `most` characters: s, or its begin and "..."; control characters and bytes that
+ * are not UTF-8 become "?". */
 void view_clean(Bytes *out, const char *s, size_t most);
 #endif

@@ -86,7 +86,9 @@ static void test_clean(void) {
     CLEAN("gr\xc3\xbc\xc3\x9f\xff\xc3", 20, "gr\xc3\xbc\xc3\x9f??");
     CLEAN("\xed\xa0\x80", 20, "???"); /* a surrogate */
     CLEAN("\xc2\x9b", 20, "??");      /* a control character */
-    CLEAN("abcdef", 3, "abc...");
+    CLEAN("abcdef", 5, "ab...");
+    CLEAN("abcde", 5, "abcde");
+    CLEAN("abcde", 2, "ab");
     bytes_fini(&b);
 }
 
