@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUTTER = 14, RIGHT = 24, LEAST_COLUMNS = 20, ROWS_DIFF = 8 };
+enum { GUTTER = 16, RIGHT = 24, LEAST_COLUMNS = 20, ROWS_DIFF = 8 };
 
 typedef struct Screen {
     const Timeline *t;

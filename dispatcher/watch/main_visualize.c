@@ -14,6 +14,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+enum { EXIT_TAPE = 65, EXIT_FILE = 66 };
+
 static struct {
     FlagArgs tapes;
     const char *out, *format, *from, *to, *signal;
@@ -134,7 +136,8 @@ static bool paint(const DrawRun *run, int n, const DrawOptions *o, Format format
     return canvas_finish(c, out, err);
 }
 
-static bool visualize(Format format, const TimelineOptions *options, Err *err) {
+/* The exit code. */
+static int visualize(Format format, const TimelineOptions *options, Err *err) {
     Timeline *t[2] = {NULL};
     DrawRun run[2];
     char shown[2][512];
@@ -143,11 +146,13 @@ static bool visualize(Format format, const TimelineOptions *options, Err *err) {
     Bytes out = {0};
     DrawOptions o = {app.width ? app.width : 1280, app.arrows, NULL};
     int n = app.tapes.n;
-    bool ok = true;
-    for (int i = 0; ok && i < n; i++) {
+    int code = 0;
+    for (int i = 0; i < n; i++) {
         const char *name = app.tapes.at[i];
-        ok = timeline_read(name, options, &t[i], err);
-        if (!ok) break;
+        if (!timeline_read(name, options, &t[i], err)) {
+            code = err->code == ERR_IO ? EXIT_FILE : EXIT_TAPE;
+            break;
+        }
         if (app.has_path) path[i] = path_find(t[i]);
         const char *slash = strrchr(name, '/');
         name = !strcmp(name, "-") ? "standard input" : slash ? slash + 1 : name;
@@ -155,18 +160,19 @@ static bool visualize(Format format, const TimelineOptions *options, Err *err) {
         snprintf(shown[i], sizeof shown[i], "%s%s", which, name);
         run[i] = (DrawRun){t[i], shown[i], app.has_path ? &path[i] : NULL};
     }
-    if (ok && app.is_diff) {
+    if (code == 0 && app.is_diff) {
         diff = compare_runs(t[0], t[1]);
         o.diff = &diff;
     }
-    ok = ok && paint(run, n, &o, format, &out, err) && write_all(app.out, &out, err);
+    if (code == 0 && !(paint(run, n, &o, format, &out, err) && write_all(app.out, &out, err)))
+        code = EXIT_FAILURE;
     compare_fini(&diff);
     for (int i = 0; i < n; i++) {
         path_fini(&path[i]);
         timeline_free(&t[i]);
     }
     bytes_fini(&out);
-    return ok;
+    return code;
 }
 
 int main(int argc, char **argv) {
@@ -178,7 +184,10 @@ int main(int argc, char **argv) {
     if (code < 0 &&
         !(choose_format(&format, &err) && check(format, &err) && choose_span(&options, &err)))
         code = FLAGS_USAGE;
-    if (code < 0) code = visualize(format, &options, &err) ? 0 : 1;
-    if (err.code) err_report("gt-visualize", &err);
+    if (code < 0) code = visualize(format, &options, &err);
+    if (code == EXIT_TAPE)
+        fprintf(stderr, "%s\n", err.text); /* FILE:LINE: error: ... */
+    else if (err.code)
+        err_report("gt-visualize", &err);
     return code;
 }

@@ -36,22 +36,22 @@ GT timeline: 12 ops, 2 workers, 0.050 s, 76% busy  (run.tape)
 pattern: pipeline w0 > w1, bubble 8%
 critical path 50.0 ms: 20% matmul, 72% pointwise, 8% transfer; most of it: 36.0 ms exp at train.gt:4, 10.0 ms matmul at train.gt:2, 4.00 ms move at train.gt:4
 
-c1 train.gt   #         #         #          #                     24 instructions
-dispatcher    #         #         #          #                     12 instructions
-              [one                                     ]
-w0            MMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMM..........  80% busy, 20% starved
-  path        ===========
-  memory                ..........-----------==========########### to 3.81 MiB
-                         [two                                    ]
-w1            .......... pppppppppp ppppppppp pppppppppppppppppppp  72% busy, 20% blocked
-  path                  ==========================================
-  transfers             tt        tt         tt        tt          4.00 MiB
-              -------------------+--------------------+-----------
-                                 20 ms                40 ms
+c1 train.gt     #         #         #         #                    24 instructions
+dispatcher      #         #         #         #                    12 instructions
+                [one                                   ]
+w0              MMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMMM..........  80% busy, 20% starved
+  path          ===========
+  memory                  ..........----------==========########## to 3.81 MiB
+                           [two                                  ]
+w1              .......... ppppppppp ppppppppp ppppppppp ppppppppp  72% busy, 20% blocked
+  path                    ========================================
+  transfers               t         t         t         t          4.00 MiB
+                -------------------+-------------------+----------
+                                   20 ms               40 ms
 M matmul 40%   p pointwise 36%   r reduce 0%   o other 0%   t transfer 4%   . idle 24%: 10% starved, 10% blocked, 4% comm
 TEXT
 )"
-has "UTF-8" "$(LC_ALL=C.UTF-8 "$V" "$t" -t -w 90)" "w1            ·········· ▓▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓▓  72% busy"
+has "UTF-8" "$(LC_ALL=C.UTF-8 "$V" "$t" -t -w 90)" "w1              ·········· ▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓ ▓▓▓▓▓▓▓▓▓  72%"
 same "no escapes in a file" "$("$V" "$t" -t | grep -c "$(printf '\033')")" 0
 code ".txt" 0 "$V" "$t" -w 90 -o "$TMP/a.txt" --critical-path
 "$V" "$t" --text --critical-path --width 90 >"$TMP/b.txt"; same ".txt is the text" "$(cat "$TMP/a.txt")" "$(cat "$TMP/b.txt")"
@@ -118,9 +118,9 @@ has "one worker" "$("$V" "$TMP/m.tape" -t)" "pattern: none (one worker computes)
 printf '0.06 99 < c1 w0 do' | cat "$t" - >"$TMP/torn.tape"
 has "torn" "$("$V" "$TMP/torn.tape" -t)" "the tape's last line is torn"
 printf 'gti 1 kind=tape\n0.1 1 ? c1\n' >"$TMP/bad.tape"
-code "not an event" 1 "$V" "$TMP/bad.tape" -t; has "not an event" "$(err)" "bad.tape:2: error: "
-code "no tape" 1 "$V" README.md -t; has "no tape" "$(err)" "README.md:1: error: "
-code "no file" 1 "$V" "$TMP/none.tape" -t; has "no file" "$(err)" "none.tape"
+code "not an event" 65 "$V" "$TMP/bad.tape" -t; has "not an event" "$(err)" "/bad.tape:2: error: "
+code "no tape" 65 "$V" README.md -t; has "no tape" "$(err)" "README.md:1: error: "
+code "no file" 66 "$V" "$TMP/none.tape" -t; has "no file" "$(err)" "none.tape"
 same "nothing is written then" "$(ls "$TMP"/none* 2>/dev/null)" ""
 { pieces 10 '\\033]0;x\\007<script>\&amp;.gt'; printf '0.05 99 > c1 - note "\\x1b[2J</text><b>" @"a\\x07":1\n0.05 99 ! c1 w0 error exp "<i>" @a.gt:1\n'; } >"$TMP/evil.tape"
 code "hostile names" 0 "$V" "$TMP/evil.tape" -o "$TMP/evil.svg" --critical-path
@@ -133,7 +133,7 @@ has "an empty tape" "$("$V" "$TMP/empty.tape" -t --critical-path)" "GT timeline:
 i=0 # lines lost, repeated and out of order
 while [ $i -lt 12 ]; do
     awk -v seed=$i 'BEGIN { srand(seed) } NR == 1 { print; next } rand() < 0.2 { next } rand() < 0.2 { print keep } { keep = $0; print }' "$t" >"$TMP/r.tape"
-    "$V" "$TMP/r.tape" -o "$TMP/r.pdf" --critical-path 2>"$TMP/err"; [ $? -le 1 ] || fail "damaged tape $i"
+    "$V" "$TMP/r.tape" -o "$TMP/r.pdf" --critical-path 2>"$TMP/err"; case $? in 0 | 65) ;; *) false ;; esac || fail "damaged tape $i"
     i=$((i + 1))
 done
 
