@@ -1,0 +1,89 @@
+/* top_view.h: the pages of gt-top: what keys change, and how a model becomes a grid. Neither needs
+ * a terminal.
+ *
+ * A table shows the columns that fit, the most important ones first; the remaining columns of the
+ * line go to bars and names. top_table.c has the tables, top_view.c the pages around them,
+ * top_keys.c the keys.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_DISPATCHER_WATCH_TOP_VIEW_H
+#define GT_DISPATCHER_WATCH_TOP_VIEW_H
+#include "dispatcher/watch/top_grid.h"
+#include "dispatcher/watch/top_model.h"
+
+enum { TOP_FILTER = 64, TOP_MESSAGE = 256 };
+
+/* What the bottom line asks for. */
+typedef enum TopAsk { ASK_NOTHING, ASK_FILTER, ASK_CANCEL } TopAsk;
+typedef enum TopPage { PAGE_TABLE, PAGE_HELP, PAGE_PAST } TopPage;
+
+typedef struct TopView {
+    TopKind kind; /* the table */
+    TopPage page;
+    TopAsk ask;
+    int sort[TOP_KINDS];          /* a column of the table, see top_columns */
+    bool is_up[TOP_KINDS];        /* smallest first */
+    char filter[TOP_FILTER];      /* rows that contain it, in any letter case; "": all */
+    char typed[TOP_FILTER];       /* at the prompt of ASK_FILTER */
+    uint64_t selected[TOP_KINDS]; /* id of a row */
+    int scroll, page_scroll;      /* first line shown */
+    bool is_paused, is_screen; /* is_screen: with selection and the line of keys; else for batch */
+    bool is_past_whole;        /* all of the past has come */
+    uint64_t cancel_id;        /* ASK_CANCEL: the client */
+    char message[TOP_MESSAGE]; /* the bottom line, until the next key; "": keys */
+    bool is_warning;           /* the message is */
+    TopKind past_kind;         /* PAGE_PAST: of which row ... */
+    uint64_t past_id;
+    Bytes past;         /* ... and its tape lines */
+    char endpoint[256]; /* of the dispatcher, for the first line */
+} TopView;
+
+void top_view_init(TopView *v);
+void top_view_fini(TopView *v);
+/* Draws a page that fills the grid. */
+void top_view_draw(const TopModel *m, TopView *v, TopGrid *g);
+/* The lines that a grid needs to show all rows. */
+int top_view_height(const TopModel *m, const TopView *v);
+
+/* ---- Keys ---- */
+
+/* Keys beyond characters. */
+enum {
+    TOP_KEY_UP = 0x110000,
+    TOP_KEY_DOWN,
+    TOP_KEY_PAGE_UP,
+    TOP_KEY_PAGE_DOWN,
+    TOP_KEY_HOME,
+    TOP_KEY_END,
+    TOP_KEY_BACKSPACE,
+    TOP_KEY_LEFT,
+    TOP_KEY_RIGHT
+};
+
+/* What the caller must do. */
+typedef enum TopAction {
+    TOP_NOTHING,
+    TOP_QUIT,
+    TOP_CANCEL, /* the queue of client v->cancel_id */
+    TOP_PAST,   /* get the last seconds for row v->past_kind, v->past_id; into v->past */
+    TOP_SAVE    /* save the last seconds as a trace */
+} TopAction;
+TopAction top_view_key(const TopModel *m, TopView *v, int key);
+/* Sets the bottom line. */
+void top_view_say(TopView *v, bool is_warning, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Appends those of n bytes of tape lines that concern the row of PAGE_PAST. Keeps the last 128 KiB
+ * at least. */
+void top_view_past(const TopModel *m, TopView *v, const char *text, size_t n);
+
+/* ---- Tables (top_table.c) ---- */
+
+/* The rows of a kind that pass the filter, sorted; the caller frees. */
+const TopRow **top_rows(const TopModel *m, const TopView *v, TopKind kind, int *n);
+int top_columns(TopKind kind);
+const char *top_column_title(TopKind kind, int column);
+/* The order in which a column sorts at first: true for text, false for numbers. */
+bool top_column_is_up(TopKind kind, int column);
+/* Draws the titles and rows [from, from + n_lines) into lines y ... y + n_lines of the grid. */
+void top_table_draw(const TopModel *m, const TopView *v, TopKind kind, TopGrid *g, int y,
+                    int n_lines, int from);
+#endif
