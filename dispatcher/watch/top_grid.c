@@ -141,8 +141,11 @@ const char *top_bytes_text(double bytes, char *buf) {
 }
 
 const char *top_part_text(double used, double limit, char *buf) {
-    int u = unit_of(&limit);
+    double in_unit = limit;
+    int u = unit_of(&in_unit);
+    if (used > 0 && used < 0.1 * pow(1024, u) && u > 0) u--;
     used /= pow(1024, u);
+    limit /= pow(1024, u);
     snprintf(buf, TOP_NUMBER, "%.*f/%.*f %s", u && used < 9.95 && used > 0, used,
              u && limit < 9.95 && limit != floor(limit), limit, byte_unit[u]);
     return buf;

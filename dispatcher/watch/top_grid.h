@@ -56,7 +56,7 @@ void top_grid_text(const TopGrid *g, Bytes *out);
 enum { TOP_NUMBER = 32 };
 const char *top_count_text(double v, char *buf);                 /* "0.3", "950", "18.4k", "1.2M" */
 const char *top_bytes_text(double bytes, char *buf);             /* "812 B", "1.1 GiB" */
-const char *top_part_text(double used, double limit, char *buf); /* "41.0/80.0 GiB" */
+const char *top_part_text(double used, double limit, char *buf); /* "41/80 GiB" */
 const char *top_time_text(double us, char *buf);                 /* "18 ms", "4.2 s", "2h13m" */
 const char *top_exact_text(int64_t v, char *buf);                /* "1,204" */
 #endif

@@ -187,7 +187,8 @@ static uint64_t identify(const TopRow *got, int n_before) {
 
 /* Copies what a record says, without samples and rates. */
 static void update(TopRow *row, const TopRow *got, const TopModel *m) {
-    bool is_other = row->number[TOP_PID] != got->number[TOP_PID];
+    /* Another process, or counters that were not known before. */
+    bool is_other = row->number[TOP_PID] != got->number[TOP_PID] || row->has != got->has;
     memcpy(row->number, got->number, sizeof row->number);
     memcpy(row->word, got->word, sizeof row->word);
     memcpy(row->count, got->count, sizeof row->count);

@@ -260,14 +260,16 @@ const TopRow **top_rows(const TopModel *m, const TopView *v, TopKind kind, int *
 
 /* ---- Drawing ---- */
 
-/* The width that the rows' texts in a column need, within its limits. */
+/* The width that the rows' texts in a column need, within its limits; 0: there are none, and the
+ * column is one of the less important. */
 static int wanted(const Column *c, const TopGrid *g, Row *const *row, int n_rows) {
     char buf[CELL];
-    int want = c->min, w;
-    if (!c->text) return want;
+    int want = 0, w;
+    if (!c->text) return c->min;
     for (int i = 0; i < n_rows; i++)
         if ((w = top_text_width(g, c->text(row[i], buf))) > want) want = w;
-    return want < c->max ? want : c->max;
+    if (!want && c->importance >= 4) return 0;
+    return want < c->min ? c->min : want < c->max ? want : c->max;
 }
 
 /* Chooses the columns that fit into `width` and their widths (0: not shown). What is left goes to
@@ -282,7 +284,7 @@ static void fit(const TopModel *m, TopKind kind, const TopGrid *g, Row *const *r
     for (int importance = 0; importance < 10; importance++)
         for (int c = 0; c < n; c++) {
             int need = importance <= 1 && column[c].max <= SHORT ? want[c] : column[c].min;
-            if (column[c].importance != importance || is_full) continue;
+            if (column[c].importance != importance || is_full || !want[c]) continue;
             if (column[c].text == signal_text && !m->rows[TOP_SIGNAL].n) continue;
             is_full = importance && need + GAP > spare;
             if (is_full) continue;

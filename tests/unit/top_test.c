@@ -145,6 +145,17 @@ static void clocks(void) {
     top_model_fini(&m);
 }
 
+/* Counters that appear with a large value are not a rate. */
+static void late(void) {
+    TopModel m = {0};
+    take(&m, "dispatcher now_us=1000000\nworker rank=0\n");
+    take(&m, "dispatcher now_us=1250000\nworker rank=0 insts=1000000\n");
+    CHECK(top_model_find(&m, TOP_WORKER, 0)->rate[TOP_INSTS] == 0);
+    take(&m, "dispatcher now_us=1500000\nworker rank=0 insts=1000100\n");
+    CHECK(near(top_model_find(&m, TOP_WORKER, 0)->rate[TOP_INSTS], 400));
+    top_model_fini(&m);
+}
+
 static void hostile(void) {
     TopModel m = {0};
     take(
@@ -311,6 +322,7 @@ static void numbers(void) {
     CHECK_STR(top_bytes_text(1.1 * (1 << 30), b), "1.1 GiB");
     CHECK_STR(top_bytes_text(1023.9 * (1 << 20), b), "1.0 GiB");
     CHECK_STR(top_part_text(0.5 * (1 << 30), 7.5 * (1 << 30), b), "0.5/7.5 GiB");
+    CHECK_STR(top_part_text(77 << 20, 4.5 * (1 << 30), b), "77/4608 MiB");
     CHECK_STR(top_part_text(0, 16.0 * (1 << 20), b), "0/16 MiB");
     CHECK_STR(top_time_text(180, b), "180 us");
     CHECK_STR(top_time_text(4200, b), "4.2 ms");
@@ -454,6 +466,7 @@ int main(void) {
     rates();
     fractions();
     clocks();
+    late();
     hostile();
     pages();
     sizes();
