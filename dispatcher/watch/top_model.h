@@ -41,7 +41,7 @@ typedef enum TopCounter {
     TOP_TIME,                                /* us; of an op */
     TOP_FRAME_BYTES,                         /* received from clients */
     TOP_SENT_BYTES,                          /* sent to workers */
-    TOP_DATA_BYTES,                          /* elements from clients and for them */
+    TOP_DATA_BYTES,                          /* of tensors, from worker to worker */
     TOP_MOVED_BYTES,                         /* read from other workers */
     TOP_COUNTERS
 } TopCounter;

@@ -12,7 +12,7 @@ fi
 same "quotes that mdoc drops" "$(grep -nE '^\.[A-Z].* "' man/*.[157] "$TMP/gt-ops.7" | grep -v ':\.Bl ')" ""
 has "attributes" "$(cat "$TMP/gt-ops.7")" ".Li axis accumulate from_zero ."
 # every option of --help is on its program's page, and in an example there (in its short or its long form)
-for program in "$GTSH" "$B/gt-dispatcher" "$B/gt-worker" "$B/gt-trace" "$B/gt-visualize"; do
+for program in "$GTSH" "$B/gt-dispatcher" "$B/gt-worker" "$B/gt-top" "$B/gt-trace" "$B/gt-visualize"; do
     page=man/${program##*/}.1
     sed -n '/^\.Sh EXAMPLES/,/^\.Sh [DS]/p' "$page" >"$TMP/examples"
     "$program" --help | sed -nE 's/^  (-.|   ),? *(--[a-z-]+)?.*/\1 \2/p' >"$TMP/options"
