@@ -12,7 +12,7 @@ static void put_string(Bytes *b, const char *s) {
         int len = utf8_decode(s + i, n - i, &cp);
         if (!len)
             bytes_puts(b, "\\ufffd");
-        else if (cp < ' ' || cp == 0x7f || cp == '"' || cp == '\\')
+        else if (cp < ' ' || (cp >= 0x7f && cp < 0xa0) || cp == '"' || cp == '\\')
             bytes_printf(b, "\\u%04x", (unsigned)cp);
         else
             bytes_add(b, s + i, (size_t)len);

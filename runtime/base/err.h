@@ -38,7 +38,7 @@ bool err_hint(Err *e, const char *format, ...) __attribute__((format(printf, 2, 
 void err_join(Err *e, const Err *other);
 /* The `at` of infinities, so that every nan comes before them. */
 #define ERR_AT_INF (INT64_C(1) << 62)
-/* Writes "program: text" and the hint to standard error. */
+/* Writes "program: text" and the hint to standard error, without control characters. */
 void err_report(const char *program, const Err *e);
 const char *err_name(ErrCode code); /* "shape", "out_of_memory", ...; static */
 /* Prints file, line and text, and stops the process: for broken invariants and exhausted host

@@ -12,6 +12,8 @@ for delay in 0 soon -1 1e9 nan; do
     code "delay $delay" 2 "$T" --delay=$delay
     has "delay $delay" "$(err)" "--delay needs seconds from 0.05 to 86400, not '$delay'"
 done
+code "control" 2 "$T" --once --view "$(printf 'a\033[31m\302\233b\177')"
+has "control" "$(err)" "there is no view 'a?[31m?b?'"
 code "a word" 2 "$T" local; has "a word" "$(err)" "unexpected argument 'local'"
 code "version" 0 "$T" --version; has "version" "$(out)" "gt-top "
 # A run of two workers: one computes, one has nothing to do.

@@ -97,7 +97,6 @@ static Session open_top(int width, int height, const char *term, const char *con
         login_tty(slave);
         setenv("TERM", term, 1);
         setenv("LC_ALL", strcmp(term, "vt100") ? "C.UTF-8" : "C", 1);
-        unsetenv("NO_COLOR");
         if (chdir(folder)) _exit(126);
         execv(path, (char **)argv);
         _exit(127);
@@ -256,7 +255,20 @@ static void monochrome(void) {
     kill(s.pid, SIGTERM);
     CHECK_INT(finish(&s), 128 + SIGTERM);
     bytes_fini(&s.raw);
+    s = open_top(80, 24, "xterm-256color", (const char *[]){NULL}); /* as a failed assertion does */
+    expect(&s, "\n> w0 cpu");
+    expect(&s, "█ matmul");
+    CHECK(wrote(&s, "38;5;25m")); /* the colour of matmul */
+    kill(s.pid, SIGABRT);
+    CHECK_INT(finish(&s), 128 + SIGABRT);
+    bytes_fini(&s.raw);
     setenv("NO_COLOR", "1", 1);
+    s = open_top(80, 24, "xterm-256color", (const char *[]){"--view=ops", NULL});
+    expect(&s, "█ matmul");
+    CHECK(!wrote(&s, "38;5;25m"));
+    type(&s, "q");
+    CHECK_INT(finish(&s), 0);
+    bytes_fini(&s.raw);
     s = open_top(80, 24, "dumb", (const char *[]){"--count=2", "-d0.3", NULL}); /* pages of text */
     CHECK_INT(finish(&s), 0);
     CHECK(wrote(&s, "WORKER") && !wrote(&s, "\033"));
@@ -281,6 +293,7 @@ int main(void) {
     if (!mkdtemp(folder)) return 2;
     setenv("XDG_RUNTIME_DIR", folder, 1);
     unsetenv("GT_DISPATCHER");
+    unsetenv("NO_COLOR");
     unsetenv("COLUMNS");
     unsetenv("LINES");
     nothing_runs();
