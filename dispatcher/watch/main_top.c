@@ -19,7 +19,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { EXIT_GONE = 69, KEY_MS = 40, SAVE_S = 5, PAST_S = 10, ANSWER_US = 10000000 };
+enum {
+    EXIT_GONE = 69,
+    KEY_MS = 40,
+    SAVE_S = 5,
+    PAST_S = 5,
+    PAST_MOST_US = 30000000,
+    ANSWER_US = 10000000
+};
 
 /* What the answer to monitor_past is for. */
 typedef enum Past { PAST_NONE, PAST_SHOW, PAST_SAVE } Past;
@@ -110,7 +117,7 @@ static void say_saved(App *a) {
 
 static void take_past(App *a, const MonitorEvent *e) {
     if (a->past == PAST_SAVE) top_save_lines(&a->save, e->text, e->n);
-    if (a->past == PAST_SHOW) top_view_past(&a->model, &a->view, e->text, e->n);
+    if (a->past == PAST_SHOW) top_past_take(&a->view.past, e->text, e->n);
 }
 
 /* Takes the next event; true if it was a snapshot. */
@@ -124,7 +131,7 @@ static bool take(App *a, int timeout_ms) {
     case MONITOR_PAST: take_past(a, &e); return false;
     case MONITOR_PAST_END:
         if (a->past == PAST_SAVE) say_saved(a);
-        a->view.is_past_whole = true;
+        a->view.past.is_whole = true;
         a->past = PAST_NONE;
         return false;
     case MONITOR_DROPPED: a->model.dropped += e.dropped; return false;
@@ -182,6 +189,16 @@ static bool is_waiting(const App *a) {
     return a->past != PAST_NONE && now_us() - a->asked_us < ANSWER_US;
 }
 
+/* As far back as the instructions that are done now were sent. */
+static int past_seconds(const App *a) {
+    int64_t lag_us = 0;
+    for (int i = 0; i < a->model.rows[TOP_CLIENT].n; i++) {
+        int64_t lag = a->model.rows[TOP_CLIENT].row[i].number[TOP_LAG_US];
+        if (lag > lag_us) lag_us = lag;
+    }
+    return PAST_S + (int)(lag_us < PAST_MOST_US ? lag_us / 1000000 + 1 : PAST_MOST_US / 1000000);
+}
+
 static void ask_past(App *a, Past what, int seconds) {
     if (is_waiting(a)) {
         top_view_say(&a->view, false, "the answer before has not come yet");
@@ -205,7 +222,7 @@ static bool take_keys(App *a) {
             top_view_say(&a->view, false, "c%llu: asked to drop what it has queued",
                          (unsigned long long)a->view.cancel_id);
             break;
-        case TOP_PAST: ask_past(a, PAST_SHOW, PAST_S); break;
+        case TOP_PAST: ask_past(a, PAST_SHOW, past_seconds(a)); break;
         case TOP_SAVE:
             if (!is_waiting(a)) top_save_abandon(&a->save);
             if (!is_waiting(a) && !top_save_open(&a->save, &err))

@@ -155,7 +155,7 @@ const char *top_time_text(double us, char *buf) {
     double s = us * 1e-6;
     long all = s < 1e9 ? (long)s : 1000000000;
     if (us < 999.5)
-        snprintf(buf, TOP_NUMBER, "%.0f us", us);
+        snprintf(buf, TOP_NUMBER, "%.*f us", us < 9.95 && fabs(us - round(us)) > 0.05, us);
     else if (us < 999.5e3)
         snprintf(buf, TOP_NUMBER, "%.*f ms", us < 9.95e3, us * 1e-3);
     else if (s < 99.5)

@@ -64,13 +64,18 @@ static void filter_key(TopView *v, int key) {
     }
 }
 
+/* The selected row, else the first; NULL: there is none. */
+static const TopRow *selected(const TopModel *m, TopView *v) {
+    select_row(m, v, 0);
+    return top_model_find(m, v->kind, v->selected[v->kind]);
+}
+
 /* The last instructions of the selected row. */
 static TopAction past(const TopModel *m, TopView *v) {
-    if (!top_model_find(m, v->kind, v->selected[v->kind])) return TOP_NOTHING;
-    v->past_kind = v->kind;
-    v->past_id = v->selected[v->kind];
-    v->past.n = 0;
-    v->is_past_whole = false;
+    const TopRow *row = selected(m, v);
+    char name[TOP_TEXT];
+    if (!row) return TOP_NOTHING;
+    top_past_begin(&v->past, v->kind, top_row_name(m, v->kind, row->id, name));
     v->page = PAGE_PAST;
     v->page_scroll = 0;
     return TOP_PAST;
@@ -79,7 +84,7 @@ static TopAction past(const TopModel *m, TopView *v) {
 static TopAction cancel(const TopModel *m, TopView *v) {
     if (v->kind != TOP_CLIENT)
         top_view_say(v, false, "k cancels a client's queue: c shows the clients");
-    else if (top_model_find(m, TOP_CLIENT, v->selected[TOP_CLIENT])) {
+    else if (selected(m, v)) {
         v->ask = ASK_CANCEL;
         v->cancel_id = v->selected[TOP_CLIENT];
     }

@@ -119,7 +119,7 @@ typedef struct TopModel {
 void top_model_take(TopModel *m, const char *text, size_t n, int64_t at_us);
 void top_model_fini(TopModel *m);
 
-/* NULL: there is none. */
+/* The row; NULL: there is none. */
 const TopRow *top_model_find(const TopModel *m, TopKind kind, uint64_t id);
 /* Fractions of the time, 0 to 1, that a worker or signal was busy with a class, and in all. They
  * are scaled down if several threads make the sum exceed 1. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INDENT = 2, PAST_BYTES = 1 << 18 };
+enum { INDENT = 2 };
 
 void top_view_init(TopView *v) {
     static const char *const sort[TOP_KINDS] = {"WORKER", "CLIENT", "BUSY", "TIME"};
@@ -17,7 +17,7 @@ void top_view_init(TopView *v) {
     }
 }
 
-void top_view_fini(TopView *v) { bytes_fini(&v->past); }
+void top_view_fini(TopView *v) { top_past_fini(&v->past); }
 
 void top_view_say(TopView *v, bool is_warning, const char *format, ...) {
     va_list ap;
@@ -179,7 +179,7 @@ static void draw_help(TopView *v, TopGrid *g) {
         top_put(g, 2 + i - v->page_scroll, INDENT, g->width, STYLE_PLAIN, help[i]);
 }
 
-static const char *row_name(const TopModel *m, TopKind kind, uint64_t id, char buf[TOP_TEXT]) {
+const char *top_row_name(const TopModel *m, TopKind kind, uint64_t id, char *buf) {
     const TopRow *row = top_model_find(m, kind, id);
     if (kind == TOP_WORKER || kind == TOP_CLIENT)
         snprintf(buf, TOP_TEXT, "%c%llu", kind == TOP_WORKER ? 'w' : 'c', (unsigned long long)id);
@@ -188,54 +188,23 @@ static const char *row_name(const TopModel *m, TopKind kind, uint64_t id, char b
     return buf;
 }
 
-static void draw_past(const TopModel *m, TopView *v, TopGrid *g) {
-    char name[TOP_TEXT];
+static void draw_past(TopView *v, TopGrid *g) {
+    const TopPast *p = &v->past;
     int room = at_least(g->height - 3, 1), n = 0;
-    top_printf(g, 1, 0, STYLE_TITLE, "The last instructions of %s",
-               row_name(m, v->past_kind, v->past_id, name));
-    if (!v->past.n)
+    top_printf(g, 1, 0, STYLE_TITLE, "The last instructions of %s", p->name);
+    if (!p->lines.n)
         top_put(g, 2, INDENT, g->width, STYLE_DIM,
-                v->is_past_whole ? "none in the last seconds" : "waiting for them");
-    for (size_t i = 0; i < v->past.n; i++) n += v->past.data[i] == '\n';
+                p->is_whole ? "none in the last seconds" : "waiting for them");
+    for (size_t i = 0; i < p->lines.n; i++) n += p->lines.data[i] == '\n';
     v->page_scroll = at_least(at_most(v->page_scroll, n - room), 0);
     int skip = at_least(n - room - v->page_scroll, 0), y = 2;
-    for (char *line = v->past.data; line && y < 2 + room; skip--) {
-        char *end = strchr(line, '\n'), text[1024];
-        if (!end) break;
-        int length = at_most((int)(end - line), (int)sizeof text - 1);
-        snprintf(text, sizeof text, "%.*s", length, line);
+    for (const char *line = p->lines.n ? p->lines.data : NULL, *end; line && y < 2 + room; skip--) {
+        char text[1200];
+        if (!(end = strchr(line, '\n'))) break;
+        snprintf(text, sizeof text, "%.*s", at_most((int)(end - line), 1100), line);
         if (skip <= 0) top_put(g, y++, 0, g->width, STYLE_PLAIN, text);
         line = end + 1;
     }
-}
-
-/* True if a line of tape concerns the row of the page. */
-static bool concerns(const TopView *v, const TopModel *m, const char *line, size_t n) {
-    char text[512], client[24], place[24], name[TOP_TEXT];
-    int at = 0;
-    snprintf(text, sizeof text, "%.*s", at_most((int)n, (int)sizeof text - 1), line);
-    if (sscanf(text, "%*s %*s %*s %23s %23s %n", client, place, &at) < 2 || !at) return false;
-    row_name(m, v->past_kind, v->past_id, name);
-    switch (v->past_kind) {
-    case TOP_WORKER: return !strcmp(place, name);
-    case TOP_CLIENT: return !strcmp(client, name);
-    default: return *name && strstr(text + at, name);
-    }
-}
-
-void top_view_past(const TopModel *m, TopView *v, const char *text, size_t n) {
-    for (const char *line = text, *end = text + n, *next; line < end; line = next) {
-        next = memchr(line, '\n', (size_t)(end - line));
-        next = next ? next + 1 : end;
-        if (!concerns(v, m, line, (size_t)(next - line))) continue;
-        bytes_add(&v->past, line, (size_t)(next - line));
-        if (next[-1] != '\n') bytes_putc(&v->past, '\n');
-    }
-    if (v->past.n <= PAST_BYTES) return;
-    char *from = memchr(v->past.data + v->past.n - PAST_BYTES / 2, '\n', PAST_BYTES / 2);
-    size_t cut = from ? (size_t)(from + 1 - v->past.data) : v->past.n;
-    memmove(v->past.data, v->past.data + cut, v->past.n - cut + 1);
-    v->past.n -= cut;
 }
 
 /* ---- The bottom line ---- */
@@ -276,7 +245,7 @@ static void draw_bottom(const TopModel *m, const TopView *v, TopGrid *g) {
     if (v->ask == ASK_CANCEL) {
         const TopRow *row = top_model_find(m, TOP_CLIENT, v->cancel_id);
         top_printf(g, y, 0, STYLE_BOLD, "drop all that %s %s has queued? y or n",
-                   row_name(m, TOP_CLIENT, v->cancel_id, name), row ? row->word[TOP_NAME] : "");
+                   top_row_name(m, TOP_CLIENT, v->cancel_id, name), row ? row->word[TOP_NAME] : "");
         return;
     }
     if (v->message[0]) {
@@ -296,7 +265,7 @@ void top_view_draw(const TopModel *m, TopView *v, TopGrid *g) {
     if (v->page == PAGE_HELP)
         draw_help(v, g);
     else if (v->page == PAGE_PAST)
-        draw_past(m, v, g);
+        draw_past(v, g);
     else
         draw_tables(m, v, g);
     if (!v->is_screen) return;

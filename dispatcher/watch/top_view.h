@@ -9,6 +9,7 @@
 #define GT_DISPATCHER_WATCH_TOP_VIEW_H
 #include "dispatcher/watch/top_grid.h"
 #include "dispatcher/watch/top_model.h"
+#include "dispatcher/watch/top_past.h"
 
 enum { TOP_FILTER = 64, TOP_MESSAGE = 256 };
 
@@ -27,14 +28,11 @@ typedef struct TopView {
     uint64_t selected[TOP_KINDS]; /* id of a row */
     int scroll, page_scroll;      /* first line shown */
     bool is_paused, is_screen; /* is_screen: with selection and the line of keys; else for batch */
-    bool is_past_whole;        /* all of the past has come */
     uint64_t cancel_id;        /* ASK_CANCEL: the client */
     char message[TOP_MESSAGE]; /* the bottom line, until the next key; "": keys */
     bool is_warning;           /* the message is */
-    TopKind past_kind;         /* PAGE_PAST: of which row ... */
-    uint64_t past_id;
-    Bytes past;         /* ... and its tape lines */
-    char endpoint[256]; /* of the dispatcher, for the first line */
+    TopPast past;              /* PAGE_PAST */
+    char endpoint[256];        /* of the dispatcher, for the first line */
 } TopView;
 
 void top_view_init(TopView *v);
@@ -64,16 +62,15 @@ typedef enum TopAction {
     TOP_NOTHING,
     TOP_QUIT,
     TOP_CANCEL, /* the queue of client v->cancel_id */
-    TOP_PAST,   /* get the last seconds for row v->past_kind, v->past_id; into v->past */
+    TOP_PAST,   /* get the last seconds, into v->past */
     TOP_SAVE    /* save the last seconds as a trace */
 } TopAction;
 TopAction top_view_key(const TopModel *m, TopView *v, int key);
 /* Sets the bottom line. */
 void top_view_say(TopView *v, bool is_warning, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Appends those of n bytes of tape lines that concern the row of PAGE_PAST. Keeps the last 128 KiB
- * at least. */
-void top_view_past(const TopModel *m, TopView *v, const char *text, size_t n);
+/* "w0", "c1", the name of an operation or signal; buf has TOP_TEXT bytes. */
+const char *top_row_name(const TopModel *m, TopKind kind, uint64_t id, char *buf);
 
 /* ---- Tables (top_table.c) ---- */
 

@@ -26,7 +26,7 @@ while true {
     print(x.sum())
 }
 END
-start client "$GTSH" -d local "$TMP/busy.gt"
+start client "$GTSH" -d local "$TMP/busy.gt"; client=$pid
 await "$TMP/client.out" tensor
 code "once" 0 "$T" --once --delay 2
 page=$(out)
@@ -81,4 +81,13 @@ await "$TMP/watch.out" gt-top
 kill -KILL $d
 wait $pid; same "a sudden end" $? 69
 has "a sudden end" "$(cat "$TMP/watch.err")" "gt-top: the dispatcher has ended"
+kill -KILL $client; wait $client 2>/dev/null
+# Programs with a cluster of their own: one is found by itself, several are listed.
+start alone "$GTSH" --threads 1 "$TMP/busy.gt"
+await "$TMP/alone.out" tensor
+code "alone" 0 "$T" --once; has "alone" "$(out)" "run-$pid  1 worker  1 client"
+start other "$GTSH" --threads 1 "$TMP/busy.gt"
+await "$TMP/other.out" tensor
+code "two" 2 "$T" --once; has "two" "$(err)" "gt-top: 2 programs run: $TMP/gt/run-"
+code "one of two" 0 "$T" --once -d "$TMP/gt/run-$pid"; has "one of two" "$(out)" "run-$pid"
 finish

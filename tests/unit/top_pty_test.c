@@ -276,6 +276,43 @@ static void monochrome(void) {
     unsetenv("NO_COLOR");
 }
 
+/* The flight recorder: the last instructions of a row, and a tape of the last seconds. Then the
+ * client's queue is cancelled, so that its program ends. */
+static void recorder(pid_t client) {
+    char path[400] = "";
+    struct stat made;
+    Session s = open_top(120, 24, "xterm-256color", (const char *[]){NULL});
+    expect(&s, "\n> w0 cpu");
+    expect(&s, "c1      -c");
+    type(&s, "\r");
+    expect(&s, "The last instructions of w0");
+    expect(&s, "= matmul t");
+    type(&s, "xc\r");
+    expect(&s, "The last instructions of c1");
+    expect(&s, "signal enter layer");
+    type(&s, "xt");
+    expect(&s, " lines saved in gt-2");
+    char *page = terminal_text(&s.screen), *name = strstr(page, "gt-2");
+    if (name) snprintf(path, sizeof path, "%s/%.*s", folder, (int)strcspn(name, " \n"), name);
+    free(page);
+    CHECK(!stat(path, &made) && (made.st_mode & 0777) == 0600);
+    CHECK(file_has(path, "gti 1 kind=tape\n") && file_has(path, " < c1 w0 done t"));
+    type(&s, "ky");
+    expect(&s, "c1: asked to drop what it has queued");
+    int status = 0, got = 0;
+    for (int64_t until = now_ms() + patient_ms(20000); !got && now_ms() < until;) {
+        got = waitpid(client, &status, WNOHANG);
+        more(&s, now_ms() + 50);
+    }
+    CHECK_MSG(got == client && WIFEXITED(status) && WEXITSTATUS(status) == 1, "status %d", status);
+    snprintf(path, sizeof path, "%s/client.out", folder);
+    CHECK(file_has(path, "interrupted"));
+    expect(&s, "no clients");
+    type(&s, "q");
+    CHECK_INT(finish(&s), 0);
+    bytes_fini(&s.raw);
+}
+
 static void dispatcher_dies(pid_t dispatcher) {
     Session s = open_top(80, 24, "xterm-256color", (const char *[]){NULL});
     expect(&s, "\n> w0 cpu");
@@ -301,7 +338,7 @@ int main(void) {
     shows_a_run();
     keys();
     monochrome();
+    recorder(client);
     dispatcher_dies(dispatcher);
-    stop(client, SIGKILL);
     return check_report("top_pty");
 }

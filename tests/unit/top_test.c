@@ -400,41 +400,73 @@ static void keys(void) {
     top_model_fini(&m);
 }
 
+static const char tape[] = "0.1 1 > c1 -  t2 = matmul t0 t1 -> f32[2] @hello.gt:3\n"
+                           "0.2 2 = c1 w0 t2 = matmul t0 t1\n"
+                           "0.3 3 < c1 w0 done t2 us=812 bytes=4000 op=matmul\n"
+                           "0.4 4 < - w0 idle us=350 why=blocked on=w1\n"
+                           "junk\n"
+                           "0.5 5 < c1 w0 done t9 us=0.5 op=add\n"
+                           "0.6 6 > c1 -  signal enter layer\n"
+                           "0.7 7 > c12 -  t2 = add t0 \x1b[2J\n"
+                           "0.8 8 > c1 -  signal exit layer\n"
+                           "0.9 9 ! c1 w0 error add \"out of memory\"\n"
+                           "1.0 10 < c12 w1 done t2 us=3100 op=add";
+
+static const char *past_of(TopPast *p, TopKind kind, const char *name) {
+    top_past_begin(p, kind, name);
+    top_past_take(p, tape, sizeof tape - 1);
+    return p->lines.n ? p->lines.data : "";
+}
+
 static void past(void) {
-    static const char tape[] = "0.1 1 > c1 -  t2 = matmul t0 t1 @hello.gt:3\n"
-                               "0.2 2 = c1 w0 t2 = matmul t0 t1\n"
-                               "0.3 3 < c1 w0 done t2 us=812\n"
-                               "junk\n"
-                               "0.4 4 > c12 -  t2 = add t0 \x1b[2J\n";
+    TopPast p = {0};
+    CHECK_STR(past_of(&p, TOP_WORKER, "w0"),
+              "0.3    812 us  t2 = matmul t0 t1 -> f32[2] @hello.gt:3\n"
+              "0.4            idle us=350 why=blocked on=w1\n"
+              "0.5    0.5 us  t9 add\n"
+              "0.9    failed  error add \"out of memory\"\n");
+    CHECK_STR(past_of(&p, TOP_CLIENT, "c1"),
+              "0.1            t2 = matmul t0 t1 -> f32[2] @hello.gt:3\n"
+              "0.6            signal enter layer\n"
+              "0.8            signal exit layer\n"
+              "0.9    failed  error add \"out of memory\"\n");
+    CHECK_STR(past_of(&p, TOP_OP, "add"), "0.5    0.5 us  t9 add\n"
+                                          "1.0    3.1 ms  t2 = add t0 \x1b[2J\n");
+    CHECK_STR(past_of(&p, TOP_SIGNAL, "layer"), "0.6            signal enter layer\n"
+                                                "0.7            t2 = add t0 \x1b[2J\n"
+                                                "0.8            signal exit layer\n");
+    CHECK_STR(past_of(&p, TOP_SIGNAL, "lay"), "");
+    top_past_fini(&p);
+}
+
+static void past_page(void) {
     TopModel m = sample_run();
     TopView v;
     Bytes out = {0};
     top_view_init(&v);
     v.is_screen = true;
-    draw(&m, &v, 80, 24, true, &out);
-    CHECK_INT(top_view_key(&m, &v, '\r'), TOP_PAST);
-    top_view_past(&m, &v, tape, sizeof tape - 1);
-    CHECK_STR(v.past.data, "0.2 2 = c1 w0 t2 = matmul t0 t1\n0.3 3 < c1 w0 done t2 us=812\n");
+    CHECK_INT(top_view_key(&m, &v, '\r'), TOP_PAST); /* before anything is drawn */
+    top_past_take(&v.past, tape, sizeof tape - 1);
     draw(&m, &v, 80, 24, true, &out);
     CHECK_STR(first_line(&out, "The last"), "The last instructions of w0");
-    type(&m, &v, "xc");
-    draw(&m, &v, 80, 24, true, &out);
-    type(&m, &v, "\r");
-    top_view_past(&m, &v, tape, sizeof tape - 1);
-    CHECK_STR(first_line(&v.past, "0.1"), "0.1 1 > c1 -  t2 = matmul t0 t1 @hello.gt:3");
-    CHECK(!strstr(v.past.data, "c12"));
+    CHECK_STR(first_line(&out, "0.3"), "0.3    812 us  t2 = matmul t0 t1 -> f32[2] @hello.gt:3");
+    type(&m, &v, "xc\r");
+    CHECK_INT(v.past.lines.n, 0);
     /* Of many lines the last remain, and the page shows the end of them. */
     char line[64];
     for (int i = 0; i < 20000; i++) {
         int n = snprintf(line, sizeof line, "1.0 %d > c1 -  t%d = neg t0\n", i, i);
-        top_view_past(&m, &v, line, (size_t)n);
+        top_past_take(&v.past, line, (size_t)n);
     }
-    CHECK(v.past.n < 1 << 18 && v.past.n >= 1 << 16 && !strncmp(v.past.data, "1.0 ", 4));
+    CHECK(v.past.lines.n <= TOP_PAST_BYTES && v.past.lines.n >= TOP_PAST_BYTES / 4 &&
+          !strncmp(v.past.lines.data, "1.0 ", 4));
     draw(&m, &v, 80, 10, true, &out);
     CHECK(strstr(out.data, "t19999 = neg t0"));
     top_view_key(&m, &v, TOP_KEY_UP);
     draw(&m, &v, 80, 10, true, &out);
     CHECK(!strstr(out.data, "t19999 = neg t0") && strstr(out.data, "t19998 = neg t0"));
+    type(&m, &v, "xs\r");
+    CHECK_STR(v.past.name, "forward_layer1");
     bytes_fini(&out);
     top_view_fini(&v);
     top_model_fini(&m);
@@ -474,6 +506,7 @@ int main(void) {
     numbers();
     keys();
     past();
+    past_page();
     json();
     return check_report("top");
 }
