@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay.h"
 #include "lang/shell/replay_files.h"
+#include "lang/shell/replay_line.h"
 #include "lang/text/effects.h"
 #include "lang/text/progress.h"
 #include "lang/file/io.h"
@@ -19,7 +20,7 @@
 
 enum { FILES_MAX = 1000, SEEN_IDS = 512 /* ids per block of bits */ };
 
-typedef struct Replay {
+struct Replay {
     Interp *in;
     Stream *stream;
     const Source *src;
@@ -39,7 +40,7 @@ typedef struct Replay {
     uint32_t client;
     uint64_t n_run; /* instructions executed */
     InstLine now;   /* the line, parsed */
-} Replay;
+};
 
 bool replay_is_text(const char *text, size_t n) { return n > 4 && memcmp(text, "gti ", 4) == 0; }
 
@@ -591,19 +592,24 @@ static bool run_line(Replay *r, LangError *e) {
     }
 }
 
+/* Runs the parsed line. The first error ends a program. */
+static bool run_one(Replay *r, LangError *e) {
+    TRY(run_line(r, e));
+    r->n_run++;
+    stream_step(r->stream);
+    if (stream_take_error(r->stream, e)) return false;
+    if (!stream_interrupted) return true;
+    e->kind = E_INTERRUPT;
+    return error_at(e, here(r, 0), "interrupted");
+}
+
 static bool run_lines(Replay *r, LangError *e) {
     while (next_line(r)) {
         arena_reset(&r->arena);
         Err err = {0};
         if (!inst_parse(r->text, r->n, &r->arena, &r->now, &err)) return fail_parse(r, &err, e);
         if (r->now.is_empty) continue;
-        if (!run_line(r, e)) return false;
-        r->n_run++;
-        stream_step(r->stream);
-        if (stream_take_error(r->stream, e)) return false; /* the first error ends a program */
-        if (!stream_interrupted) continue;
-        e->kind = E_INTERRUPT;
-        return error_at(e, here(r, 0), "interrupted");
+        TRY(run_one(r, e));
     }
     return true;
 }
@@ -638,15 +644,53 @@ static void replay_fini(Replay *r) {
 }
 
 bool replay_run(Interp *in, const Source *src, uint32_t client, LangError *e) {
-    Replay *r = xcalloc(1, sizeof *r);
-    *r = (Replay){.in = in, .stream = in->stream, .src = src, .end = src->n, .client = client};
-    r->files = replay_files_new(src->name);
+    Replay *r = replay_open(in, src);
+    r->client = client;
     bool ok = check_lines(r, e);
     if (ok) {
         ok = run_lines(r, e);
         if (r->is_tape) print_summary(r);
     }
+    replay_close(&r);
+    return ok;
+}
+
+/* ---- line by line (replay_line.h) ---- */
+
+Replay *replay_open(Interp *in, const Source *src) {
+    Replay *r = xcalloc(1, sizeof *r);
+    *r = (Replay){.in = in, .stream = in->stream, .src = src, .end = src->n};
+    r->files = replay_files_new(src->name);
+    return r;
+}
+
+void replay_close(Replay **rp) {
+    Replay *r = *rp;
+    *rp = NULL;
+    if (!r) return;
     replay_fini(r);
     free(r);
-    return ok;
+}
+
+bool replay_line(Replay *r, const char *text, size_t n, uint32_t line, const InstLine *parsed,
+                 LangError *e) {
+    arena_reset(&r->arena);
+    r->text = text, r->n = n, r->line = line;
+    r->now = *parsed;
+    return run_one(r, e);
+}
+
+Handle *replay_get(const Replay *r, uint64_t id) { return map_get(&r->handle, id); }
+
+void replay_forget(Replay *r, uint64_t id) {
+    Handle *h = map_remove(&r->handle, id);
+    uint64_t *bits = map_get(&r->seen, id / SEEN_IDS);
+    handle_unref(r->stream, &h);
+    if (bits) bits[id % SEEN_IDS / 64] &= ~(UINT64_C(1) << id % 64);
+}
+
+void replay_put(Replay *r, uint64_t id, Handle *h) {
+    replay_forget(r, id);
+    mark_seen(r, id);
+    map_put(&r->handle, id, h);
 }

@@ -115,8 +115,7 @@ static void put_ints(Bytes *b, const int64_t *v, uint32_t n) {
     bytes_putc(b, ']');
 }
 
-/* As put_double, but an unusual nan keeps its bits: nan.7ff0000000000001. */
-static void put_immediate(Bytes *b, double v) {
+void inst_put_float(Bytes *b, double v) {
     uint64_t bits;
     memcpy(&bits, &v, 8);
     if (isnan(v) && (bits & INT64_MAX) != 0x7ff8000000000000)
@@ -130,7 +129,7 @@ static void put_operand(Bytes *b, const Operand *o) {
     switch (o->kind) {
     case IN_TENSOR: put_id(b, o->id); break;
     case IN_IMM_INT: put_i64(b, o->i); break;
-    case IN_IMM_FLOAT: put_immediate(b, o->f); break;
+    case IN_IMM_FLOAT: inst_put_float(b, o->f); break;
     case IN_IMM_BOOL: bytes_puts(b, o->b ? "true" : "false"); break;
     }
 }

@@ -48,6 +48,9 @@ static inline BareForm bare_form(Op op) {
 
 /* "text", as the parser reads it back. */
 void inst_quote(Bytes *b, const char *s, size_t n);
+/* A float operand: the shortest decimal that reads back as v, with a point or an exponent; nan and
+ * inf as words, an unusual nan with its bits: nan.7ff0000000000001. */
+void inst_put_float(Bytes *b, double v);
 /* " @train.gt:6" */
 void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column);
 
