@@ -2,8 +2,8 @@
  * (WAIT_BYTES at most), not the writer's time; on a disk a write is a copy into the page cache.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
+#include "runtime/inst/beside.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +19,7 @@ enum {
     CHUNK_BYTES = 64 << 10, /* collected before a write */
     WAIT_BYTES = 64 << 20,  /* pending at most for the reader of a pipe */
     CLOSE_MS = 1000,
-    DATA_ALIGN = 64, /* alignment of elements: a replay maps the file */
 };
-
-/* The file beside the tape: elements, found by the hash of their bytes. */
-typedef struct Beside {
-    char *path;       /* NULL: there can be none */
-    const char *name; /* its file name, without the directory */
-    int fd;           /* -1: nothing is stored yet */
-    uint64_t bytes;
-    struct Kept {
-        uint64_t at, n;
-        char sha256[65];
-    } * kept;
-    size_t n_kept;
-} Beside;
 
 struct Tape {
     char *path;
@@ -45,7 +31,7 @@ struct Tape {
     size_t tried; /* text.n when the last write would have blocked: retry one chunk later */
     bool is_broken, is_reported;
     Err err;
-    Beside beside;
+    Beside *beside; /* NULL: there can be none */
     bool is_full, is_full_told; /* ... and why */
     Err full;
 };
@@ -53,20 +39,7 @@ struct Tape {
 /* PATH.data, if the tape is a file; created when needed. */
 static void beside_init(Tape *t) {
     struct stat st;
-    t->beside.fd = -1;
-    if (fstat(t->fd, &st) != 0 || !S_ISREG(st.st_mode)) return;
-    size_t n = strlen(t->path);
-    char *path = t->beside.path = xmalloc(n + sizeof ".data"), *slash;
-    memcpy(path, t->path, n);
-    memcpy(path + n, ".data", sizeof ".data");
-    slash = strrchr(path, '/');
-    t->beside.name = slash ? slash + 1 : path;
-}
-
-static void beside_fini(Beside *b) {
-    if (b->fd >= 0) close(b->fd);
-    free(b->path);
-    free(b->kept);
+    if (fstat(t->fd, &st) == 0 && S_ISREG(st.st_mode)) t->beside = beside_new(t->path);
 }
 
 /* Opens an empty file, a pipe or a device. A new file is closed to others, because users' data will
@@ -167,60 +140,18 @@ void tape_close(Tape **tp) {
         poll(&(struct pollfd){.fd = t->fd, .events = POLLOUT}, 1, 50);
     if (t->fd >= 0) close(t->fd);
     bytes_fini(&t->text);
-    beside_fini(&t->beside);
+    beside_free(&t->beside);
     free(t->path);
     free(t);
 }
 
 /* ---- Beside the tape ---- */
 
-static bool no_more(Tape *t, const char *why) {
-    t->is_full = true;
-    return err_set(&t->full, ERR_IO, "'%.300s' takes no more elements: %s; lines say 'elided'",
-                   t->beside.path, why);
-}
-
-/* Creates a new file, so that a replay of an older tape of this name keeps the old one. Does not
- * follow a link. */
-static bool beside_open(Tape *t) {
-    Beside *b = &t->beside;
-    if (b->fd >= 0) return true;
-    if (unlink(b->path) != 0 && errno != ENOENT) return no_more(t, strerror(errno));
-    b->fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    return b->fd >= 0 || no_more(t, strerror(errno));
-}
-
-static bool write_all(int fd, const void *data, size_t n, uint64_t at) {
-    const char *p = data;
-    while (n > 0) {
-        ssize_t w = pwrite(fd, p, n < (1u << 30) ? n : (1u << 30), (off_t)at);
-        if (w < 0 && errno == EINTR) continue;
-        if (w <= 0) return false;
-        p += w, n -= (size_t)w, at += (uint64_t)w;
-    }
-    return true;
-}
-
 bool tape_keep(Tape *t, const void *data, size_t n, InstBeside *out) {
-    Beside *b = &t->beside;
-    if (!b->path || t->is_full || t->is_broken) return false;
-    if (n > TAPE_DATA_BYTES) return no_more(t, "it holds 1 GiB");
-    sha256_hex(data, n, out->sha256);
-    out->path = b->name;
-    for (size_t i = 0; i < b->n_kept; i++)
-        if (b->kept[i].n == n && !strcmp(b->kept[i].sha256, out->sha256))
-            return out->at = b->kept[i].at, true;
-    uint64_t at = (b->bytes + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
-    if (at > TAPE_DATA_BYTES - n) return no_more(t, "it holds 1 GiB");
-    TRY(beside_open(t));
-    if (!write_all(b->fd, data, n, at)) return no_more(t, strerror(errno));
-    b->kept = xrealloc(b->kept, (b->n_kept + 1) * sizeof *b->kept);
-    struct Kept *kept = &b->kept[b->n_kept++];
-    *kept = (struct Kept){.at = at, .n = n};
-    memcpy(kept->sha256, out->sha256, sizeof kept->sha256);
-    b->bytes = at + n;
-    out->at = at;
-    return true;
+    if (!t->beside || t->is_full || t->is_broken) return false;
+    if (beside_keep(t->beside, data, n, out, &t->full)) return true;
+    t->is_full = true;
+    return false;
 }
 
 int64_t tape_now_ns(const Tape *t) { return now_ns() - t->start_ns; }

@@ -35,8 +35,6 @@ typedef enum TapeEvent {
 
 /* ---- Writing ---- */
 
-#define TAPE_DATA_BYTES (UINT64_C(1) << 30) /* limit of elements beside a tape */
-
 typedef struct Tape Tape;
 /* Truncates the file, or creates it with mode 0600, and starts the clock. NULL: err says why not.
  */
@@ -56,7 +54,7 @@ void tape_end(Tape *t);   /* ends that line; writes if the buffer is large */
 void tape_flush(Tape *t); /* writes the buffer */
 /* Stores the bytes of elements in the file beside the tape, unless they are there already. *out
  * says where; its path is the tape's. False: there is no such file (the tape is a pipe), it has
- * TAPE_DATA_BYTES, or it cannot be written: then omit the elements. */
+ * BESIDE_BYTES, or it cannot be written: then omit the elements. */
 bool tape_keep(Tape *t, const void *data, size_t n, InstBeside *out);
 /* True once, with *err, if writing has failed or the reader is too slow: nothing is logged from
  * then on. Also once if no elements can be stored any more. */

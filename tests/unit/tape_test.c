@@ -1,6 +1,7 @@
 /* tape_test: the writer of a tape (to a file, a full disk, a pipe without reader, a slow reader)
  * and the reader of its columns.
  * SPDX-License-Identifier: MIT */
+#include "runtime/inst/beside.h"
 #include "runtime/inst/tape.h"
 #include "tests/unit/check.h"
 #include "tests/unit/make_inst.h"
@@ -79,7 +80,7 @@ static void test_beside(void) {
     CHECK(strstr(text, "t7 = data u8 [5] path=\"") &&
           strstr(text, ".data\" at=64 sha256=486ea462"));
     CHECK(!tape_take_error(t, &why));
-    CHECK(!tape_keep(t, "x", TAPE_DATA_BYTES + 1, &c)); /* not looked at */
+    CHECK(!tape_keep(t, "x", BESIDE_BYTES + 1, &c)); /* not looked at */
     CHECK(tape_take_error(t, &why) && strstr(why.text, "it holds 1 GiB"));
     CHECK(!tape_take_error(t, &why) && !tape_keep(t, "y", 1, &c)); /* once only */
     bytes_puts(tape_begin(t, 0, TAPE_SENT, 1, 'w', 0), "the tape goes on");

@@ -1,0 +1,91 @@
+/* beside.c: see beside.h.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/inst/beside.h"
+#include "runtime/base/sha256.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DATA_ALIGN = 64 };
+
+struct Beside {
+    char *path;
+    const char *name; /* its file name, without the directory */
+    int fd;           /* -1: nothing is stored yet */
+    uint64_t bytes;
+    struct Kept {
+        uint64_t at, n;
+        char sha256[65];
+    } * kept;
+    size_t n_kept;
+};
+
+Beside *beside_new(const char *path) {
+    Beside *b = xcalloc(1, sizeof *b);
+    size_t n = strlen(path);
+    b->path = xmalloc(n + sizeof ".data");
+    memcpy(b->path, path, n);
+    memcpy(b->path + n, ".data", sizeof ".data");
+    const char *slash = strrchr(b->path, '/');
+    b->name = slash ? slash + 1 : b->path;
+    b->fd = -1;
+    return b;
+}
+
+void beside_free(Beside **bp) {
+    Beside *b = *bp;
+    *bp = NULL;
+    if (!b) return;
+    if (b->fd >= 0) close(b->fd);
+    free(b->path);
+    free(b->kept);
+    free(b);
+}
+
+const char *beside_path(const Beside *b) { return b->path; }
+
+static bool no_more(const Beside *b, const char *why, Err *err) {
+    return err_set(err, ERR_IO, "'%.300s' takes no more elements: %s; lines say 'elided'", b->path,
+                   why);
+}
+
+static bool open_new(Beside *b, Err *err) {
+    if (b->fd >= 0) return true;
+    if (unlink(b->path) != 0 && errno != ENOENT) return no_more(b, strerror(errno), err);
+    b->fd = open(b->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return b->fd >= 0 || no_more(b, strerror(errno), err);
+}
+
+static bool write_all(int fd, const void *data, size_t n, uint64_t at) {
+    const char *p = data;
+    while (n > 0) {
+        ssize_t w = pwrite(fd, p, n < (1u << 30) ? n : (1u << 30), (off_t)at);
+        if (w < 0 && errno == EINTR) continue;
+        if (w <= 0) return false;
+        p += w, n -= (size_t)w, at += (uint64_t)w;
+    }
+    return true;
+}
+
+bool beside_keep(Beside *b, const void *data, size_t n, InstBeside *out, Err *err) {
+    if (n > BESIDE_BYTES) return no_more(b, "it holds 1 GiB", err);
+    sha256_hex(data, n, out->sha256);
+    out->path = b->name;
+    for (size_t i = 0; i < b->n_kept; i++)
+        if (b->kept[i].n == n && !strcmp(b->kept[i].sha256, out->sha256))
+            return out->at = b->kept[i].at, true;
+    uint64_t at = (b->bytes + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
+    if (at > BESIDE_BYTES - n) return no_more(b, "it holds 1 GiB", err);
+    TRY(open_new(b, err));
+    if (!write_all(b->fd, data, n, at)) return no_more(b, strerror(errno), err);
+    b->kept = xrealloc(b->kept, (b->n_kept + 1) * sizeof *b->kept);
+    struct Kept *kept = &b->kept[b->n_kept++];
+    *kept = (struct Kept){.at = at, .n = n};
+    memcpy(kept->sha256, out->sha256, sizeof kept->sha256);
+    b->bytes = at + n;
+    out->at = at;
+    return true;
+}
