@@ -12,6 +12,7 @@
 #include "lang/shell/replay.h"
 #include "lang/tensor/signal.h"
 #include "runtime/base/log.h"
+#include "runtime/inst/gtb.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/env.h"
@@ -29,7 +30,10 @@ typedef struct App {
     Options o;
     Interp *in;
     Args *args;
-    char header[600];  /* of --emit */
+    char header[600]; /* of --emit and --tee */
+    InstFile *file;   /* of these */
+    FILE *tee;
+    char *beside;      /* the name of the file that holds elements, or NULL */
     Endpoint endpoint; /* of -d */
     const char *name;  /* the program's path, or "-c", "-p", "stdin" */
     char *text;
@@ -102,8 +106,25 @@ static void report(App *a, const LangError *e) {
         report_plain(&a->o, e, "error");
 }
 
+/* Ends the file of --emit or --tee; false, with a message, if it could not be written. */
+static bool end_file(App *a) {
+    Err err = {0};
+    bool ok = true;
+    if (a->file && inst_file_take_error(a->file, &err)) err_report("gtsh", &err);
+    if (a->file && inst_file_beside(a->file) && !a->o.quiet)
+        fprintf(stderr, "gtsh: elements are in %s\n", inst_file_beside(a->file));
+    if (!inst_file_free(&a->file, &err)) ok = a->o.emit && !a->tee; /* stdout: leave reports it */
+    if (a->tee && fclose(a->tee) != 0) ok = err_set(&err, ERR_IO, "%s", strerror(errno));
+    if (!ok) fprintf(stderr, "gtsh: cannot write '%s': %s\n", a->o.tee, err.text);
+    a->tee = NULL;
+    free(a->beside);
+    a->beside = NULL;
+    return ok;
+}
+
 static int leave(App *a, int code) {
     if (a->in) interp_free(&a->in);
+    if (!end_file(a) && code == 0) code = 1;
     pager_end();
     args_free(&a->args);
     free(a->text);
@@ -203,6 +224,54 @@ static bool find_dispatcher(App *a, LangError *e) {
 
 /* ---- running ---- */
 
+static bool is_instructions(const App *a) {
+    return a->o.replay || (a->text && replay_is_text(a->text, a->n));
+}
+
+static StreamMode stream_mode_of(const App *a) {
+    if (a->o.check || a->o.dry) return STREAM_CHECK;
+    if (!a->o.emit) return STREAM_LIVE;
+    return is_instructions(a) ? STREAM_CHECK : STREAM_EMIT; /* converted, or made */
+}
+
+/* Opens the file of --tee. Elements go beside it, if it is a file. */
+static bool open_tee(App *a, InstFileConfig *c, LangError *e) {
+    const char *path = a->o.tee;
+    struct stat tee, program;
+    *e = (LangError){.kind = E_NOINPUT};
+    bool is_there = stat(path, &tee) == 0;
+    if (is_there && a->name && stat(a->name, &program) == 0 && tee.st_dev == program.st_dev &&
+        tee.st_ino == program.st_ino)
+        return error_set(e, "--tee '%.200s' would overwrite what is run", path);
+    a->tee = c->to = fopen(path, "wb");
+    if (!a->tee || fstat(fileno(a->tee), &tee) != 0)
+        return error_set(e, "cannot write '%.200s': %s", path, strerror(errno));
+    if (S_ISREG(tee.st_mode)) c->path = path, c->payloads = PAYLOADS_LARGE;
+    *e = (LangError){0};
+    return true;
+}
+
+/* Opens the file of --emit or --tee, if there is one. */
+static bool begin_file(App *a, LangError *e) {
+    const Options *o = &a->o;
+    if (o->check || o->dry || (!o->emit && !o->tee)) return true;
+    size_t n = o->tee ? strlen(o->tee) : 0;
+    bool is_given = o->given >> OPTION_PAYLOADS & 1;
+    InstFileConfig c = {.to = stdout, .is_binary = o->emit_binary, .payloads = PAYLOADS_INLINE};
+    if (o->tee) {
+        if (!open_tee(a, &c, e)) return false;
+        c.is_binary = n > 4 && !strcmp(o->tee + n - 4, ".gtb");
+    } else if (is_given && o->payloads == PAYLOADS_FILES) {
+        Bytes name = {0}; /* beside standard output: of the program's name, here */
+        const char *slash = a->name ? strrchr(a->name, '/') : NULL;
+        bytes_puts(&name, slash ? slash + 1 : a->name ? a->name : "stdin");
+        c.path = a->beside = name.data;
+    }
+    if (is_given && (c.path || o->payloads != PAYLOADS_FILES)) c.payloads = o->payloads;
+    a->file = inst_file_new(&c);
+    return true;
+}
+
 static InterpConfig interp_config(App *a, bool at_prompt) {
     const Options *o = &a->o;
     size_t n = (size_t)snprintf(a->header, sizeof a->header, " prog=\"");
@@ -210,27 +279,26 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         if (*s != '"' && *s != '\\' && (unsigned char)*s >= 0x20) a->header[n++] = *s;
     snprintf(a->header + n, sizeof a->header - n, "\" seed=%llu", (unsigned long long)o->seed);
     bool prompt = at_prompt || o->prompt;
-    return (InterpConfig){.stream = {.mode = o->check  ? STREAM_CHECK
-                                             : o->emit ? STREAM_EMIT
-                                                       : STREAM_LIVE,
-                                     .endpoint = o->dispatcher ? a->endpoint.text : NULL,
-                                     .workers = o->workers,
-                                     .threads = o->threads,
-                                     .engine = o->engine,
-                                     .memory_bytes = o->memory_bytes,
-                                     .prompt = prompt,
-                                     .name = a->name,
-                                     .emit_to = stdout,
-                                     .emit_header = a->header},
-                          .argc = o->argc,
-                          .argv = o->argv,
-                          .seed = o->seed,
-                          .interactive = at_prompt,
-                          .strict = o->strict,
-                          .log_dir = o->log_dir,
-                          .color_out = has_color(o, STDOUT_FILENO),
-                          .color_err = has_color(o, STDERR_FILENO),
-                          .width = screen_width()};
+    return (InterpConfig){
+        .stream = {.mode = stream_mode_of(a),
+                   .endpoint = o->dispatcher ? a->endpoint.text : NULL,
+                   .workers = o->workers,
+                   .threads = o->threads,
+                   .engine = o->engine,
+                   .memory_bytes = o->memory_bytes,
+                   .prompt = prompt,
+                   .file = o->emit && is_instructions(a) ? NULL : a->file,
+                   .has_all = o->given >> OPTION_PAYLOADS & 1 && o->payloads == PAYLOADS_INLINE,
+                   .emit_header = a->header},
+        .argc = o->argc,
+        .argv = o->argv,
+        .seed = o->seed,
+        .interactive = at_prompt,
+        .strict = o->strict,
+        .log_dir = o->log_dir,
+        .color_out = has_color(o, STDOUT_FILENO),
+        .color_err = has_color(o, STDERR_FILENO),
+        .width = screen_width()};
 }
 
 /* -p: wraps the tree, not the text, in a call of print, so that errors keep their columns. */
@@ -324,18 +392,42 @@ static void finish(App *a, bool has_failed, LangError *late) {
     if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
 }
 
-/* True if --client is given, which only instructions have: an error. */
-static bool names_client(const App *a, LangError *e) {
-    if (!a->o.client) return false;
+/* True if an option is given that only instructions have: an error. */
+static bool asks_for_replay(const App *a, LangError *e) {
+    const Options *o = &a->o;
+    const char *name = o->client                      ? "client"
+                       : o->upto                      ? "upto"
+                       : o->given >> OPTION_SPEED & 1 ? "speed"
+                       : o->fill                      ? "fill"
+                       : o->verify                    ? "verify"
+                       : o->dry                       ? "dry"
+                                                      : NULL;
+    if (!name) return false;
     *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    error_set(e, "--client is for instructions: a tape, or --replay");
+    error_set(e, "--%s is for instructions: a tape, or --replay", name);
+    if (o->dry) error_hint(e, "gtsh --check checks the syntax of a program");
     return true;
+}
+
+static bool run_instructions(App *a, Source *src, LangError *e) {
+    const Options *o = &a->o;
+    ReplayConfig c = {.client = o->client,
+                      .upto = o->upto,
+                      .speed = o->speed,
+                      .fill = o->fill,
+                      .verify = o->verify,
+                      .keep = o->prompt && !o->emit,
+                      .quiet = o->quiet || o->emit,
+                      .file = o->emit ? a->file : NULL};
+    c.has_all = o->emit && a->in->config.stream.has_all;
+    if (src->n != a->n) c.data = a->text, c.n = a->n; /* a binary file */
+    return connect_named(a, e) && replay_run(a->in, src, &c, e);
 }
 
 /* Warns of options and variables without effect. */
 static void warn_of_idle(App *a) {
     LangError w;
-    bool instructions = a->o.replay || (a->text && replay_is_text(a->text, a->n));
+    bool instructions = is_instructions(a);
     for (size_t at = 0; options_idle(&a->o, instructions, &at, &w);)
         report_plain(&a->o, &w, "warning");
     if (!instructions || !a->o.argc) return;
@@ -348,10 +440,11 @@ static void warn_of_idle(App *a) {
  * code. */
 static int run_text(App *a) {
     LangError e = {0}, late = {0};
-    Source *src = interp_source(a->in, a->name, a->text, a->n, 1, false);
-    bool instructions = a->o.replay || replay_is_text(a->text, a->n);
-    bool ok = instructions ? connect_named(a, &e) && replay_run(a->in, src, a->o.client, &e)
-                           : !names_client(a, &e) && run_source(a, src, &e);
+    bool is_binary = gtb_is(a->text, a->n);
+    Source *src =
+        interp_source(a->in, a->name, is_binary ? "" : a->text, is_binary ? 0 : a->n, 1, false);
+    bool ok = is_instructions(a) ? run_instructions(a, src, &e)
+                                 : !asks_for_replay(a, &e) && run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
     if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {
@@ -394,6 +487,7 @@ int main(int argc, char **argv) {
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
     warn_of_idle(&a);
     set_signals();
+    if (!begin_file(&a, &e)) return fail(&a, &e);
     InterpConfig config = interp_config(&a, at_prompt);
     if (a.o.emit && !at_prompt && !a.o.prompt) pager_begin();
     a.in = interp_new(&config, &e);
@@ -402,7 +496,7 @@ int main(int argc, char **argv) {
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
     if (e.kind != E_NONE) return fail(&a, &e);
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
-    if (at_prompt && (names_client(&a, &e) || !connect_named(&a, &e))) return fail(&a, &e);
+    if (at_prompt && (asks_for_replay(&a, &e) || !connect_named(&a, &e))) return fail(&a, &e);
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

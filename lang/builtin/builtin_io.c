@@ -136,7 +136,8 @@ static bool load_file(Interp *in, const char *path, const char *element, const c
     char hex[65];
     if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
     Loading l = {.in = in, .path = path};
-    if (stream_mode(in->stream) == STREAM_EMIT && tensor_bytes(&file) > EMIT_DATA_BYTES) {
+    if (stream_mode(in->stream) == STREAM_EMIT && !in->config.stream.has_all &&
+        tensor_bytes(&file) > EMIT_DATA_BYTES) {
         sha256_hex(bytes->data, bytes->n, hex);
         l.from = (LoadFrom){.path = path, .element = element, .sha256 = hex};
     }

@@ -28,7 +28,7 @@ void options_help(Bytes *out) {
         const struct OptionRow *r = &rows[k];
         char left[64], letter[8] = "   ";
         if (r->letter) snprintf(letter, sizeof letter, "-%c%s", r->letter, r->name[0] ? "," : " ");
-        bool equals = r->name[0] && r->value[0];
+        bool equals = r->name[0] && r->value[0] && r->value[0] != '[';
         snprintf(left, sizeof left, "%s %s%s%s%s", letter, r->name[0] ? "--" : "", r->name,
                  equals ? "=" : "", r->value);
         bytes_printf(out, "  %-26s %s\n", left, r->help);
@@ -111,6 +111,60 @@ static bool letters(const char *what, const char *s, const char **out, LangError
     return true;
 }
 
+/* Sets *out to the place of v among the n words. */
+static bool one_of(const char *what, const char *v, const char *const *word, int n, int *out,
+                   LangError *e) {
+    char list[80] = "";
+    for (*out = 0; *out < n; ++*out)
+        if (!strcmp(v, word[*out])) return true;
+    for (int i = 0; i < n; i++) {
+        const char *between = i == 0 ? "" : i + 1 < n ? ", " : " or ";
+        size_t at = strlen(list);
+        snprintf(list + at, sizeof list - at, "%s%s", between, word[i]);
+    }
+    return usage(e, "%s is %s, got '%.100s'", what, list, v);
+}
+
+/* max, or a factor such as 1x or 0.5. */
+static bool speed(const char *what, const char *v, double *out, LangError *e) {
+    char *end;
+    *out = 0;
+    if (!strcmp(v, "max")) return true;
+    *out = strtod(v, &end);
+    if (end != v && *end == 'x') end++;
+    if (end != v && !*end && *out >= 1e-6 && *out <= 1e6) return true;
+    return usage(e, "%s is max or a factor such as 1x, got '%.100s'", what, v);
+}
+
+static bool set_replay(Options *o, OptionId id, const char *what, const char *v, LangError *e) {
+    static const char *const forms[] = {"text", "binary"}, *const where[] = {"inline", "files",
+                                                                             "none"};
+    static const InstPayloads payloads[] = {PAYLOADS_INLINE, PAYLOADS_FILES, PAYLOADS_NONE};
+    static const char *const with[] = {"zeros", "randn"};
+    int k = 0;
+    switch (id) {
+    case OPTION_EMIT:
+        o->emit = true;
+        if (v && !one_of(what, v, forms, 2, &k, e)) return false;
+        o->emit_binary = k == 1;
+        return true;
+    case OPTION_TEE: o->tee = v; return true;
+    case OPTION_PAYLOADS:
+        if (!one_of(what, v, where, 3, &k, e)) return false;
+        o->payloads = payloads[k];
+        return true;
+    case OPTION_VERIFY: o->verify = true; return true;
+    case OPTION_DRY: o->dry = true; return true;
+    case OPTION_UPTO: return whole(what, v, 1, INT64_MAX, &o->upto, e);
+    case OPTION_SPEED: return speed(what, v, &o->speed, e);
+    case OPTION_FILL:
+        if (!one_of(what, v, with, 2, &k, e)) return false;
+        o->fill = k ? FILL_RANDN : FILL_ZEROS;
+        return true;
+    default: return false;
+    }
+}
+
 /* True for the options that a running dispatcher cannot change: workers, threads, engine,
  * memory. */
 static bool is_of_own_cluster(OptionId id) {
@@ -122,7 +176,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     uint64_t n = 0, bit = UINT64_C(1) << id;
     static const uint64_t once = UINT64_C(1) << OPTION_CODE | UINT64_C(1) << OPTION_PRINT |
                                  UINT64_C(1) << OPTION_REPLAY | UINT64_C(1) << OPTION_CONFIG |
-                                 UINT64_C(1) << OPTION_CLIENT;
+                                 UINT64_C(1) << OPTION_CLIENT | UINT64_C(1) << OPTION_TEE;
     if (o->given & bit & once) /* of others, such as -w, the last one counts */
         return usage(e, "%s%s is given twice", rows[id].letter ? "-" : "--",
                      rows[id].letter ? (char[]){rows[id].letter, 0} : rows[id].name);
@@ -156,7 +210,14 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_DETERMINISTIC: return true;
     case OPTION_LOG_DIR: o->log_dir = v; return true;
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
-    case OPTION_EMIT: o->emit = true; return true;
+    case OPTION_EMIT:
+    case OPTION_TEE:
+    case OPTION_PAYLOADS:
+    case OPTION_VERIFY:
+    case OPTION_DRY:
+    case OPTION_UPTO:
+    case OPTION_SPEED:
+    case OPTION_FILL: return set_replay(o, id, what, v, e);
     case OPTION_REPLAY: o->replay = v; return true;
     case OPTION_CLIENT:
         o->client = tape_client(v, strlen(v));
@@ -216,6 +277,7 @@ static bool long_option(Options *o, int argc, char **argv, int *i, LangError *e)
             return set(o, (OptionId)k, NULL, e);
         }
         if (s[n] == '=') return set(o, (OptionId)k, s + n + 1, e);
+        if (rows[k].value[0] == '[') return set(o, (OptionId)k, NULL, e);
         if (*i + 1 >= argc) return usage(e, "--%s needs %s", rows[k].name, rows[k].value);
         return set(o, (OptionId)k, argv[++*i], e);
     }
@@ -282,7 +344,9 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
                           strcmp(o->own, "workers") ? "gt-worker" : "gt-dispatcher", o->own,
                           o->dispatcher == environment("GT_DISPATCHER") ? "GT_DISPATCHER" : "-d");
     }
-    if (o->emit && o->replay) return usage(e, "--emit and --replay exclude each other");
+    if (o->emit && o->tee) return usage(e, "--emit and --tee exclude each other");
+    if (o->dry && o->verify) return usage(e, "--dry and --verify exclude each other");
+    if (o->emit && o->verify) return usage(e, "--emit and --verify exclude each other");
     return true;
 }
 
@@ -346,10 +410,13 @@ static bool say_idle(const Idle *i, uint64_t given, LangError *w) {
 }
 
 bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w) {
-    bool is_run = !o->check && !o->emit;
+    bool is_run = !o->check && !o->dry && !o->emit;
     const Idle all[] = {
+        {o->dry && !o->check, "--dry runs nothing", NULL,
+         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(SPEED) | BIT(TEE),
+         logs, 1},
         {o->check, "--check runs nothing", NULL,
-         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(EMIT) |
+         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(EMIT) | BIT(TEE) |
              BIT(PROMPT),
          logs, 1},
         {o->emit && !o->check, "--emit computes nothing", NULL,
@@ -357,6 +424,7 @@ bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w)
         {is_run && o->dispatcher, "the running dispatcher and its workers have their own",
          "set it where gt-dispatcher and gt-worker start", 0, theirs,
          sizeof theirs / sizeof *theirs},
+        {!o->emit && !o->tee, "it is for --emit and --tee", NULL, BIT(PAYLOADS), NULL, 0},
         {is_run && instructions, "instructions have their own seeds",
          "--seed with --emit, which makes them", BIT(SEED), NULL, 0},
     };

@@ -4,6 +4,7 @@
 #define GT_LANG_SHELL_OPTIONS_H
 #include "runtime/base/version.h"
 #include "lang/error/error.h"
+#include "lang/shell/replay.h"
 
 typedef enum OptionId {
 #define OPTION(id, letter, name, value, help) OPTION_##id,
@@ -12,17 +13,23 @@ typedef enum OptionId {
 } OptionId;
 
 typedef struct Options {
-    const char *code, *expr, *script, *replay; /* borrowed from argv; script "-": standard input */
-    bool check, prompt, quiet, strict, check_nan, auto_shard, emit, norc, version, help;
+    /* borrowed from argv; script "-": standard input */
+    const char *code, *expr, *script, *replay, *tee;
+    bool check, prompt, quiet, strict, check_nan, auto_shard, norc, version, help;
+    bool emit, emit_binary, verify, dry;
     int workers, threads;                               /* threads 0: chosen by the machine */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given */
     /* the last option given that applies only to workers that gtsh starts, or NULL */
     const char *own;
     uint64_t given; /* a bit per OptionId on the command line */
     uint64_t memory_bytes, seed;
-    uint32_t client;   /* of a tape; 0: its only client */
-    const char *debug; /* letters, or "" */
-    int color;         /* -1 auto, 0 never, 1 always */
+    uint32_t client; /* of a tape; 0: its only client */
+    uint64_t upto;   /* 0: not given */
+    double speed;    /* 0: as fast as possible */
+    ReplayFill fill;
+    InstPayloads payloads; /* if given */
+    const char *debug;     /* letters, or "" */
+    int color;             /* -1 auto, 0 never, 1 always */
     int argc;
     char **argv; /* the script's arguments */
 } Options;

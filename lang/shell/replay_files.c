@@ -72,6 +72,15 @@ static char *resolve(const ReplayFiles *f, const char *path) {
     return b.data;
 }
 
+bool replay_files_has(const ReplayFiles *f, const Inst *inst) {
+    const char *path;
+    if (!text_of(inst, ATTR_PATH, &path, NULL)) return true; /* an error of its own */
+    char *found = resolve(f, path);
+    bool is_there = access(found, F_OK) == 0;
+    free(found);
+    return is_there;
+}
+
 static bool is_same_file(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;

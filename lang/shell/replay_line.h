@@ -1,5 +1,5 @@
-/* replay_line.h: instruction text run line by line, for callers that choose the lines: the rounds of
- * a step (replay_step.c). Ids are those of the text.
+/* replay_line.h: instruction text run line by line, for callers that choose the lines: the rounds
+ * of a step (replay_step.c). Ids are those of the text.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPLAY_LINE_H
 #define GT_LANG_SHELL_REPLAY_LINE_H

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_reply.h"
+#include "lang/stream/stream_text.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <assert.h>
@@ -49,11 +50,7 @@ Stream *stream_new(const StreamConfig *config) {
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
     if (s->mode == STREAM_LIVE) stream_look_for_bodies(s);
-    if (s->mode == STREAM_EMIT) {
-        assert(config->emit_to);
-        const char *header = config->emit_header ? config->emit_header : "";
-        fprintf(config->emit_to, "gti 1%s\n", header);
-    }
+    stream_text_open(s);
     return s;
 }
 
@@ -76,7 +73,7 @@ void stream_free(Stream **sp) {
     }
     detector_free(&s->hot);
     arena_fini(&s->arena);
-    bytes_fini(&s->line);
+    stream_text_close(s);
     free(s->endpoint);
     for (int i = 0; i < s->n_early; i++) arena_fini(&s->early[i].arena);
     free(s->early);
@@ -244,19 +241,10 @@ SrcPos stream_pos(Stream *s, Span at) {
 
 /* ---- Encoding ---- */
 
-static void emit_line(Stream *s, const Inst *inst, const TensorType *out) {
-    InstPrint how = {
-        .files = s->names, .n_files = (int)s->n_sources, .payload_packed = true, .out = out};
-    s->line.n = 0;
-    inst_print(inst, &how, &s->line);
-    bytes_putc(&s->line, '\n');
-    fwrite(s->line.data, 1, s->line.n, s->config.emit_to);
-}
-
 void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
                  uint16_t len) {
     uint64_t seq = s->next_seq++;
-    if (s->mode == STREAM_EMIT) emit_line(s, inst, out);
+    if (s->file && !s->is_gone) stream_text_put(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;
     if (log_is(LOG_CLIENT)) inst_debug("CLIENT", "", inst, s->names, (int)s->n_sources);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
@@ -493,6 +481,13 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
     if (in != few) free(in);
 }
 
+/* Writes an effect without operands, which is never sent. */
+static void text_line(Stream *s, const Effect *ef, Span at) {
+    Inst inst = {
+        .op = ef->op, .n_attr = (uint16_t)ef->n_attr, .attr = ef->attr, .pos = stream_pos(s, at)};
+    stream_text_put(s, &inst, NULL);
+}
+
 /* EMIT: remembers the path of a save or write. */
 static void remember_file(Stream *s, const Effect *ef) {
     for (int i = 0; i < ef->n_attr; i++) {
@@ -522,10 +517,16 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
                  .may_be_lost = ef->may_be_lost,
                  .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE,
                  .is_print = ef->op == OP_PRINT};
+    if (s->file && ef->n == 0 && !s->is_gone) text_line(s, ef, at);
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);
     if (ef->n > 0 && s->awaits_acks) stream_send(s); /* end the frame: acks are per frame */
     return true;
+}
+
+void stream_watch(Stream *s, StreamWatch fn, void *ctx) {
+    s->watch = fn;
+    s->watch_ctx = ctx;
 }
 
 static bool fetch_is_done(const Stream *s, const void *ctx) {
@@ -653,7 +654,7 @@ bool stream_finish(Stream *s, bool has_failed, LangError *e) {
 void stream_flush(Stream *s) {
     if (s->mode == STREAM_EMIT) {
         stream_frees(s);
-        fflush(s->config.emit_to);
+        inst_file_flush(s->file);
     }
     if (s->mode != STREAM_LIVE || !s->is_started) return;
     stream_frees(s);

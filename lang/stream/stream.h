@@ -15,7 +15,7 @@
 #ifndef GT_LANG_STREAM_STREAM_H
 #define GT_LANG_STREAM_STREAM_H
 #include "lang/error/error.h"
-#include "runtime/inst/inst.h"
+#include "runtime/inst/inst_file.h"
 #include "runtime/wire/wire.h"
 
 typedef enum StreamMode { STREAM_LIVE, STREAM_EMIT, STREAM_CHECK } StreamMode;
@@ -28,13 +28,17 @@ typedef struct StreamConfig {
     uint64_t memory_bytes;
     bool prompt;   /* window limited to PROMPT_WINDOW_MS                      */
     int answer_ms; /* timeout after which a silent remote dispatcher is lost; 0: 10 s */
-    void *emit_to; /* FILE * for EMIT                                         */
+    FILE *emit_to; /* for EMIT without `file`                                 */
+    /* EMIT: where the instructions go; LIVE: where a copy of them goes, with what was fetched, or
+     * NULL. Borrowed: it outlives the stream. */
+    InstFile *file;
     /* May be NULL. calls returns a number for the current call stack (0: none). If an instruction
      * fails, explain gets the number from when it was issued, and adds the stack to the error. */
     uint32_t (*calls)(void *program);
     void (*explain)(void *program, uint32_t calls, LangError *e);
     void *program;
     const char *name;        /* of the program, for those that watch; NULL: none */
+    bool has_all; /* EMIT: the elements of large files, too, instead of `load` */
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
 
@@ -128,6 +132,10 @@ bool stream_files(Stream *s, const char *path, Span at, LangError *e);
  * and reports no further failures. has_failed: that failure was reported already (is_late); then
  * returns true. */
 bool stream_finish(Stream *s, bool has_failed, LangError *e);
+/* Calls fn with what the operands of each effect and fetch are, before its effect runs; NULL: no
+ * longer. The values are borrowed for the call. */
+typedef void (*StreamWatch)(void *ctx, Handle *const *handle, const Reply *r);
+void stream_watch(Stream *s, StreamWatch fn, void *ctx);
 void stream_flush(Stream *s);
 /* At the prompt: another input starts. Its effects run although an earlier input failed. */
 void stream_input(Stream *s);

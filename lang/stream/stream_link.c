@@ -6,6 +6,7 @@
  * dispatcher is silent for too long.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
+#include "lang/stream/stream_text.h"
 #include "lang/stream/stream_reply.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -420,6 +421,7 @@ void stream_reset(Stream *s) {
         for (size_t i = 0; i < sizeof b->slot / sizeof b->slot[0]; i++)
             if (b->slot[i].h.refs) b->slot[i].h.is_lost = true;
     s->n_live = 0;
+    stream_text_end(s, s->lost);
     for (int i = 0; i < s->n_causes; i++) free(s->cause[i]);
     s->n_causes = s->n_unreported = 0;
     if (s->frame.head) {

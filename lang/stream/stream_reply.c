@@ -16,6 +16,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_reply.h"
 #include "lang/stream/stream_link.h"
+#include "lang/stream/stream_text.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,13 @@ static bool is_after_error(const Stream *s, const Pending *p) {
     return p->is_behind_in_input || (c && c->seq < p->seq);
 }
 
+/* Shows the values to those that watch the stream. */
+static void show_values(Stream *s, const Pending *p, const Reply *r) {
+    if (!p->has_inst || poison_of(r)) return;
+    if (s->file) stream_text_values(s, p, r);
+    if (s->watch) s->watch(s->watch_ctx, p->handle, r);
+}
+
 /* Runs or skips an effect and frees it. Fails with *err if its `done` does or its reply is
  * invalid. */
 static bool run_effect(Stream *s, Pending *p, Err *err) {
@@ -280,10 +288,12 @@ static bool run_effect(Stream *s, Pending *p, Err *err) {
         ok = false;
         if (p->fetch) p->fetch->status = (uint8_t)err->code, fetch_carry(p, NULL);
     } else if (p->fetch) {
+        show_values(s, p, &r);
         fetch_carry(p, &r);
     } else if (p->done && poison_of(&r)) {
         add_lost(s, p, poison_of(&r));
     } else if (p->done) {
+        show_values(s, p, &r);
         ok = p->done(p->ctx, &r, err);
     }
     pending_fini(s, p);

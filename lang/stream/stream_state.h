@@ -115,7 +115,10 @@ struct Stream {
     const Source **sources; /* by Source.id */
     const char **names;
     size_t n_sources;
-    Bytes line;  /* EMIT: the line being printed */
+    InstFile *file;     /* where the instructions are written, or NULL */
+    InstFile *own_file; /* the same, if it is this stream's */
+    StreamWatch watch;
+    void *watch_ctx;
     Map emitted; /* EMIT: hashes of the paths of all saves and writes */
     Early *early;
     int n_early;

@@ -479,6 +479,8 @@ bool infer_data(Infer *s) {
     if (inst->n_in != 0) return wrong_count(s, 0, 0);
     const Operand *imm;
     TRY(source_type(s, 0, &imm));
+    if (inst_bool(inst, ATTR_ELIDED, false))
+        return err_set(s->err, ERR_ARG, "data: the elements were left out of this text");
     uint64_t want = type_bytes(&s->out[0]);
     if (inst->payload_bytes != want || (want > 0 && !inst->payload)) {
         char text[256];
@@ -635,6 +637,7 @@ bool infer_control(Infer *s) {
                                "body takes a number and the forms of instructions, or two numbers");
         return true;
     case OP_LOAD: return err_set(s->err, ERR_ARG, "load runs in the client and is never sent");
+    case OP_VALUE: return err_set(s->err, ERR_ARG, "value is for the client and is never sent");
     case OP_ALL_GATHER:
     case OP_ALL_REDUCE:
     case OP_REDUCE_SCATTER:

@@ -118,7 +118,9 @@ typedef struct InstLine {
     bool has_types;
     TensorType types[MAX_OUT];
     const char *file;           /* NUL-terminated, or NULL: no @ */
-    int attr_column[MAX_ATTRS]; /* where inst.attr[i] stands in the line, from 1 */
+    int attr_column[MAX_ATTRS]; /* where inst.attr[i] stands in the line, from 1; 0: unknown */
+    const char *comment;        /* "# ..." behind an instruction, in the line's own memory */
+    size_t n_comment;
 } InstLine;
 /* line has no newline. Errors name the column. Checks the form only: ids are up to the caller,
  * types up to inst_infer. A slice written `2:` or `:` has size -1 ("to the end"): a caller that

@@ -388,10 +388,9 @@ static bool parse_element(Parser *p) {
     const char *s = p->at;
     size_t n = number_length(p);
     const Attr *dtype = inst_attr(p->in, ATTR_DTYPE);
-    if (is_word(s, n, "elided")) {
-        bad(p, s, "the elements were left out of this text");
-        return err_hint(p->err,
-                        "the tape had no room for them: gti(5), Tapes; gtsh --emit has them all");
+    if (p->in->op == OP_DATA && is_word(s, n, "elided")) {
+        p->at += n;
+        return add_attr(p, s, (Attr){.key = ATTR_ELIDED, .b = true});
     }
     if (!dtype || !inst_attr(p->in, ATTR_SHAPE))
         return bad(p, s, "dtype and shape come before the elements");
@@ -417,7 +416,7 @@ static int b64_digit(char c) {
 /* "AAAA..." at the cursor as bytes, in the arena. */
 static bool parse_base64(Parser *p, uint8_t **bytes, size_t *n_bytes) {
     const char *start = p->at;
-    if (p->in->op != OP_DATA || p->in->payload)
+    if (!op_has_elements(p->in->op) || p->in->payload)
         return bad(p, start, "elements are not expected here");
     const char *s = start + 1,
                *close = at_char(p, '"') ? memchr(s, '"', (size_t)(p->end - s)) : NULL;
@@ -565,7 +564,7 @@ static bool parse_bracket(Parser *p) {
 static bool parse_number(Parser *p) {
     const char *s = p->at;
     size_t n = number_length(p);
-    if (p->in->op == OP_DATA) return parse_element(p);
+    if (op_has_elements(p->in->op)) return parse_element(p);
     Operand o = {.kind = IN_IMM_INT};
     float f32;
     bool is_whole = all_of(s, n, "-0123456789");
@@ -595,7 +594,7 @@ static bool parse_word(Parser *p) {
         p->at += n;
         return add_attr(p, s, a);
     }
-    if (p->in->op == OP_DATA) return parse_element(p);
+    if (op_has_elements(p->in->op)) return parse_element(p);
     Operand o = {.kind = IN_IMM_BOOL};
     float f32;
     if (!parse_bool(s, n, &o.b)) {
@@ -770,6 +769,34 @@ static bool parse_header(Parser *p) {
                    (int)(at - p->line) + 1, (long long)version);
 }
 
+/* The line up to its comment. */
+static bool parse_line(Parser *p) {
+    skip_space(p);
+    p->out->is_empty = at_end(p) || at_char(p, '@');
+    if (at_end(p)) return true;
+    if (at_char(p, '@')) return parse_position(p);
+    if (p->end - p->at > 4 && memcmp(p->at, "gti ", 4) == 0) {
+        p->out->is_empty = true;
+        return parse_header(p);
+    }
+    TRY(parse_outputs(p) && parse_op(p));
+    for (;;) {
+        skip_space(p);
+        if (at_end(p)) return finish(p);
+        if (at_char(p, '@') || (at_char(p, '-') && p->at + 1 < p->end && p->at[1] == '>')) break;
+        TRY(parse_item(p));
+    }
+    TRY(finish(p));
+    if (take_char(p, '-')) {
+        p->at++;
+        TRY(parse_types(p));
+        skip_space(p);
+        if (at_end(p)) return true;
+        if (!at_char(p, '@')) return bad(p, p->at, "unexpected text behind the types");
+    }
+    return parse_position(p);
+}
+
 bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *err) {
     *out = (InstLine){0};
     Parser p = {.line = line,
@@ -779,28 +806,9 @@ bool inst_parse(const char *line, size_t n, Arena *arena, InstLine *out, Err *er
                 .out = out,
                 .in = &out->inst,
                 .err = err};
-    skip_space(&p);
-    out->is_empty = at_end(&p) || at_char(&p, '@');
-    if (at_end(&p)) return true;
-    if (at_char(&p, '@')) return parse_position(&p);
-    if (n - (size_t)(p.at - line) > 4 && memcmp(p.at, "gti ", 4) == 0) {
-        out->is_empty = true;
-        return parse_header(&p);
-    }
-    TRY(parse_outputs(&p) && parse_op(&p));
-    for (;;) {
-        skip_space(&p);
-        if (at_end(&p)) return finish(&p);
-        if (at_char(&p, '@') || (at_char(&p, '-') && p.at + 1 < p.end && p.at[1] == '>')) break;
-        TRY(parse_item(&p));
-    }
-    TRY(finish(&p));
-    if (take_char(&p, '-')) {
-        p.at++;
-        TRY(parse_types(&p));
-        skip_space(&p);
-        if (at_end(&p)) return true;
-        if (!at_char(&p, '@')) return bad(&p, p.at, "unexpected text behind the types");
-    }
-    return parse_position(&p);
+    TRY(parse_line(&p));
+    if (out->is_empty || p.at == p.end) return true;
+    out->comment = p.at;
+    out->n_comment = (size_t)(p.end - p.at);
+    return true;
 }

@@ -287,6 +287,11 @@ static void put_elided(Line *l) {
 
 static void put_payload(Line *l) {
     const Inst *in = l->in;
+    const Attr *elided = in->op == OP_DATA ? inst_attr(in, ATTR_ELIDED) : NULL;
+    if (elided && elided->b) {
+        take_attr(l, ATTR_ELIDED);
+        bytes_puts(l->out, " elided");
+    }
     if (in->payload_bytes == 0) return;
     const uint8_t *p = in->payload;
     if (l->how && l->how->beside) {
@@ -303,8 +308,8 @@ static void put_payload(Line *l) {
     const Attr *dtype = inst_attr(in, ATTR_DTYPE), *shape = inst_attr(in, ATTR_SHAPE);
     size_t width = dtype ? (size_t)dtype_info[dtype->dtype].size_bytes : 0;
     size_t n = width ? in->payload_bytes / width : 0;
-    bool plain = !(l->how && l->how->payload_b64_always) && shape && in->op == OP_DATA && n > 0 &&
-                 n <= INLINE_ELEMENTS && n * width == in->payload_bytes;
+    bool plain = !(l->how && l->how->payload_b64_always) && shape && op_has_elements(in->op) &&
+                 n > 0 && n <= INLINE_ELEMENTS && n * width == in->payload_bytes;
     for (size_t i = 0; plain && i < n; i++) plain = element_is_plain(dtype->dtype, p + i * width);
     if (!plain) {
         Bytes packed = {0};

@@ -24,6 +24,7 @@ typedef struct BareForm {
 static inline BareForm bare_form(Op op) {
     if (op_info[op].class_ == CLASS_SOURCE) return (BareForm){BARE_SHAPE | BARE_DTYPE, 0, {0}};
     switch (op) {
+    case OP_VALUE: return (BareForm){BARE_SHAPE | BARE_DTYPE, 0, {0}};
     case OP_RESHAPE:
     case OP_EXPAND: return (BareForm){BARE_SHAPE, 0, {0}};
     case OP_CAST: return (BareForm){BARE_DTYPE, 0, {0}};
@@ -61,6 +62,9 @@ bool inst_pack(const uint8_t *p, size_t numel, size_t width, Bytes *out);
  * that. */
 bool inst_may_unpack(size_t n_packed, size_t n);
 bool inst_unpack(const uint8_t *packed, size_t n_packed, size_t numel, size_t width, uint8_t *out);
+
+/* True for the instructions whose text has elements. */
+static inline bool op_has_elements(Op op) { return op == OP_DATA || op == OP_VALUE; }
 
 /* A character of an unquoted word: names, keys, paths, hashes. */
 static inline bool is_word_char(unsigned char c) {
