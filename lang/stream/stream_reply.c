@@ -290,11 +290,11 @@ static bool run_effect(Stream *s, Pending *p, Err *err) {
     } else if (p->fetch) {
         show_values(s, p, &r);
         fetch_carry(p, &r);
-    } else if (p->done && poison_of(&r)) {
-        add_lost(s, p, poison_of(&r));
-    } else if (p->done) {
+    } else if (poison_of(&r)) {
+        if (p->done) add_lost(s, p, poison_of(&r));
+    } else {
         show_values(s, p, &r);
-        ok = p->done(p->ctx, &r, err);
+        ok = !p->done || p->done(p->ctx, &r, err);
     }
     pending_fini(s, p);
     return ok;

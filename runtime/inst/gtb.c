@@ -154,26 +154,35 @@ static void put_type(GtbWriter *w, const TensorType *t, Bytes *out) {
     bytes_add(out, t->shape, t->rank * sizeof *t->shape);
 }
 
-/* The attributes of a payload that is in the file beside this one. Returns how many. */
-static int beside_attrs(const InstBeside *beside, Attr *more) {
-    if (!beside) return 0;
-    more[0] = (Attr){.key = ATTR_PATH, .n = (uint32_t)strlen(beside->path), .str = beside->path};
-    more[1] = (Attr){.key = ATTR_AT, .i = (int64_t)beside->at};
-    more[2] =
-        (Attr){.key = ATTR_SHA256, .n = (uint32_t)strlen(beside->sha256), .str = beside->sha256};
-    return 3;
+/* The attributes of the instruction, and of a payload that is in the file beside this one, in the
+ * order of attrs.def: equal lines are equal bytes. Returns how many. */
+static int sorted_attrs(const Inst *in, const InstBeside *beside, Attr *out) {
+    int n = 0;
+    for (int i = 0; i < in->n_attr; i++) out[n++] = in->attr[i];
+    if (beside) {
+        uint32_t n_path = (uint32_t)strlen(beside->path), n_hash = (uint32_t)strlen(beside->sha256);
+        out[n++] = (Attr){.key = ATTR_PATH, .n = n_path, .str = beside->path};
+        out[n++] = (Attr){.key = ATTR_AT, .i = (int64_t)beside->at};
+        out[n++] = (Attr){.key = ATTR_SHA256, .n = n_hash, .str = beside->sha256};
+    }
+    for (int i = 1; i < n; i++) {
+        Attr a = out[i];
+        int k = i;
+        for (; k > 0 && out[k - 1].key > a.key; k--) out[k] = out[k - 1];
+        out[k] = a;
+    }
+    return n;
 }
 
 /* Defines the names that the instruction needs, before its record. Returns its file's. */
-static uint32_t define_names(GtbWriter *w, const InstLine *line, const Attr *more, int n_more,
+static uint32_t define_names(GtbWriter *w, const InstLine *line, const Attr *attr, int n,
                              Bytes *out) {
     const Inst *in = &line->inst;
     define(w, &w->op[in->op], op_info[in->op].name, out);
-    for (int i = 0; i < in->n_attr + n_more; i++) {
-        const Attr *a = i < in->n_attr ? &in->attr[i] : &more[i - in->n_attr];
-        define(w, &w->key[a->key], attr_info[a->key].name, out);
-        if (attr_info[a->key].type == AT_DTYPE)
-            define(w, &w->dtype[a->dtype], dtype_info[a->dtype].text, out);
+    for (int i = 0; i < n; i++) {
+        define(w, &w->key[attr[i].key], attr_info[attr[i].key].name, out);
+        if (attr_info[attr[i].key].type == AT_DTYPE)
+            define(w, &w->dtype[attr[i].dtype], dtype_info[attr[i].dtype].text, out);
     }
     for (int i = 0; line->has_types && i < in->n_out; i++)
         define(w, &w->dtype[line->types[i].dtype], dtype_info[line->types[i].dtype].text, out);
@@ -188,23 +197,22 @@ static void put_payload(const GtbWriter *w, size_t start, const Inst *in, Bytes 
 
 void gtb_put(GtbWriter *w, const InstLine *line, const InstBeside *beside, Bytes *out) {
     const Inst *in = &line->inst;
-    Attr more[3];
-    int n_more = beside_attrs(beside, more);
-    uint32_t file = define_names(w, line, more, n_more, out);
+    Attr attr[MAX_ATTRS + 5];
+    int n = sorted_attrs(in, beside, attr);
+    uint32_t file = define_names(w, line, attr, n, out);
     bool has_payload = in->payload_bytes && !beside;
     size_t start = begin_record(w, w->op[in->op] - 1, out);
     uint8_t flags =
         (uint8_t)((line->has_types && in->n_out ? HAS_TYPES : 0) | (file ? HAS_POSITION : 0) |
                   (line->n_comment ? HAS_COMMENT : 0) | (has_payload ? HAS_PAYLOAD : 0));
-    uint16_t n_attr = (uint16_t)(in->n_attr + n_more);
+    uint16_t n_attr = (uint16_t)n;
     out->data[start + 2] = (char)in->n_out;
     out->data[start + 3] = (char)flags;
     memcpy(out->data + start + 4, &in->n_in, 2);
     memcpy(out->data + start + 6, &n_attr, 2);
     if (in->n_out) put_u64(out, in->out[0]);
     for (int i = 0; i < in->n_in; i++) put_operand(&in->in[i], out);
-    for (int i = 0; i < in->n_attr; i++) put_attr(w, &in->attr[i], out);
-    for (int i = 0; i < n_more; i++) put_attr(w, &more[i], out);
+    for (int i = 0; i < n; i++) put_attr(w, &attr[i], out);
     for (int i = 0; flags & HAS_TYPES && i < in->n_out; i++) put_type(w, &line->types[i], out);
     if (file) {
         put_u16(out, file - 1);
