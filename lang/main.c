@@ -433,6 +433,7 @@ static void warn_of_idle(App *a) {
     if (!instructions || !a->o.argc) return;
     w = (LangError){.kind = E_EXIT};
     error_set(&w, "instructions take no arguments: '%.100s'", a->o.argv[0]);
+    if (a->o.argv[0][0] == '-') error_hint(&w, "options come before the file");
     report_plain(&a->o, &w, "warning");
 }
 
@@ -440,7 +441,7 @@ static void warn_of_idle(App *a) {
  * code. */
 static int run_text(App *a) {
     LangError e = {0}, late = {0};
-    bool is_binary = gtb_is(a->text, a->n);
+    bool is_binary = gtb_is(a->text, a->n) || gtb_is_damaged(a->text, a->n);
     Source *src =
         interp_source(a->in, a->name, is_binary ? "" : a->text, is_binary ? 0 : a->n, 1, false);
     bool ok = is_instructions(a) ? run_instructions(a, src, &e)

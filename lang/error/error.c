@@ -112,7 +112,7 @@ typedef struct Caret {
  * line. */
 static bool source_line(const Source *src, uint32_t line, const char **s, size_t *n) {
     uint32_t first = src->first_line ? src->first_line : 1;
-    if (!src->text || line < first) return false;
+    if (!src->text || src->n == 0 || line < first) return false;
     const char *p = src->text, *end = src->text + src->n;
     for (uint32_t k = first; k < line; k++) {
         p = memchr(p, '\n', (size_t)(end - p));

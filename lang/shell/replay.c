@@ -374,6 +374,7 @@ static bool wait_until_due(Replay *r, int64_t begun_us, double first, LangError 
         int64_t nap = left < 10000 ? left : 10000;
         nanosleep(&(struct timespec){.tv_nsec = nap * 1000}, NULL);
         stream_poll(r->stream);
+        fflush(stdout);
         if (stream_take_error(r->stream, e)) return false;
     }
     return true;
@@ -472,6 +473,11 @@ static bool run_checked(Replay *r, LangError *e) {
 }
 
 bool replay_run(Interp *in, const Source *src, const ReplayConfig *config, LangError *e) {
+    if (config->file) { /* write all or nothing: what is cut would look whole */
+        ReplayConfig dry = *config;
+        dry.file = NULL, dry.quiet = true;
+        TRY(replay_run(in, src, &dry, e));
+    }
     Replay *r = replay_open(in, src);
     const char *data = config->data ? config->data : src->text;
     r->config = *config;

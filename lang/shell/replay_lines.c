@@ -108,7 +108,7 @@ void lines_cut(Lines *l, Interp *in) {
     LangError w = {.kind = E_RUN};
     l->end = l->is_binary ? l->at : (size_t)(l->text - l->shift - l->data);
     error_at(&w, lines_span(l, 0), "the last line is incomplete and was skipped");
-    interp_warn(in, &w);
+    interp_warn_once(in, &w);
 }
 
 /* The text of line `line` of a binary file as a source of its own, or NULL. */
@@ -117,8 +117,9 @@ static const Source *text_source(const Lines *l, Interp *in, uint32_t line) {
     LangError ignored = {0};
     const Source *out = NULL;
     if (!lines_open(&scan, l->src, l->data, l->n_data, &ignored)) return NULL;
-    while (lines_next(&scan, NULL) == LINES_LINE && scan.line < line) continue;
-    if (scan.line == line && !scan.now.is_empty && scan.now.inst.payload_bytes < 4096) {
+    bool is_read = true;
+    while (scan.line < line && is_read) is_read = lines_next(&scan, NULL) == LINES_LINE;
+    if (is_read && !scan.now.is_empty && scan.now.inst.payload_bytes < 4096) {
         Bytes text = {0};
         inst_print(&scan.now.inst, &(InstPrint){.out = scan.now.has_types ? scan.now.types : NULL},
                    &text);

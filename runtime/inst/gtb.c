@@ -501,6 +501,8 @@ GtbGot gtb_next(GtbReader *r, Arena *arena, InstLine *out, Err *err) {
             if (!add_name(r, &p)) return GTB_BAD;
             continue;
         }
-        return (op == TEXT ? take_line(r, &p) : take_inst(&p, op, head)) ? GTB_LINE : GTB_BAD;
+        if (op == TEXT ? take_line(r, &p) : take_inst(&p, op, head)) return GTB_LINE;
+        *out = (InstLine){.is_empty = true};
+        return GTB_BAD;
     }
 }
