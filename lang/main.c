@@ -10,6 +10,7 @@
 #include "lang/shell/pager.h"
 #include "lang/shell/repl.h"
 #include "lang/shell/replay.h"
+#include "lang/shell/replay_step.h"
 #include "lang/tensor/signal.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/gtb.h"
@@ -128,6 +129,7 @@ static int leave(App *a, int code) {
     pager_end();
     args_free(&a->args);
     free(a->text);
+    options_fini(&a->o);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (errno != EPIPE)
             fprintf(stderr, "gtsh: cannot write to standard output: %s\n", strerror(errno));
@@ -409,6 +411,21 @@ static bool asks_for_replay(const App *a, LangError *e) {
     return true;
 }
 
+static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a->n); }
+
+/* True if an option for steps is given, but the text is none: an error. */
+static bool is_for_steps(const App *a, LangError *e) {
+    const Options *o = &a->o;
+    if ((!o->n_bind && !o->n_out && !o->times) || is_step(a)) return false;
+    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    error_set(e, "--%s is for steps, whose first line has kind=step",
+              o->n_bind  ? "bind"
+              : o->n_out ? "out"
+                         : "times");
+    error_hint(e, "gtsh --emit-step train.gt makes a step of a program");
+    return true;
+}
+
 static bool run_instructions(App *a, Source *src, LangError *e) {
     const Options *o = &a->o;
     ReplayConfig c = {.client = o->client,
@@ -421,6 +438,13 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
                       .file = o->emit ? a->file : NULL};
     c.has_all = o->emit && a->in->config.stream.has_all;
     if (src->n != a->n) c.data = a->text, c.n = a->n; /* a binary file */
+    StepRun step = {.bind = o->bind, .n_bind = o->n_bind, .out = o->out, .n_out = o->n_out};
+    step.times = o->times;
+    if (is_step(a)) {
+        if (!o->dry && asks_for_replay(a, e))
+            return error_hint(e, "a step has --bind, --times, --out and --dry");
+        return connect_named(a, e) && replay_step(a->in, src, &step, e);
+    }
     return connect_named(a, e) && replay_run(a->in, src, &c, e);
 }
 
@@ -444,8 +468,9 @@ static int run_text(App *a) {
     bool is_binary = gtb_is(a->text, a->n) || gtb_is_damaged(a->text, a->n);
     Source *src =
         interp_source(a->in, a->name, is_binary ? "" : a->text, is_binary ? 0 : a->n, 1, false);
-    bool ok = is_instructions(a) ? run_instructions(a, src, &e)
-                                 : !asks_for_replay(a, &e) && run_source(a, src, &e);
+    bool ok = is_for_steps(a, &e)  ? false
+              : is_instructions(a) ? run_instructions(a, src, &e)
+                                   : !asks_for_replay(a, &e) && run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
     if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {
@@ -497,7 +522,8 @@ int main(int argc, char **argv) {
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
     if (e.kind != E_NONE) return fail(&a, &e);
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
-    if (at_prompt && (asks_for_replay(&a, &e) || !connect_named(&a, &e))) return fail(&a, &e);
+    if (at_prompt && (asks_for_replay(&a, &e) || is_for_steps(&a, &e) || !connect_named(&a, &e)))
+        return fail(&a, &e);
     int code = at_prompt ? 0 : run_text(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

@@ -165,6 +165,19 @@ static bool set_replay(Options *o, OptionId id, const char *what, const char *v,
     }
 }
 
+static bool add_word(const char ***list, int *n, const char *v) {
+    *list = xrealloc(*list, (size_t)(*n + 1) * sizeof **list);
+    (*list)[(*n)++] = v;
+    return true;
+}
+
+void options_fini(Options *o) {
+    free(o->bind);
+    free(o->out);
+    o->bind = o->out = NULL;
+    o->n_bind = o->n_out = 0;
+}
+
 /* True for the options that a running dispatcher cannot change: workers, threads, engine,
  * memory. */
 static bool is_of_own_cluster(OptionId id) {
@@ -223,6 +236,9 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
         o->client = tape_client(v, strlen(v));
         return o->client > 0 ||
                usage(e, "--client names one as tapes do, such as c1, got '%.100s'", v);
+    case OPTION_BIND: return add_word(&o->bind, &o->n_bind, v);
+    case OPTION_TIMES: return whole(what, v, 1, INT64_MAX, &o->times, e);
+    case OPTION_OUT: return add_word(&o->out, &o->n_out, v);
     case OPTION_COLOR: return when(v, &o->color, e);
     case OPTION_NORC: o->norc = true; return true;
     case OPTION_DEBUG: return letters(what, v, &o->debug, e);

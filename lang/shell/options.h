@@ -27,9 +27,12 @@ typedef struct Options {
     uint64_t upto;   /* 0: not given */
     double speed;    /* 0: as fast as possible */
     ReplayFill fill;
-    InstPayloads payloads; /* if given */
-    const char *debug;     /* letters, or "" */
-    int color;             /* -1 auto, 0 never, 1 always */
+    InstPayloads payloads;    /* if given */
+    const char **bind, **out; /* of a step: NAME=FILE, owned arrays of words of argv */
+    int n_bind, n_out;
+    uint64_t times;    /* of a step: rounds; 0: not given */
+    const char *debug; /* letters, or "" */
+    int color;         /* -1 auto, 0 never, 1 always */
     int argc;
     char **argv; /* the script's arguments */
 } Options;
@@ -42,4 +45,5 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e);
  * program's text is instructions. */
 bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w);
 void options_help(Bytes *out);
+void options_fini(Options *o);
 #endif
