@@ -34,7 +34,10 @@ typedef struct App {
     char header[600]; /* of --emit and --tee */
     InstFile *file;   /* of these */
     FILE *tee;
-    char *beside;      /* the name of the file that holds elements, or NULL */
+    char *beside;  /* the name of the file that holds elements, or NULL */
+    FILE *emitted; /* of --emit-step: the instructions, in memory */
+    char *run;
+    size_t n_run;
     Endpoint endpoint; /* of -d */
     const char *name;  /* the program's path, or "-c", "-p", "stdin" */
     char *text;
@@ -128,6 +131,8 @@ static int leave(App *a, int code) {
     if (!end_file(a) && code == 0) code = 1;
     pager_end();
     args_free(&a->args);
+    if (a->emitted) fclose(a->emitted);
+    free(a->run);
     free(a->text);
     options_fini(&a->o);
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -259,7 +264,10 @@ static bool begin_file(App *a, LangError *e) {
     if (o->check || o->dry || (!o->emit && !o->tee)) return true;
     size_t n = o->tee ? strlen(o->tee) : 0;
     bool is_given = o->given >> OPTION_PAYLOADS & 1;
-    InstFileConfig c = {.to = stdout, .is_binary = o->emit_binary, .payloads = PAYLOADS_INLINE};
+    if (o->emit_step) a->emitted = open_memstream(&a->run, &a->n_run);
+    InstFileConfig c = {.to = a->emitted ? a->emitted : stdout,
+                        .is_binary = o->emit_binary,
+                        .payloads = PAYLOADS_INLINE};
     if (o->tee) {
         if (!open_tee(a, &c, e)) return false;
         c.is_binary = n > 4 && !strcmp(o->tee + n - 4, ".gtb");
@@ -443,6 +451,11 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
     if (is_step(a)) {
         if (!o->dry && asks_for_replay(a, e))
             return error_hint(e, "a step has --bind, --times, --out and --dry");
+        if (o->emit) {
+            *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+            error_set(e, "a step has one form, text: there is nothing to convert");
+            return error_hint(e, "--tee FILE writes the instructions of its rounds");
+        }
         return connect_named(a, e) && replay_step(a->in, src, &step, e);
     }
     return connect_named(a, e) && replay_run(a->in, src, &c, e);
@@ -488,6 +501,27 @@ static int run_text(App *a) {
     return error_exit_code(&e);
 }
 
+/* --emit-step: cuts the step out of the instructions, and prints it. */
+static int print_step(App *a) {
+    LangError e = {0};
+    Bytes out = {0}, notes = {0};
+    inst_file_flush(a->file);
+    fflush(a->emitted);
+    bool ok = replay_cut_step(a->name, a->run, a->n_run, &out, &notes, &e);
+    if (ok) fwrite(out.data, 1, out.n, stdout);
+    fflush(stdout);
+    for (size_t at = 0, n; at < notes.n; at += n + 1) {
+        n = strcspn(notes.data + at, "\n");
+        LangError w = {.kind = E_EXIT};
+        error_set(&w, "%.*s", (int)n, notes.data + at);
+        report_plain(&a->o, &w, "warning");
+    }
+    if (!ok) report_plain(&a->o, &e, "error");
+    bytes_fini(&out);
+    bytes_fini(&notes);
+    return ok ? 0 : error_exit_code(&e);
+}
+
 int main(int argc, char **argv) {
     App a = {0};
     LangError e = {0};
@@ -525,6 +559,7 @@ int main(int argc, char **argv) {
     if (at_prompt && (asks_for_replay(&a, &e) || is_for_steps(&a, &e) || !connect_named(&a, &e)))
         return fail(&a, &e);
     int code = at_prompt ? 0 : run_text(&a);
+    if (code == 0 && a.emitted) code = print_step(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;
         ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,

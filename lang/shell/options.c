@@ -231,6 +231,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_UPTO:
     case OPTION_SPEED:
     case OPTION_FILL: return set_replay(o, id, what, v, e);
+    case OPTION_EMIT_STEP: return o->emit = o->emit_step = true;
     case OPTION_REPLAY: o->replay = v; return true;
     case OPTION_CLIENT:
         o->client = tape_client(v, strlen(v));

@@ -347,3 +347,9 @@ bool replay_step(Interp *in, const Source *src, const StepRun *run, LangError *e
     step_fini(&r.step);
     return ok;
 }
+
+bool replay_cut_step(const char *name, const char *text, size_t n, Bytes *out, Bytes *notes,
+                     LangError *e) {
+    Source run = {.name = name, .text = text, .n = n, .first_line = 1};
+    return step_cut(&run, out, notes, e);
+}

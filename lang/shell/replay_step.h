@@ -20,4 +20,9 @@ bool replay_is_step(const char *text, size_t n);
  * the bound files, and that each input has a value for every round. Does not wait: stream_sync
  * does. Outputs are saved in stream order. */
 bool replay_step(Interp *in, const Source *src, const StepRun *run, LangError *e);
+/* Cuts a step out of a run: text, n bytes (a NUL after them), is what --emit prints of the program
+ * `name`. Appends the step to *out, and to *notes a line for each thing that it leaves out. false:
+ * e says why no step can be cut. */
+bool replay_cut_step(const char *name, const char *text, size_t n, Bytes *out, Bytes *notes,
+                     LangError *e);
 #endif

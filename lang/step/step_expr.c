@@ -14,19 +14,7 @@ bool step_name_char(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* Where the text ends in which numbers are replaced: at the types, the position or the comment. */
-static size_t plain_end(const char *s, size_t n) {
-    bool quoted = false;
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] == '"') quoted = !quoted;
-        if (quoted && s[i] == '\\') i++;
-        if (quoted) continue;
-        if (s[i] == '#' || s[i] == '@' || (s[i] == '-' && i + 1 < n && s[i + 1] == '>')) return i;
-    }
-    return n;
-}
-
-const char *step_find_number(const char *s, size_t n) { return memchr(s, '$', plain_end(s, n)); }
+const char *step_find_number(const char *s, size_t n) { return memchr(s, '$', step_plain(s, n)); }
 
 const uint8_t *step_row(const StepInput *in, uint64_t round) {
     uint64_t row = in->is_same || !in->is_row ? 0 : in->cycles ? round % in->rows : round;
@@ -102,7 +90,7 @@ static bool put_number(const Number *x, uint64_t round, size_t at, Bytes *out, E
 
 bool step_expand(const Step *s, const StepLine *line, uint64_t round, Bytes *out, Err *err) {
     const char *t = line->text;
-    size_t n = plain_end(t, line->n), i = 0;
+    size_t n = step_plain(t, line->n), i = 0;
     out->n = 0;
     while (i < n) {
         const char *next = memchr(t + i, '$', n - i);
