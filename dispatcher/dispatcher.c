@@ -200,6 +200,12 @@ static void client_remove(Dispatcher *d, Client *c) {
         dispatcher_post(d, w->peer, &m, false);
         w->insts -= client_in_flight(c, r);
     }
+    for (int r = 0; r < d->n_ranks && c->is_profiled; r++) { /* others know it by send_profile_on */
+        Msg m;
+        if (!d->worker[r] || ranks_has(&c->used, r)) continue;
+        wire_gone(c->id, &m);
+        dispatcher_post(d, d->worker[r]->peer, &m, false);
+    }
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_report(d, "client c%u disconnected after %llu instructions", c->id,
                       (unsigned long long)c->next_seq);
@@ -307,6 +313,23 @@ void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, 
 
 /* ---- Workers ---- */
 
+/* Tells a worker to add up the times of a client's instructions by source line. */
+static void send_profile_on(Dispatcher *d, const WorkerPeer *w, const Client *c) {
+    char text[32];
+    Msg m;
+    snprintf(text, sizeof text, "profile on %u", c->id);
+    wire_text(MSG_STATS, text, strlen(text), &m);
+    dispatcher_post(d, w->peer, &m, false);
+}
+
+/* A worker that joins late is told of the clients that are profiled. */
+static void send_profiled(Dispatcher *d, const WorkerPeer *w) {
+    uint64_t key;
+    void *c;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &c);)
+        if (((const Client *)c)->is_profiled) send_profile_on(d, w, c);
+}
+
 static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     int rank = 0;
     while (rank < d->n_ranks && d->worker[rank]) rank++;
@@ -344,6 +367,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     listener_on_worker(d, w);
     member_add(d, w);
     for (const Members *g = d->groups.first; g; g = g->younger) send_group(d, w, g);
+    send_profiled(d, w);
     dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
 }
@@ -515,6 +539,10 @@ static void answer_complete(Dispatcher *d, Question *q) {
     question_free(q);
 }
 
+static bool is_word(const char *text, size_t n, const char *word) {
+    return n == strlen(word) && !memcmp(text, word, n);
+}
+
 /* "tensor ID", where it is, or "kernel ID", what computed it. The answer is what the dispatcher
  * knows, then what the workers of its group say. False: no such question. */
 static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q, RankSet *whom,
@@ -548,11 +576,14 @@ void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     Question *q = xcalloc(1, sizeof *q);
     q->client = c->id;
     if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
-        dispatcher_stats(d, &q->text);
-        bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
-                     (unsigned long long)handles_bytes(&c->tensors));
+        bool is_profile = is_word(text, n, "profile");
+        if (!is_profile) {
+            dispatcher_stats(d, &q->text);
+            bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
+                         (unsigned long long)handles_bytes(&c->tensors));
+        }
         for (int i = 0; i < d->n_ranks; i++) ranks_add(&whom, i);
-        snprintf(ask, sizeof ask, "client %u", c->id);
+        snprintf(ask, sizeof ask, "%s %u", is_profile ? "profile" : "client", c->id);
     }
     Question **last = &d->questions;
     while (*last) last = &(*last)->next;
@@ -568,9 +599,22 @@ void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     if (q->n_owed == 0) answer_complete(d, q);
 }
 
+/* Takes the request "profile on", which has no answer; false: m is another request. */
+static bool begin_profile(Dispatcher *d, Client *c, const Msg *m) {
+    const char *text;
+    size_t n;
+    if (c->is_profiled || !wire_read_text(m, &text, &n, NULL) || !is_word(text, n, "profile on"))
+        return false;
+    c->is_profiled = true;
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) send_profile_on(d, d->worker[i], c);
+    return true;
+}
+
 /* The question may be about results of the client's own frames that wait. */
 static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
     Err err = {0};
+    if (begin_profile(d, c, asked)) return;
     if (c->unread > REPLY_BYTES)
         err_set(&err, ERR_LIMIT, "it asks questions but does not take the answers");
     else if (++c->n_questions > QUESTIONS_MAX)

@@ -49,9 +49,10 @@ struct Worker {
 };
 
 /* A request for statistics, or about one tensor. */
+typedef enum Asked { ASKED_COUNTERS, ASKED_PLACE, ASKED_KERNEL, ASKED_PROFILE } Asked;
 struct StatsRequest {
-    uint64_t frames;                /* number of frames received before it */
-    bool wants_place, wants_kernel; /* of the tensor `id`; neither: the counters */
+    uint64_t frames; /* number of frames received before it */
+    Asked asked;     /* place and kernel: of the tensor `id` */
     uint32_t client;
     uint64_t id;
 };
@@ -150,20 +151,27 @@ static void on_refuse(Worker *w, const Msg *m) {
     w->has_left = w->is_refused = true;
 }
 
-/* "tensor CLIENT ID" and "kernel CLIENT ID" request one tensor; "client ID", or an empty text,
- * requests the counters. */
-static void read_request(const Msg *m, struct StatsRequest *q) {
+/* "tensor CLIENT ID" and "kernel CLIENT ID" request one tensor; "profile CLIENT" its times by line;
+ * "client ID", or an empty text, requests the counters. Returns false for "profile on CLIENT",
+ * which is not answered. */
+static bool read_request(Worker *w, const Msg *m, struct StatsRequest *q) {
     const char *text;
     size_t n;
     char line[64];
     unsigned long long id = 0;
-    if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return;
+    if (!wire_read_text(m, &text, &n, NULL) || n >= sizeof line) return true;
     memcpy(line, text, n);
     line[n] = 0;
-    if (sscanf(line, "client %u", &q->client) == 1) return;
-    q->wants_place = sscanf(line, "tensor %u %llu", &q->client, &id) == 2;
-    q->wants_kernel = !q->wants_place && sscanf(line, "kernel %u %llu", &q->client, &id) == 2;
+    if (sscanf(line, "client %u", &q->client) == 1) return true;
+    if (sscanf(line, "profile on %u", &q->client) == 1) {
+        exec_on_profile(w->exec, q->client);
+        return false;
+    }
+    if (sscanf(line, "profile %u", &q->client) == 1) q->asked = ASKED_PROFILE;
+    if (sscanf(line, "tensor %u %llu", &q->client, &id) == 2) q->asked = ASKED_PLACE;
+    if (sscanf(line, "kernel %u %llu", &q->client, &id) == 2) q->asked = ASKED_KERNEL;
     q->id = id;
+    return true;
 }
 
 /* A request is answered when the client's frames before it are done: all workers answer for the
@@ -173,9 +181,9 @@ static void on_stats(Worker *w, const Msg *m) {
         w->cap_requests = w->cap_requests ? 2 * w->cap_requests : 4;
         w->requests = xrealloc(w->requests, sizeof *w->requests * (size_t)w->cap_requests);
     }
-    struct StatsRequest *q = &w->requests[w->n_requests++];
+    struct StatsRequest *q = &w->requests[w->n_requests];
     *q = (struct StatsRequest){.frames = exec_frames(w->exec)};
-    read_request(m, q);
+    if (read_request(w, m, q)) w->n_requests++;
 }
 
 static bool next_stats(Worker *w, Msg *out) {
@@ -183,13 +191,15 @@ static bool next_stats(Worker *w, Msg *out) {
     if (!w->n_requests) return false;
     if (!exec_has_done(w->exec, q->frames, q->client)) return false;
     Bytes text = {0};
-    if (q->wants_place)
-        exec_placement(w->exec, q->client, q->id, &text);
-    else if (q->wants_kernel)
-        exec_kernel(w->exec, q->client, q->id, &text);
-    else
+    switch (q->asked) {
+    case ASKED_PLACE: exec_placement(w->exec, q->client, q->id, &text); break;
+    case ASKED_KERNEL: exec_kernel(w->exec, q->client, q->id, &text); break;
+    case ASKED_PROFILE: exec_profile(w->exec, q->client, &text); break;
+    case ASKED_COUNTERS:
         exec_stats(w->exec, &text);
-    if (!q->wants_place && !q->wants_kernel && w->plane) plane_stats(w->plane, &text);
+        if (w->plane) plane_stats(w->plane, &text);
+        break;
+    }
     wire_text(MSG_STATS_REPLY, text.data, text.n, out);
     bytes_fini(&text);
     memmove(w->requests, w->requests + 1, sizeof *w->requests * (size_t)--w->n_requests);

@@ -93,6 +93,7 @@ typedef struct Client {
     uint32_t *group; /* numbers of the groups that it holds, those of several workers each */
     uint32_t n_groups, cap_groups;
     bool checks_nan;
+    bool is_profiled;      /* its workers add up its times by source line               */
     bool compiles;         /* state of `scope` after what was written for workers       */
     RankSet compiling;     /* workers for which that is on                              */
     Bodies bodies;         /* of its stream                                          */

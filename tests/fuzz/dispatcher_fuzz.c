@@ -688,7 +688,11 @@ static void player_event(World *w, Player *p) {
         deliver(w);
         break;
     case 1: p->is_there = !garbage(w, p->peer) && p->is_there; break;
-    case 2: wire_text(MSG_STATS, "", 0, &m), on_message(w, p->peer, &m); break;
+    case 2: { /* nothing, "profile" or "profile on" */
+        static const size_t bytes[] = {0, 7, 10};
+        wire_text(MSG_STATS, "profile on", bytes[byte(w) % 3], &m), on_message(w, p->peer, &m);
+        break;
+    }
     case 3:
         wire_cancel(&(Cancel){.client = 3, .seq = p->seq}, &m), on_message(w, p->peer, &m);
         break;

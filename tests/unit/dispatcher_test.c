@@ -456,6 +456,49 @@ static void test_stats(void) {
     stop(d);
 }
 
+static bool asked(PeerId worker, int k, const char *what) {
+    const char *text;
+    size_t n;
+    const Msg *m = sent_to(worker, MSG_STATS, k);
+    return m && wire_read_text(m, &text, &n, NULL) && n == strlen(what) && !memcmp(text, what, n);
+}
+
+/* A client that is profiled: workers are told once, also one that joins later, and all of them hear
+ * that it has left. Its question has the workers' lines alone as answer. */
+static void test_profile(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    hello(d, BOB, ROLE_CLIENT);
+    forget();
+    Msg m;
+    wire_text(MSG_STATS, "profile on", 10, &m);
+    deliver(d, ANN, &m);
+    CHECK(asked(WORKER, 0, "profile on 1") && !sent_to(WORKER, MSG_STATS, 1));
+    CHECK(!sent_to(ANN, MSG_STATS_REPLY, 0));
+    hello(d, WORKER + 10, ROLE_WORKER);
+    CHECK(asked(WORKER + 10, 0, "profile on 1") && !sent_to(WORKER + 10, MSG_STATS, 1));
+    forget();
+    wire_text(MSG_STATS, "profile", 7, &m);
+    deliver(d, ANN, &m);
+    CHECK(asked(WORKER, 0, "profile 1") && asked(WORKER + 10, 0, "profile 1"));
+    wire_text(MSG_STATS_REPLY, "profile.1.2=3 4 5 6\n", 20, &m);
+    deliver(d, WORKER, &m);
+    wire_text(MSG_STATS_REPLY, "", 0, &m);
+    deliver(d, WORKER + 10, &m);
+    const char *text = "";
+    size_t n = 0;
+    CHECK(sent_to(ANN, MSG_STATS_REPLY, 0) &&
+          wire_read_text(sent_to(ANN, MSG_STATS_REPLY, 0), &text, &n, NULL));
+    CHECK(n == 23 && !memcmp(text, "w0.profile.1.2=3 4 5 6\n", n));
+    forget();
+    wire_text(MSG_BYE, "", 0, &m);
+    deliver(d, BOB, &m);
+    CHECK(!sent_to(WORKER + 10, MSG_GONE, 0));
+    wire_text(MSG_BYE, "", 0, &m);
+    deliver(d, ANN, &m);
+    CHECK(sent_to(WORKER, MSG_GONE, 0) && sent_to(WORKER + 10, MSG_GONE, 0));
+    stop(d);
+}
+
 /* Workers are announced to one another, each with a token that only its own WELCOME has too. */
 static void test_members(void) {
     Dispatcher *d = dispatcher_new(&(DispatcherConfig){0});
@@ -788,6 +831,7 @@ int main(void) {
     test_schedule();
     test_lost();
     test_stats();
+    test_profile();
     test_members();
     test_bytes();
     test_beat();

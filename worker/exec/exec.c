@@ -10,6 +10,7 @@
 #include "worker/exec/cancel.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/peer.h"
+#include "worker/exec/profile.h"
 #include "worker/exec/queue.h"
 #include "worker/exec/stage.h"
 #include "worker/exec/watch.h"
@@ -79,6 +80,7 @@ static void client_free(Exec *x, Client *c) {
     names_leave(&x->store, &c->names); /* storages that peers still read stay */
     bodies_fini(&c->bodies);
     bodies_fini(&c->placed);
+    profile_free(&c->profile);
     free(c);
 }
 

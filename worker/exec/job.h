@@ -23,6 +23,7 @@ typedef struct Job Job;
 typedef struct Part Part;
 typedef struct Import Import;
 typedef struct Watch Watch;
+typedef struct Profile Profile;
 typedef struct Stage Stage;
 typedef struct Observer Observer;
 
@@ -137,6 +138,7 @@ struct Client {
     uint64_t ack_seq, ack_bytes;
     uint64_t unread; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
+    Profile *profile; /* NULL: it did not ask for one */
     int64_t used_ns; /* virtual time: the client that has used least is served next */
 };
 

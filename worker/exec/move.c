@@ -319,7 +319,8 @@ static void note_move(Exec *x, const Job *j) {
     const Import *m = j->import;
     Watch *w = x->watch;
     uint64_t others = w->taken - m->taken;
-    WatchRow *row = watch_done(x, j, 0);
+    WatchRow *row = watch_row_of(x, j, 0);
+    Profile *p = j->frame->client->profile;
     w->taken -= others;
     w->op[j->inst.op].ns -= others;
     for (int i = 0; i < m->n; i++) {
@@ -328,6 +329,10 @@ static void note_move(Exec *x, const Job *j) {
         row->moved += s->bytes;
         if (s->rank < 64) row->from |= UINT64_C(1) << s->rank;
     }
+    uint64_t ticks = row->end - row->begin;
+    if (p)
+        profile_add_move(p, profile_row(p, j->inst.pos), ticks > others ? ticks - others : 0,
+                         row->moved);
 }
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {

@@ -53,7 +53,7 @@ const double exec_first_pace = 0.25;
 
 /* Estimates the work of a call: the bytes that it moves, and for a product half a byte per
  * multiplication. */
-static double work_of(const Call *call) {
+double exec_work(const Call *call) {
     double work = CALL_WORK;
     for (int i = 0; i < call->n_in; i++)
         if (!call->in[i].is_scalar) work += (double)type_bytes(&call->in[i].type);
@@ -273,7 +273,7 @@ void queue_done(Exec *x, Job *j, ErrCode poison) {
 
 static void add_in_flight(Exec *x, Job *j) {
     x->n_in_flight++;
-    j->work = work_of(&j->call);
+    j->work = exec_work(&j->call);
     x->work_in_flight += j->work;
     if (!x->first) x->pace_ns = exec_now_ns(x), x->done_work = 0;
     j->follows = NULL;

@@ -7,6 +7,8 @@
 extern const double exec_first_pace; /* Exec.pace before the first measurement */
 /* True if enough calls are in flight: a cancel has to wait for all of them. */
 bool exec_is_far_ahead(const Exec *x);
+/* Estimates the work of a call, about the bytes that it moves; a matmul has more. */
+double exec_work(const Call *call);
 void exec_retire(Exec *x, bool wait); /* retires the calls that are done; wait: at least one */
 /* Of an allocation: done; wait, because other jobs may free memory; or out of memory. */
 typedef enum Alloc { ALLOC_DONE, ALLOC_LATER, ALLOC_NEVER } Alloc;

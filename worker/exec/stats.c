@@ -3,7 +3,10 @@
  * those of bytes_out that were sent with their descriptor.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/stats.h"
+#include "worker/exec/exec.h"
+#include "worker/exec/profile.h"
 #include "worker/exec/stage.h"
+#include "worker/exec/watch.h"
 #include <malloc.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,6 +53,16 @@ void exec_stats(const Exec *x, Bytes *out) {
                      (unsigned long long)c->names->bytes_peak);
         bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
     }
+}
+
+void exec_on_profile(Exec *x, uint32_t client) {
+    Client *c = exec_client(x, client, true);
+    if (!c->profile) c->profile = profile_new();
+}
+
+void exec_profile(Exec *x, uint32_t client, Bytes *out) {
+    const Client *c = exec_client(x, client, false);
+    if (c && c->profile) profile_print(c->profile, watch_ns_per_tick(x), out);
 }
 
 /* Returns NULL, with the reason written to out, if the tensor is absent or poisoned. */

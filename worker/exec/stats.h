@@ -11,6 +11,11 @@ void exec_stats(const Exec *x, Bytes *out); /* KEY=VALUE lines */
  * or poisoned= and why. */
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 
+/* Begins to add up the client's times by source line (profile.h). */
+void exec_on_profile(Exec *x, uint32_t client);
+/* Writes them, as profile_print does; nothing if the client has no profile. */
+void exec_profile(Exec *x, uint32_t client, Bytes *out);
+
 /* Writes lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see
  * store.h), op=; off=1 if fusion is off. For a kernel of several operations, ready or not: state=
  * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line after

@@ -67,6 +67,11 @@ static double ns_per_tick(const Watch *w) {
     return w->has_counter && ticks > 0 ? ns / ticks : 1;
 }
 
+double watch_ns_per_tick(Exec *x) {
+    look_at_clock(x);
+    return ns_per_tick(x->watch);
+}
+
 /* The time at a tick, by ns_per_tick. */
 static int64_t time_of(const Watch *w, double rate, uint64_t tick) {
     if (!w->has_counter) return (int64_t)tick;

@@ -14,6 +14,7 @@
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/profile.h"
 
 enum {
     WATCH_ROWS = 1 << 16,           /* that are kept: 4 MiB, as far as they are used */
@@ -55,6 +56,7 @@ struct Watch {
     uint64_t moved;
 };
 
+double watch_ns_per_tick(Exec *x);
 void watch_start(Exec *x);
 void watch_end(Exec *x);
 /* Sets what is reported from now on: WATCH_TIMES, WATCH_USAGE. */
@@ -91,8 +93,9 @@ static inline void watch_begin(const Exec *x, Job *j) {
     x->watch->running_op = (uint16_t)j->inst.op;
 }
 
-/* Adds a row for j, which is done. bytes: moved in addition to its results. Returns the row. */
-static inline WatchRow *watch_done(Exec *x, const Job *j, uint64_t bytes) {
+/* Adds a row for j, which is done. bytes: moved in addition to its results. Returns the row. The
+ * caller adds its time to the client's profile, if there is one. */
+static inline WatchRow *watch_row_of(Exec *x, const Job *j, uint64_t bytes) {
     Watch *w = x->watch;
     uint64_t begin = j->begin, end = watch_tick(x);
     w->running = 0;
@@ -112,5 +115,13 @@ static inline WatchRow *watch_done(Exec *x, const Job *j, uint64_t bytes) {
                       .op = (uint16_t)j->inst.op,
                       .n_out = j->inst.n_out};
     return row;
+}
+
+/* The same, and adds its time to the profile of its line. */
+static inline void watch_done(Exec *x, const Job *j, uint64_t bytes) {
+    const WatchRow *row = watch_row_of(x, j, bytes);
+    Profile *p = j->frame->client->profile;
+    if (__builtin_expect(p != NULL, 0))
+        profile_add(p, profile_row(p, j->inst.pos), row->end - row->begin, row->bytes);
 }
 #endif

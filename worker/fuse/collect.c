@@ -391,6 +391,38 @@ static bool run_with_product(Collect *c, const FusedKernel *k, Storage *const *f
     return false;
 }
 
+/* Lists the operations of the kernel that was called, its product first. Returns how many. */
+static int kernel_jobs(const Collect *c, Job *job[FUSE_NODES + 1], bool is_stored[FUSE_NODES + 1]) {
+    int n = 0;
+    if (c->product) {
+        is_stored[n] = c->product->out[0]->data != NULL;
+        job[n++] = c->product;
+    }
+    for (int i = 0; i < c->n; i++) {
+        is_stored[n] = c->fuse.node[i].is_stored;
+        job[n++] = c->job[i];
+    }
+    return n;
+}
+
+/* Tells the client's profile and the observer of the kernel that was called. */
+static void report_kernel(const Collect *c, const FusedKernel *k, uint64_t ticks) {
+    const Exec *x = c->stage.x;
+    Profile *p = x->pending_of->profile;
+    Job *job[FUSE_NODES + 1];
+    bool is_stored[FUSE_NODES + 1];
+    ProfileShare share[FUSE_NODES + 1];
+    int n = kernel_jobs(c, job, is_stored);
+    if (p) {
+        profile_shares(p, job, is_stored, n, share);
+        profile_add_shares(p, share, n, ticks);
+    }
+    if (x->observer)
+        x->observer->saw_fusion(x->observer,
+                                &(FusionRun){&c->fuse, c->entry, k, c->job, c->n, c->operand,
+                                             c->product, product_input(c), job, is_stored, n});
+}
+
 static bool run_fused(Collect *c) {
     Exec *x = c->stage.x;
     Fusion *f = &c->fuse;
@@ -418,7 +450,7 @@ static bool run_fused(Collect *c) {
     watch_begin(x, last);
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
-    if (ok) watch_done(x, last, 0);
+    WatchRow *row = ok ? watch_row_of(x, last, 0) : NULL;
     for (int i = 0; i < c->n && !ok; i++) { /* restores the memory of inputs */
         Storage *st = c->job[i]->out[0];
         if (from[i])
@@ -447,9 +479,7 @@ static bool run_fused(Collect *c) {
     }
     x->kernels++;
     x->pending_of->kernels++;
-    if (x->observer)
-        x->observer->saw_fusion(x->observer, &(FusionRun){f, c->entry, k, c->job, c->n, c->operand,
-                                                          c->product, product_input(c)});
+    if (x->pending_of->profile || x->observer) report_kernel(c, k, row->end - row->begin);
     return true;
 }
 

@@ -64,6 +64,9 @@ typedef struct FusionRun {
     const FuseRef (*operand)[3]; /* of each node: the tensor operands, by their index in the call */
     const Job *product;          /* the matmul computed with it; NULL: none ... */
     int input;                   /* ... and the fusion's input for its result */
+    Job *const *timed;           /* the product and the nodes, n_timed jobs ... */
+    const bool *is_stored;       /* ... and which of their results are stored */
+    int n_timed;
 } FusionRun;
 /* A fusion whose faster way (choice.h) is not decided yet. */
 typedef struct CollectTrial {

@@ -527,6 +527,7 @@ static uint64_t note(Run *u, const Step *s, uint64_t began) {
                                   .client = u->client->id,
                                   .op = s->op,
                                   .n_out = s->n_out};
+    if (s->n_share) profile_add_shares(u->client->profile, s->share, s->n_share, now - began);
     return now;
 }
 

@@ -350,6 +350,17 @@ static void end_step(Recorder *r, int step, Patch *patch, int n_read, int n_patc
     for (int i = 0; i < n_patch && !r->has_failed; i++) touch(r, patch[i].region, step);
 }
 
+/* Records the lines that the time of a step is added to, if the client is profiled: see
+ * profile_shares. */
+static void add_shares(Recorder *r, int step, Job *const *job, const bool *is_stored, int n) {
+    Step *s = &r->step[step];
+    if (!r->client->profile) return;
+    s->n_share = n;
+    s->share = arena_alloc(&r->arena, sizeof *s->share * (size_t)n);
+    profile_shares(r->client->profile, job, is_stored, n, s->share);
+    r->size += sizeof *s->share * (size_t)n;
+}
+
 /* Returns the argument that is operand i of an instruction; NULL: there is none. */
 static Value *value_of(Recorder *r, int inst, int i) {
     for (int k = r->first_value[inst]; k < r->first_value[inst + 1]; k++)
@@ -436,6 +447,7 @@ static void saw_call(Observer *o, const Job *j) {
     r->step[step].call = c;
     r->step[step].may_fail = op_has(in->op, FACT_FAILS);
     end_step(r, step, patch, n_read, n_patch);
+    add_shares(r, step, &(Job *){(Job *)j}, &(bool){true}, 1);
     r->kernels++;
     if (op_info[in->op].class_ != CLASS_MAP && 2 * bytes > r->beside) r->beside = 2 * bytes;
 }
@@ -479,6 +491,7 @@ static void saw_data(Observer *o, const Job *j) {
     else
         add_word(r, r->data_at, WORD_EQUAL, s->bytes);
     end_step(r, step, patch, 0, 1);
+    add_shares(r, step, &(Job *){(Job *)j}, &(bool){true}, 1);
 }
 
 static void saw_trial(Observer *o, int begin, int alone, const CollectTrial *trial) {
@@ -587,6 +600,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     s->product = call;
     if (product) place_product(r, s, product, c->input, patch, &n_patch);
     end_step(r, step, patch, s->n_read, n_patch);
+    add_shares(r, step, c->timed, c->is_stored, c->n_timed);
     r->kernels++;
     r->products += product != NULL;
     r->fused_ops += (uint32_t)n;

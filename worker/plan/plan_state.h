@@ -4,6 +4,7 @@
 #ifndef GT_WORKER_PLAN_PLAN_STATE_H
 #define GT_WORKER_PLAN_PLAN_STATE_H
 #include "runtime/wire/variants.h"
+#include "worker/exec/profile.h"
 #include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
 
@@ -135,6 +136,8 @@ typedef struct Step {
     bool is_part;     /* ... or is the part of the message whose number the word is */
     uint64_t bytes;   /* of the payload */
     uint64_t skip, taken; /* bytes: the range of it that this rank uses */
+    int n_share;          /* if the client is profiled: the lines that its time is added to */
+    ProfileShare *share;
 } Step;
 
 /* Steps [begin, end) are a fusion whose way is being measured; those before `alone` are its
