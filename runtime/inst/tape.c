@@ -83,7 +83,7 @@ Tape *tape_open(const char *path, Err *err) {
 
 Tape *tape_new(int64_t start_ns) {
     Tape *t = xcalloc(1, sizeof *t);
-    t->fd = t->beside.fd = -1;
+    t->fd = -1;
     t->start_ns = start_ns;
     return t;
 }
