@@ -12,6 +12,8 @@
 #include "worker/worker.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
+#include "runtime/wire/wire_watch.h"
+#include <unistd.h>
 
 /* ---- A client that writes frames and reads replies ---- */
 
@@ -607,6 +609,43 @@ static void test_watch(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* What was done is kept for those that ask later; sums and waits are reported while watched. */
+static void test_watch_later(const EngineOps *ops) {
+    Talk *t = talk_new(ops, 64 << 20);
+    Arena a = {0};
+    Msg m = {0};
+    Times got;
+    Usage usage;
+    full(t, 1, 1, DT_F32, 4, 4);
+    for (uint64_t i = 0; i < 3 * WATCH_CHECK; i++) OPS(t, OP_ADD, 2 + i, 1 + i, 1);
+    run(t);
+    exec_watch_past(t->x, 60000);
+    CHECK(exec_next(t->x, &m) && wire_read_times(&m, &a, &got, NULL));
+    CHECK(got.is_past && got.is_end && got.n > 3 * WATCH_CHECK && got.row[0].op == OP_FULL);
+    CHECK(got.row[got.n - 1].begin_ns + (int64_t)got.row[got.n - 1].ns <= got.now_ns);
+    msg_fini(&m);
+    CHECK(!exec_next(t->x, &m)); /* once */
+    exec_watch(t->x, WATCH_USAGE);
+    uint64_t began = watch_tick(t->x);
+    usleep(2000);
+    exec_watch_slept(t->x, began);
+    CHECK(exec_next(t->x, &m) && wire_read_usage(&m, &a, &usage, NULL));
+    CHECK(usage.idle_ns[IDLE_STARVED] >= 2000000 && usage.idle_ns[IDLE_BLOCKED] == 0);
+    CHECK(usage.n == 0 && usage.blocked_on == UINT32_MAX && usage.limit_bytes > 0);
+    msg_fini(&m);
+    CHECK(!exec_next(t->x, &m)); /* at most once in WATCH_USAGE_MS */
+    exec_watch_past(t->x, 1);
+    exec_watch_past(t->x, 60000);
+    arena_reset(&a);
+    CHECK(exec_next(t->x, &m) && wire_read_times(&m, &a, &got, NULL));
+    const TimeRow *last = &got.row[got.n - 1];
+    if (last->kind == TIME_MEMORY) last--;
+    CHECK(last->kind == TIME_IDLE && last->n_out == IDLE_STARVED && last->ns >= 2000000);
+    msg_fini(&m);
+    arena_fini(&a);
+    talk_free(t);
+}
+
 /* One client's thousands of products do not delay another's small request until their end. */
 static void test_turns(void) {
     Talk *t = talk_new(&engine_reference, 64 << 20);
@@ -765,6 +804,7 @@ int main(int argc, char **argv) {
         test_huge_view(engines[i]);
         test_cancel(engines[i]);
         test_watch(engines[i]);
+        test_watch_later(engines[i]);
         test_unread(engines[i]);
         test_clients(engines[i]);
     }
