@@ -6,7 +6,8 @@
  *   0.004020 13 < c1 w0 done t2 us=812 bytes=4000000 op=matmul            done by the worker
  *   0.004110 14 < c1 w0 done t12 us=90 bytes=8000 op=all_reduce from=w1,w3 moved=8000
  *   0.004600 15 < - w0 idle us=350 why=blocked on=w1 op=all_reduce        it computed nothing
- *   0.005000 16 < - w0 memory bytes=4096000 limit=8589934592              in use, when it changes
+ *   0.004900 16 < - w0 compile us=41000 ops=5 key=9f2c6ad51b7e0c34        kernels were compiled
+ *   0.005000 17 < - w0 memory bytes=4096000 limit=8589934592              in use, when it changes
  *   0.004100 14 ! c1 w0 error add "out of memory" @hello.gt:4             failed
  *   0.005000 15 - c1 -  client left                                       + and -: joins, leaves
  *   0.000400 3 + -  g1 group w0 w1

@@ -38,6 +38,12 @@ static void put_idle(Bytes *b, const TimeRow *row) {
 void tape_put_row(const TimeRow *row, Bytes *b) {
     switch ((TimeKind)row->kind) {
     case TIME_IDLE: put_idle(b, row); break;
+    case TIME_COMPILE:
+        bytes_puts(b, "compile us=");
+        put_us(b, row->ns);
+        bytes_printf(b, " ops=%llu key=%016llx", (unsigned long long)row->bytes,
+                     (unsigned long long)row->id);
+        break;
     case TIME_MEMORY:
         bytes_printf(b, "memory bytes=%llu limit=%llu", (unsigned long long)row->bytes,
                      (unsigned long long)row->moved);

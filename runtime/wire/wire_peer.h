@@ -16,9 +16,10 @@ typedef struct PeerInfo {
 
 /* What a row of TIMES says. */
 typedef enum TimeKind {
-    TIME_DONE,   /* an instruction took this time: a call of the engine, a move, an effect */
-    TIME_IDLE,   /* the worker had nothing to compute */
-    TIME_MEMORY, /* `bytes` of at most `moved` are in use, at begin_ns */
+    TIME_DONE,    /* an instruction took this time: a call of the engine, a move, an effect */
+    TIME_IDLE,    /* the worker had nothing to compute */
+    TIME_COMPILE, /* a compiler call that made `bytes` kernels; id: the first one's key */
+    TIME_MEMORY,  /* `bytes` of at most `moved` are in use, at begin_ns */
     TIME_KINDS
 } TimeKind;
 

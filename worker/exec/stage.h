@@ -17,6 +17,7 @@ typedef enum Look {
     LOOK_DONE   /* instructions were executed; the frame's reader is after them */
 } Look;
 
+struct TimeRow; /* runtime/wire/wire_peer.h */
 typedef struct Stage Stage;
 struct Stage {
     Exec *x; /* set by stages_put */
@@ -33,7 +34,7 @@ struct Stage {
     /* Drops unfinished work of this client (NULL: of all): it was cancelled, or is gone. */
     void (*forget)(Stage *s, const Client *c);
 
-    /* ---- A stage with `take` also has flush, edge, idle and about ---- */
+    /* ---- A stage with `take` also has flush, edge, idle, compiled, about ---- */
 
     /* j has its operands and immediates; type: its result's. Returns true if it took j: it has
      * named the result, holds the operands, and has set Exec.pending_of to the client. If false,
@@ -47,6 +48,10 @@ struct Stage {
     /* Called while jobs are pending. is_idle: there is nothing else to do. Called with false when
      * there is something again. */
     void (*idle)(Stage *s, bool is_idle);
+    /* Returns a call of the compiler that has ended, once, as a row for those that watch: its
+     * begin_ns, ns, `bytes` the number of kernels, `id` the first one's key. False: there is no
+     * more. */
+    bool (*compiled)(Stage *s, struct TimeRow *row);
     /* Writes KEY=VALUE lines about Storage.kernel (0: none): see exec_kernel. */
     void (*about)(const Stage *s, uint32_t kernel, Bytes *out);
 

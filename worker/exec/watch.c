@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/watch.h"
 #include "worker/exec/move.h"
+#include "worker/exec/stage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,6 +77,11 @@ double watch_ns_per_tick(Exec *x) {
 static int64_t time_of(const Watch *w, double rate, uint64_t tick) {
     if (!w->has_counter) return (int64_t)tick;
     return w->later_ns - (int64_t)((double)(int64_t)(w->later - tick) * rate);
+}
+
+static uint64_t tick_of(const Watch *w, double rate, int64_t ns) {
+    if (!w->has_counter) return (uint64_t)ns;
+    return w->later - (uint64_t)(int64_t)((double)(w->later_ns - ns) / rate);
 }
 
 /* ---- Sums ---- */
@@ -158,23 +164,38 @@ static void write_times(Exec *x, uint64_t *from, uint64_t to, bool is_past, Msg 
     free(row);
 }
 
-static void note_memory(Exec *x, uint64_t tick) {
+static WatchRow *news_row(Watch *w, uint64_t begin, uint64_t end, TimeKind kind) {
+    WatchRow *row = &w->row[w->n++ % WATCH_ROWS];
+    *row = (WatchRow){.begin = begin, .end = end, .kind = (uint8_t)kind};
+    return row;
+}
+
+/* Adds rows about the memory, if its use has changed, and about kernels compiled meanwhile. */
+static void note_news(Exec *x, uint64_t tick) {
     Watch *w = x->watch;
     uint64_t used, peak, total;
-    if ((double)(tick - w->memory_tick) * ns_per_tick(w) < WATCH_MEMORY_NS) return;
-    w->memory_tick = tick;
+    double rate = ns_per_tick(w);
+    TimeRow call;
+    if ((double)(tick - w->news_tick) * rate < WATCH_NEWS_NS) return;
+    w->news_tick = tick;
+    while (x->takes && x->takes->compiled(x->takes, &call)) {
+        uint64_t begin = tick_of(w, rate, call.begin_ns);
+        WatchRow *row =
+            news_row(w, begin, begin + (uint64_t)((double)call.ns / rate), TIME_COMPILE);
+        row->bytes = call.bytes, row->id = call.id;
+    }
     x->ops->memory(x->engine, &used, &peak, &total);
     if (used == w->memory_bytes) return;
     w->memory_bytes = used;
-    w->row[w->n++ % WATCH_ROWS] =
-        (WatchRow){.begin = tick, .end = tick, .kind = TIME_MEMORY, .bytes = used, .moved = total};
+    WatchRow *row = news_row(w, tick, tick, TIME_MEMORY);
+    row->bytes = used, row->moved = total;
 }
 
 void watch_check(Exec *x) {
     Watch *w = x->watch;
     w->check = w->n + WATCH_CHECK;
     look_at_clock(x);
-    note_memory(x, w->later);
+    note_news(x, w->later);
     if (w->what & WATCH_USAGE) sum(w);
     while (w->what & WATCH_TIMES && w->n - w->sent >= BATCH) {
         Msg m;
@@ -244,16 +265,14 @@ int exec_watch_sleep(const Exec *x, int idle_ms) {
     return w->what && idle_ms > WATCH_USAGE_MS ? WATCH_USAGE_MS : idle_ms;
 }
 
-void exec_watch_slept(Exec *x, uint64_t began) {
+/* Adds a wait; one that continues the last row's makes that longer. */
+static void add_wait(Exec *x, uint64_t began, IdleWhy why, uint32_t on, uint16_t op) {
     Watch *w = x->watch;
     uint64_t now = watch_tick(x);
-    uint32_t on = UINT32_MAX;
-    uint16_t op = OP_COUNT;
-    IdleWhy why = move_idle_why(x, &on, &op);
+    double rate = ns_per_tick(w);
     w->idle[why] += now - began;
     w->taken += now - began;
     w->blocked_on = why == IDLE_BLOCKED ? on : UINT32_MAX;
-    double rate = ns_per_tick(w);
     WatchRow *last = w->n ? &w->row[(w->n - 1) % WATCH_ROWS] : NULL;
     bool is_more = last && last->kind == TIME_IDLE && last->n_out == why && last->from == on &&
                    w->n > w->sent && (double)(began - last->end) * rate < MERGE_NS;
@@ -261,8 +280,19 @@ void exec_watch_slept(Exec *x, uint64_t began) {
         last->end = now;
         return;
     }
-    note_memory(x, now);
+    note_news(x, now);
     if ((double)(now - began) * rate < WATCH_IDLE_NS) return;
     *watch_row(x) = (WatchRow){
         .begin = began, .end = now, .from = on, .op = op, .kind = TIME_IDLE, .n_out = (uint8_t)why};
+}
+
+void exec_watch_waited(Exec *x, uint64_t began, IdleWhy why) {
+    add_wait(x, began, why, UINT32_MAX, OP_COUNT);
+}
+
+void exec_watch_slept(Exec *x, uint64_t began) {
+    uint32_t on = UINT32_MAX;
+    uint16_t op = OP_COUNT;
+    IdleWhy why = move_idle_why(x, &on, &op);
+    add_wait(x, began, why, on, op);
 }

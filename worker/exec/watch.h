@@ -17,11 +17,11 @@
 #include "worker/exec/profile.h"
 
 enum {
-    WATCH_ROWS = 1 << 16,           /* that are kept: 4 MiB, as far as they are used */
-    WATCH_CHECK = 1024,             /* rows between two looks at what is due */
-    WATCH_USAGE_MS = 200,           /* between two USAGE */
-    WATCH_IDLE_NS = 50000,          /* a shorter wait has no row of its own */
-    WATCH_MEMORY_NS = 100 * 1000000 /* between two rows about memory */
+    WATCH_ROWS = 1 << 16,         /* that are kept: 4 MiB, as far as they are used */
+    WATCH_CHECK = 1024,           /* rows between two looks at what is due */
+    WATCH_USAGE_MS = 200,         /* between two USAGE */
+    WATCH_IDLE_NS = 50000,        /* a shorter wait has no row of its own */
+    WATCH_NEWS_NS = 100 * 1000000 /* between two rows about memory */
 };
 
 /* Times are ticks (watch_tick). */
@@ -49,7 +49,7 @@ struct Watch {
     uint64_t anchor, later;      /* ticks, and ... */
     int64_t anchor_ns, later_ns; /* ... the time then */
     int64_t sent_ns, usage_ns;   /* of the last TIMES, USAGE */
-    uint64_t memory_tick, memory_bytes;
+    uint64_t news_tick, memory_bytes;
     uint64_t idle[IDLE_WHYS]; /* ticks */
     uint32_t blocked_on;
     OpUsage op[OP_COUNT]; /* sums; ns are ticks */
@@ -67,6 +67,8 @@ void exec_watch_past(Exec *x, uint32_t past_ms);
 int exec_watch_sleep(const Exec *x, int idle_ms);
 /* The worker has slept since `began`; its tables have not changed since then. */
 void exec_watch_slept(Exec *x, uint64_t began);
+/* The same for a wait of another kind. */
+void exec_watch_waited(Exec *x, uint64_t began, IdleWhy why);
 /* Returns the next message for those that watch; false: none. is_urgent: another message is about
  * to be sent, after which the client may go. */
 bool watch_next(Exec *x, bool is_urgent, Msg *out);

@@ -61,6 +61,17 @@ typedef struct Collect {
     uint32_t kernel; /* jit_number; 0: none was looked up */
 } Collect;
 
+static bool compiled(Stage *s, TimeRow *row) {
+    JitCall call;
+    if (!jit_call(((Collect *)s)->jit, &call)) return false;
+    *row = (TimeRow){.begin_ns = call.begin_ns,
+                     .ns = (uint64_t)(call.end_ns - call.begin_ns),
+                     .bytes = call.n,
+                     .id = call.key,
+                     .kind = TIME_COMPILE};
+    return true;
+}
+
 static void free_stage(Stage *s) {
     Collect *c = (Collect *)s;
     assert(c->n == 0 && !c->product);
@@ -299,7 +310,9 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     const FusedKernel *k = jit_kernel(c->entry);
     if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon);
     if (c->waits) {
+        uint64_t began = watch_tick(c->stage.x);
         if (!k && jit_wait(c->jit, -1)) k = jit_kernel(c->entry);
+        exec_watch_waited(c->stage.x, began, IDLE_COMPILE);
         return k;
     }
     if (c->luck) return is_lucky(c) ? k : NULL;
@@ -683,6 +696,7 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
                        .flush = flush,
                        .edge = edge,
                        .idle = idle,
+                       .compiled = compiled,
                        .about = about,
                        .stats = stats,
                        .free = free_stage};

@@ -80,6 +80,8 @@ struct JitService {
     Map items;  /* signature's hash -> Item */
     Item *open; /* the unfinished ones, newest first */
     uint64_t compiler_calls;
+    JitCall call[JIT_CALLS]; /* the last ones, by n_calls % JIT_CALLS */
+    _Atomic uint64_t n_calls, n_told;
     _Atomic bool ends, is_off; /* is_off: there is no compiler or no cache ... */
     char why_off[WHY_ROOM];    /* ... and this is why */
 
@@ -298,6 +300,14 @@ static void fail_wanted(JitService *s) {
     }
 }
 
+/* Under the lock. */
+static void note_call(JitService *s, const Item *first, int n, int64_t begin, int64_t end) {
+    char key[17];
+    snprintf(key, sizeof key, "%.16s", first->key);
+    s->call[s->n_calls % JIT_CALLS] = (JitCall){begin, end, (uint32_t)n, strtoull(key, NULL, 16)};
+    s->n_calls++;
+}
+
 /* Compiles n items in one compiler call; if it refuses, each in a call of its own. */
 static void compile_batch(JitService *s, Item **e, int n) {
     if (n == 0 || s->ends) return;
@@ -310,12 +320,14 @@ static void compile_batch(JitService *s, Item **e, int n) {
     pool_lend();
     Made made = make_object(s, &text, is_wanted, object, why);
     pool_return();
-    double ms = (double)(now_ns() - begin) * 1e-6;
+    int64_t end = now_ns();
+    double ms = (double)(end - begin) * 1e-6;
     bytes_fini(&text);
     if (s->ends && made != MADE) return;
     if (log_is(LOG_COMPILE) && made == MADE) log_line("COMPILE", "compiled %d in %.0f ms", n, ms);
     pthread_mutex_lock(&s->lock);
     s->compiler_calls++;
+    if (made == MADE) note_call(s, e[0], n, begin, end);
     for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
     pthread_mutex_unlock(&s->lock);
     if (made == NO_PLACE) log_lost(s, why);
@@ -775,6 +787,21 @@ JitStats jit_stats(Jit *j) {
     }
     pthread_mutex_unlock(&s->lock);
     return all;
+}
+
+bool jit_call(Jit *j, JitCall *out) {
+    JitService *s = j->service;
+    if (atomic_load_explicit(&s->n_told, memory_order_relaxed) ==
+        atomic_load_explicit(&s->n_calls, memory_order_relaxed))
+        return false;
+    pthread_mutex_lock(&s->lock);
+    uint64_t n = s->n_calls, told = s->n_told;
+    if (n - told > JIT_CALLS) told = n - JIT_CALLS;
+    bool is_there = told < n;
+    if (is_there) *out = s->call[told++ % JIT_CALLS];
+    s->n_told = told;
+    pthread_mutex_unlock(&s->lock);
+    return is_there;
 }
 
 uint32_t jit_number(const JitEntry *e) { return e->number; }

@@ -112,4 +112,15 @@ int jit_pending(Jit *j); /* requested, neither ready nor failed */
 /* Waits until none is pending: true. timeout_ms < 0: as long as that takes. */
 bool jit_wait(Jit *j, int64_t timeout_ms);
 JitStats jit_stats(Jit *j);
+/* A call of the compiler that made kernels: its times of CLOCK_MONOTONIC, the number of kernels,
+ * and the first 64 bits of the first one's key. */
+typedef struct JitCall {
+    int64_t begin_ns, end_ns;
+    uint32_t n;
+    uint64_t key;
+} JitCall;
+/* Returns the oldest call of this process that was not returned yet, of the last JIT_CALLS. False:
+ * there is none. */
+enum { JIT_CALLS = 32 };
+bool jit_call(Jit *j, JitCall *out);
 #endif
