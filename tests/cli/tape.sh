@@ -84,6 +84,16 @@ awk '$3 == "<" && $10 == "op=matmul" { print $1 - substr($8, 4) / 1e6, $1, $5 }'
     END { for (i = 0; i < 11; i++) ahead += begin[i + 1] < end[i]; print n1, n2, ahead + 0; exit !(ahead > 3) }' >"$TMP/ahead" ||
     fail "the stages do not overlap (products of each, turns begun early): $(cat "$TMP/ahead")"
 
+# The other worker waits for the first turn, and says for whom. Transfers name whom they read from. Each instruction was sent
+# before it was received by a worker, and what a worker computes does not overlap (times are cut to microseconds).
+has "waits" "$(awk '$5 == "w1" && $6 == "idle"' "$t")" " why=blocked on=w0 op=move"
+same "transfers" "$(awk '$6 == "done" && $10 == "op=move" && !/ from=w[01] moved=[0-9]+$/ && $5 == "w1"' "$t")" ""
+same "order" "$(awk '$3 == "=" && $7 == "=" { sent[$6] = $1 } $3 == "=" && $8 == "move" { moves[$6] = 1 }
+    $6 == "done" { begin = $1 - substr($8, 4) / 1e6; id = $7; sub(/,.*/, "", id)
+        if (id in sent && begin < sent[id] - 5e-6) print "before it was sent:", $0
+        if (!(id in moves) && begin < end[$5] - 5e-6) print "overlap:", $0
+        if (!(id in moves)) end[$5] = $1 }' "$t")" ""
+
 # a daemon's: flushed while it runs, complete after SIGTERM; clients by name
 "$B/gt-dispatcher" -w 1 --threads 1 --memory 64M --log "$t" >"$TMP/d.out" 2>"$TMP/d.err" & d=$!
 trap 'kill -KILL $d 2>/dev/null' EXIT
