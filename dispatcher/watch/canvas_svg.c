@@ -229,7 +229,7 @@ double canvas_text_width(const char *s, double size, bool is_bold) {
     double em = 0; /* of DejaVu Sans, a wide face */
     for (; *s; s++) {
         if (((unsigned char)*s & 0xc0) == 0x80) continue; /* within a character */
-        em += strchr("iljtf.,:;'|()[] ", *s) ? 0.37 : strchr("mwMW%@", *s) ? 0.95 : 0.63;
+        em += strchr("iljtf.,:;'|()[] ", *s) ? 0.35 : strchr("mwMW%@", *s) ? 0.9 : 0.61;
     }
     return em * size * (is_bold ? 1.12 : 1);
 }

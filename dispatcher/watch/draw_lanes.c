@@ -119,7 +119,7 @@ void panel_clients(Panel *p) {
         const ClientLane *client = &p->t->client[i];
         b.n = 0;
         bytes_printf(&b, "c%" PRIu32 " ", client->id);
-        view_clean(&b, timeline_text(p->t, client->name), 14);
+        view_clean(&b, timeline_text(p->t, client->name), 18);
         events(p, client->event, client->n_events, b.data);
     }
     if (p->t->n_clients > VIEW_CLIENTS) {

@@ -4,6 +4,7 @@
 #include "dispatcher/watch/axis.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
+#include "runtime/base/map.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,28 @@ static bool is_row(const Sums *sums, Pattern *p) {
     return true;
 }
 
+/* True if at least half of the computing is of instructions that one worker alone carries out. */
+static bool does_differ(const PatternSlice *slice, size_t n) {
+    static char several;
+    Map by_id = {0}; /* id -> its worker + 1, or &several */
+    int64_t own = 0, all = 0;
+    for (size_t i = 0; i < n; i++) {
+        const PatternSlice *s = &slice[i];
+        if (!is_known(s) || op_is_move(s->op) || s->id == UINT64_MAX) continue;
+        void *worker = (void *)(uintptr_t)(s->worker + 1), *known = map_get(&by_id, s->id);
+        if (known != worker) map_put(&by_id, s->id, known ? &several : worker);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const PatternSlice *s = &slice[i];
+        if (!is_known(s) || op_is_move(s->op)) continue;
+        all += s->end_ns - s->begin_ns;
+        if (s->id == UINT64_MAX || map_get(&by_id, s->id) != &several)
+            own += s->end_ns - s->begin_ns;
+    }
+    map_fini(&by_id);
+    return own >= all - own;
+}
+
 static double bubble(const Sums *sums, const Pattern *p, const PatternSlice *slice, size_t n) {
     int64_t busy = 0, length = sums->last_move - sums->first_move;
     if (length <= 0) return 0;
@@ -199,7 +222,8 @@ static void find_exchange(const Sums *sums, Pattern *p, const PatternSlice *slic
                {PATTERN_PIPELINE, sums->bytes[OP_MOVE], sums->count[OP_MOVE]}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if ((double)all[i].bytes < most_of * (double)sums->moved || all[i].count < 2) continue;
-        if (all[i].kind == PATTERN_PIPELINE && !is_row(sums, p)) continue;
+        if (all[i].kind == PATTERN_PIPELINE && !(does_differ(slice, n) && is_row(sums, p)))
+            continue;
         p->kind = all[i].kind;
         p->bytes = all[i].bytes;
         p->count = all[i].count;

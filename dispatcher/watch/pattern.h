@@ -16,8 +16,9 @@
  *    at least twice. A reduce_scatter is a half of an all_reduce; all_gathers with it (each kind at
  *    least a third of the other, in bytes) are the other half.
  * 5. Moves are a pipeline if the workers that count can be put in a row such that 90 % of the moved
- *    bytes pass between neighbours. The bubble is the share of the stages' time, from the first
- *    such move to the last, in which they do not compute.
+ *    bytes pass between neighbours, and if at least half of the computing is of instructions that
+ *    only one worker carries out (other workers do other things). The bubble is the share of the
+ * stages' time, from the first such move to the last, in which they do not compute.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_WATCH_PATTERN_H
 #define GT_DISPATCHER_WATCH_PATTERN_H
@@ -39,6 +40,7 @@ typedef struct PatternSlice {
     int64_t begin_ns, end_ns;
     int worker;
     Op op;          /* op_is_move: a transfer */
+    uint64_t id;    /* of the instruction, the same on all workers; UINT64_MAX: none */
     int from;       /* of a transfer: the worker that the bytes come from; -1: several */
     uint64_t bytes; /* of a transfer */
 } PatternSlice;

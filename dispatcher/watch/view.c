@@ -79,8 +79,14 @@ static void add_slices(Flat *f, const Timeline *t, const WorkerLane *w, const Sl
         const Slice *s = &slice[i];
         int from = s->n_from == 1 ? t->rank[s->from] : -1;
         f->root[f->n] = root[s->signal];
-        f->slice[f->n++] =
-            (PatternSlice){s->begin_ns, s->end_ns, w->rank, s->op, from, moved_by(s, t->n_workers)};
+        uint64_t id = s->id == TIMELINE_NO_ID ? s->id : s->id ^ (uint64_t)s->client << 48;
+        f->slice[f->n++] = (PatternSlice){.begin_ns = s->begin_ns,
+                                          .end_ns = s->end_ns,
+                                          .worker = w->rank,
+                                          .op = s->op,
+                                          .id = id,
+                                          .from = from,
+                                          .bytes = moved_by(s, t->n_workers)};
     }
 }
 
@@ -139,6 +145,8 @@ int view_parts(const Timeline *t, ViewPart out[VIEW_PARTS]) {
         n += out[n].pattern.kind != PATTERN_NONE;
     }
     qsort(out, (size_t)n, sizeof *out, by_begin);
+    for (int i = 1; i < n; i++) /* parts come one after the other, but for a twentieth */
+        if (out[i].begin_ns < out[i - 1].end_ns - (t->end_ns - t->begin_ns) / 20) n = 0;
     if (n < 2) {
         n = 1;
         out[0] = (ViewPart){0, t->begin_ns, t->end_ns, pattern_find(f.slice, f.n)};

@@ -95,10 +95,10 @@ static void test_clean(void) {
 /* ---- Patterns ---- */
 
 static PatternSlice busy(int worker, int64_t from_ms, int64_t to_ms) {
-    return (PatternSlice){from_ms * MS, to_ms * MS, worker, OP_MATMUL, -1, 1000};
+    return (PatternSlice){from_ms * MS, to_ms * MS, worker, OP_MATMUL, UINT64_MAX, -1, 1000};
 }
 static PatternSlice move(int worker, int64_t at_ms, Op op, int from, uint64_t bytes) {
-    return (PatternSlice){at_ms * MS, at_ms * MS + MS / 10, worker, op, from, bytes};
+    return (PatternSlice){at_ms * MS, at_ms * MS + MS / 10, worker, op, UINT64_MAX, from, bytes};
 }
 
 static void expect(const char *what, const PatternSlice *s, size_t n, const char *want) {
@@ -166,7 +166,9 @@ static void test_pipeline(void) {
               PATTERN_NONE); /* 14 % of the bytes pass by the neighbours: no row */
     n = pipeline(s, straight, 2);
     expect("two stages", s, n, "pipeline w0 > w1, bubble 0%");
-    n = 0; /* a star: everything from w0 */
+    for (size_t i = 0; i < n; i++) s[i].id = (uint64_t)s[i].begin_ns / MS / 10;
+    CHECK_INT(pattern_find(s, n).kind, PATTERN_NONE); /* both carry out the same instructions */
+    n = 0;                                            /* a star: everything from w0 */
     for (int i = 0; i < 10; i++)
         for (int w = 1; w < 5; w++) {
             s[n++] = move(w, 10 * i, OP_MOVE, 0, 1 << 16);
@@ -175,9 +177,9 @@ static void test_pipeline(void) {
         }
     expect("a star", s, n, "none");
     /* what is out of range counts for nothing */
-    s[n++] = (PatternSlice){0, MS, -1, OP_MATMUL, -1, 1};
-    s[n++] = (PatternSlice){0, MS, PATTERN_WORKERS, OP_MOVE, 1 << 20, 1 << 20};
-    s[n++] = (PatternSlice){0, MS, 1, OP_COUNT, 0, 1 << 20};
+    s[n++] = (PatternSlice){0, MS, -1, OP_MATMUL, 1, -1, 1};
+    s[n++] = (PatternSlice){0, MS, PATTERN_WORKERS, OP_MOVE, 1, 1 << 20, 1 << 20};
+    s[n++] = (PatternSlice){0, MS, 1, OP_COUNT, 1, 0, 1 << 20};
     s[n++] = move(1, 5, OP_MOVE, PATTERN_WORKERS, 1 << 10);
     expect("a star and odd ones", s, n, "none");
 }
@@ -247,6 +249,47 @@ static void test_view(void) {
     CHECK_INT(view_sum(&column[0]) + view_sum(&column[3]), 20);
     bytes_fini(&b);
     timeline_free(&t);
+}
+
+/* Adds a signal in which both workers compute `ops` operations of 1 ms from at_ms on, and then sum
+ * something, if it has_sums. Returns the next id. */
+static int add_part(Timeline *t, const char *signal, int at_ms, int ops, bool has_sums, int id) {
+    Bytes b = {0};
+    bytes_printf(&b, "0.%03d000 1 > c1 - signal enter %s\n", at_ms, signal);
+    for (int i = 0; i < ops; i++, id++) {
+        const char *op = has_sums && i % 2 ? "all_reduce" : "exp";
+        bytes_printf(&b, "0.%03d000 1 > c1 - t%d = %s t90 -> f32[99]\n", at_ms, id, op);
+        for (int w = 0; w < 2; w++)
+            bytes_printf(&b, "0.%03d000 1 < c1 w%d done t%d us=1000 bytes=4000 op=%s\n",
+                         at_ms + i + 1, w, id, op);
+    }
+    bytes_printf(&b, "0.%03d000 1 > c1 - signal exit %s", at_ms + ops, signal);
+    for (char *line = strtok(b.data, "\n"); line; line = strtok(NULL, "\n"))
+        CHECK(timeline_add(t, line, strlen(line), NULL));
+    bytes_fini(&b);
+    return id;
+}
+
+static void test_parts(void) {
+    for (int is_mixed = 0; is_mixed < 2; is_mixed++) {
+        Timeline *t = timeline_new(NULL);
+        ViewPart part[VIEW_PARTS];
+        Bytes b = {0};
+        timeline_add(t, "gti 1 kind=tape", 15, NULL);
+        int id = add_part(t, "alone", 100, 20, false, 100);
+        id = add_part(t, "together", 120, 40, true, id);
+        if (is_mixed) add_part(t, "alone", 160, 20, false, id);
+        timeline_settle(t);
+        int n = view_parts(t, part);
+        view_caption(t, part, n, &b);
+        CHECK_STR(b.data,
+                  is_mixed ? "pattern: all-reduce among 2 workers, 20 times, 156 KiB"
+                           : "pattern of alone: embarrassingly parallel: 2 workers compute at "
+                             "the same time and exchange almost nothing\n"
+                             "pattern of together: all-reduce among 2 workers, 20 times, 156 KiB");
+        bytes_fini(&b);
+        timeline_free(&t);
+    }
 }
 
 static void test_path(void) {
@@ -343,6 +386,7 @@ int main(void) {
     test_collectives();
     test_pipeline();
     test_view();
+    test_parts();
     test_path();
     test_compare();
     test_size();
