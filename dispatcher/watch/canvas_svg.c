@@ -120,7 +120,7 @@ static void svg_hatch(Canvas *c, Box box, uint32_t rgb, const char *tip) {
             &s->body,
             "<defs><pattern id=\"hatch%d\" width=\"6\" height=\"6\" "
             "patternUnits=\"userSpaceOnUse\" patternTransform=\"rotate(45)\">"
-            "<path d=\"M0 0v6\" stroke=\"#%06x\" stroke-width=\"1.6\"/></pattern></defs>\n",
+            "<path d=\"M3 0v6\" stroke=\"#%06x\" stroke-width=\"1.6\"/></pattern></defs>\n",
             i, (unsigned)rgb);
     }
     put_box(&s->body, box);

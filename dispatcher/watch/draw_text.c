@@ -19,10 +19,16 @@ typedef struct Screen {
     bool has_colour, has_utf8;
 } Screen;
 
+static int characters(const Bytes *b) {
+    int n = 0;
+    for (size_t i = 0; i < b->n; i++) n += ((unsigned char)b->data[i] & 0xc0) != 0x80;
+    return n;
+}
+
 static void begin_lane(Screen *s, const char *name) {
     Bytes b = {0};
     view_clean(&b, name, GUTTER - 1);
-    bytes_printf(s->out, "%-*s ", GUTTER - 1, b.data ? b.data : "");
+    bytes_printf(s->out, "%s%*s", b.data, GUTTER - characters(&b), "");
     bytes_fini(&b);
 }
 
@@ -67,16 +73,23 @@ static void events(Screen *s, const TimelineEvent *event, size_t n_events, const
     free(count);
 }
 
-static void put_slices(Screen *s, const Slice *slice, size_t n_slices, int rows, bool *is_idle) {
+/* What a column of a worker shows instead of blank. */
+typedef enum Blank { BLANK, BLANK_IDLE, BLANK_FAILED } Blank;
+
+/* Failures are shown whatever else happened in their column. */
+static void put_slices(Screen *s, const Slice *slice, size_t n_slices, int rows,
+                       const Blank *blank) {
     ViewColumn *column = xcalloc((size_t)s->n, sizeof *column);
     int64_t width = (s->to_ns - s->from_ns) / s->n, least = rows > 0 ? width / 4 : 1;
     for (size_t i = 0; i < n_slices; i++) view_add(column, s->n, s->from_ns, s->to_ns, &slice[i]);
     for (int i = 0; i < s->n; i++) {
         int64_t sum = view_sum(&column[i]);
-        if (sum > 0 && sum >= least)
+        if (blank && blank[i] == BLANK_FAILED)
+            bytes_putc(s->out, '!');
+        else if (sum > 0 && sum >= least)
             cell(s, view_most(&column[i]));
         else
-            bytes_puts(s->out, !is_idle || !is_idle[i] ? " " : s->has_utf8 ? "·" : ".");
+            bytes_puts(s->out, !blank || blank[i] == BLANK ? " " : s->has_utf8 ? "·" : ".");
     }
     free(column);
 }
@@ -145,6 +158,24 @@ static void put_memory(Screen *s, const WorkerLane *w) {
     end_line(s);
 }
 
+/* note("text") of programs: "|text", as far as there is room. */
+static void put_notes(Screen *s) {
+    int at = 0; /* columns that are written */
+    Bytes text = {0};
+    for (size_t i = 0; i < s->t->n_marks; i++) {
+        const TimelineMark *m = &s->t->mark[i];
+        int k = column_of(s, m->at_ns);
+        if (m->event != TAPE_RECEIVED || k < at || k + 1 >= s->n) continue;
+        if (at == 0) begin_lane(s, "notes");
+        text.n = 0;
+        view_clean(&text, timeline_text(s->t, m->text), (size_t)(s->n - k - 1));
+        bytes_printf(s->out, "%*s|%s", k - at, "", text.data);
+        at = k + 1 + characters(&text);
+    }
+    if (at) end_line(s);
+    bytes_fini(&text);
+}
+
 /* Where the critical path is on this worker. */
 static void put_path(Screen *s, const Path *path, int rank) {
     bool *is_here = xcalloc((size_t)s->n + 1, sizeof *is_here), has_any = false;
@@ -176,19 +207,24 @@ static void put_shares(Screen *s, const WorkerLane *w) {
 }
 
 static void worker(Screen *s, const WorkerLane *w, const Path *path) {
-    bool *is_idle = xcalloc((size_t)s->n + 1, sizeof *is_idle);
+    Blank *blank = xcalloc((size_t)s->n + 1, sizeof *blank);
     Bytes name = {0};
     int64_t least = (s->t->end_ns - s->t->begin_ns) * DRAW_IDLE_PERCENT / 100;
     for (size_t i = 0; i < w->n_idle; i++) {
         const Idle *idle = &w->idle[i];
         if (idle->end_ns - idle->begin_ns < least) continue;
         int to = column_of(s, idle->end_ns);
-        for (int k = column_of(s, idle->begin_ns); k < to; k++) is_idle[k] = true;
+        for (int k = column_of(s, idle->begin_ns); k < to; k++) blank[k] = BLANK_IDLE;
+    }
+    for (size_t i = 0; i < s->t->n_marks; i++) {
+        const TimelineMark *m = &s->t->mark[i];
+        if (m->event == TAPE_FAILED && m->rank == w->rank)
+            blank[column_of(s, m->at_ns)] = BLANK_FAILED;
     }
     if (w->n_bands) bands(s, w);
     bytes_printf(&name, "w%d", w->rank);
     begin_lane(s, name.data);
-    put_slices(s, w->slice, w->n_slices, 1, is_idle);
+    put_slices(s, w->slice, w->n_slices, 1, blank);
     put_shares(s, w);
     end_line(s);
     if (path) put_path(s, path, w->rank);
@@ -202,7 +238,7 @@ static void worker(Screen *s, const WorkerLane *w, const Path *path) {
     }
     if (w->n_samples) put_memory(s, w);
     bytes_fini(&name);
-    free(is_idle);
+    free(blank);
 }
 
 static void put_axis(Screen *s) {
@@ -261,6 +297,7 @@ static void run_text(Screen *s, const DrawRun *run) {
         bytes_putc(s->out, '\n');
     }
     bytes_putc(s->out, '\n');
+    put_notes(s);
     for (size_t i = 0; i < s->t->n_clients && i < VIEW_CLIENTS; i++) {
         const ClientLane *c = &s->t->client[i];
         name.n = 0;

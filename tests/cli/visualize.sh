@@ -76,6 +76,16 @@ if command -v python3 >/dev/null; then
     code "well-formed" 0 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$TMP/a.svg"
 fi
 
+# notes, failures, kernels that were compiled
+{ cat "$t"; printf '0.02 99 > c1 - note "epoch 1" @a.gt:1\n0.03 99 ! c1 w0 error exp "bad" @a.gt:1\n0.04 99 < - w1 compile us=9000 ops=5 key=k\n'; } >"$TMP/notes.tape"
+"$V" "$TMP/notes.tape" -o "$TMP/n.svg"; s=$(cat "$TMP/n.svg")
+for w in ">notes</text>" ">epoch 1</text>" 'fill="#c00000"' "<title>a kernel of 5 operations compiled in 9.00 ms</title>" ">1 kernel compiled</text>" \
+    "; 1 instruction failed"; do
+    has "notes" "$s" "$w"
+done
+"$V" "$TMP/notes.tape" -t -w 90 >"$TMP/n.txt"
+has "notes, text" "$(cat "$TMP/n.txt")" "notes                              |epoch 1"; has "failure, text" "$(grep '^w0' "$TMP/n.txt")" "MMM!MMM"
+
 # the same tape gives the same bytes; sizes
 for f in png svg pdf; do
     "$V" "$t" -o "$TMP/1.$f" --critical-path && "$V" "$t" -f "$f" -o - --critical-path >"$TMP/2.$f" || fail "$f"
