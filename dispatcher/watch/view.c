@@ -185,6 +185,10 @@ void view_idle(const Timeline *t, Bytes *out) {
         bytes_printf(out, "%s%.0f%% %s", before, 100 * s.cause[i], idle_cause_name[i]);
         before = ", ";
     }
+    double rest = s.idle; /* short gaps, and what the tape does not explain */
+    for (int i = 0; i < IDLE_CAUSES; i++) rest -= s.cause[i];
+    if (rest >= 0.005 && before[0] == ',')
+        bytes_printf(out, "%s%.0f%% of unknown cause", before, 100 * rest);
 }
 
 void view_add(ViewColumn *column, int n, int64_t from_ns, int64_t to_ns, const Slice *s) {

@@ -12,7 +12,7 @@ enum { VIEW_WORKERS = 64, VIEW_CLIENTS = 8 }; /* lanes shown; a line counts the 
  * may exceed 1. */
 typedef struct ViewShares {
     double class_[WATCH_CLASS_COUNT];
-    double busy, idle, cause[IDLE_CAUSES];
+    double busy, idle, cause[IDLE_CAUSES]; /* idle: with or without a cause */
     uint64_t n_ops;
     int n_workers;
 } ViewShares;
@@ -33,7 +33,7 @@ int view_parts(const Timeline *t, ViewPart out[VIEW_PARTS]);
 /* "pattern: pipeline w0 > w1, bubble 38%", a line for each part; and what was wrong with the tape:
  * torn, cut. Lines have "\n" between them. */
 void view_caption(const Timeline *t, const ViewPart *part, int n_parts, Bytes *out);
-/* "idle 17%: 10% starved, 7% blocked". "" if there is none. */
+/* "idle 17%: 10% starved, 5% blocked, 2% of unknown cause". "" if there is none. */
 void view_idle(const Timeline *t, Bytes *out);
 
 /* What a lane did in one column: nanoseconds by class. */
