@@ -207,6 +207,7 @@ static bool svg_finish(Canvas *c, Bytes *out, Err *err) {
     bytes_putc(out, ' ');
     put_number(out, c->height);
     bytes_puts(out, "\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n");
+    bytes_puts(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     bytes_add(out, s->body.data, s->body.n);
     bytes_puts(out, "</svg>\n");
     bytes_fini(&s->body);
