@@ -5,6 +5,7 @@
 #define FUZZ_CALM 2
 #include "lang/eval/run.h"
 #include "lang/shell/replay.h"
+#include "runtime/inst/gtb.h"
 #include "tests/fuzz/fuzz.h"
 #include <math.h>
 
@@ -257,6 +258,31 @@ static void make_tape(Rand *r, Bytes *b) {
     *b = tape;
 }
 
+/* The same file in the binary form, if its lines parse. */
+static void make_binary(Bytes *b) {
+    GtbWriter *w = gtb_writer_new();
+    Bytes binary = {0};
+    Arena a = {0};
+    InstLine line;
+    bool ok = true;
+    for (const char *s = b->data, *end = s + b->n, *stop; ok && s < end; s = stop + 1) {
+        stop = memchr(s, '\n', (size_t)(end - s));
+        ok = stop && inst_parse(s, (size_t)(stop - s), &a, &line, NULL);
+        if (ok && line.is_empty)
+            gtb_put_text(w, s, (size_t)(stop - s), &binary);
+        else if (ok)
+            gtb_put(w, &line, NULL, &binary);
+    }
+    gtb_writer_free(&w);
+    arena_fini(&a);
+    if (ok && !memmem(b->data, b->n, "kind=tape", 9)) {
+        bytes_fini(b);
+        *b = binary;
+    } else {
+        bytes_fini(&binary);
+    }
+}
+
 static void fuzz_seed(Rand *r, Bytes *out) {
     Growth p = {.r = r, .out = out};
     bytes_puts(out, "gti 1\n");
@@ -264,11 +290,15 @@ static void fuzz_seed(Rand *r, Bytes *out) {
     for (int i = 0; i < p.n; i++) {
         const char *how = rand_below(r, 2) ? "print \"{}\\n\" t%llu\n" : "fetch t%llu\n";
         bytes_printf(out, how, (unsigned long long)p.id[i]);
+        if (rand_below(r, 8) == 0)
+            bytes_printf(out, "value t%llu [2] f32 1 %d\n", (unsigned long long)p.id[i],
+                         rand_below(r, 3));
         if (rand_below(r, 2)) bytes_printf(out, "free t%llu\n", (unsigned long long)p.id[i]);
     }
     arena_fini(&p.arena);
     if (rand_below(r, 4) == 0) make_tape(r, out);
     change_digits(r, out);
+    if (rand_below(r, 3) == 0) make_binary(out);
 }
 
 /* ---- Running them ---- */
@@ -303,8 +333,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         start();
     }
     LangError e = {0};
-    Source *src = interp_source(cluster, "fuzz.gti", (const char *)data, n, 1, false);
-    bool ok = replay_run(cluster, src, 0, &e);
+    bool is_binary = gtb_is(data, n);
+    Source *src = interp_source(cluster, "fuzz.gti", is_binary ? "" : (const char *)data,
+                                is_binary ? 0 : n, 1, false);
+    ReplayConfig config = {.quiet = true, .fill = (ReplayFill)(runs % 3), .verify = runs % 2};
+    if (is_binary) config.data = (const char *)data, config.n = n;
+    bool ok = replay_run(cluster, src, &config, &e);
     if (!ok && e.what[0] == 0) abort();
     LangError late = {0};
     stream_sync(cluster->stream, &late);
