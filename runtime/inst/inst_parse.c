@@ -89,6 +89,10 @@ static bool parse_u64(const char *s, size_t n, uint64_t *v) {
     uint64_t r = 0;
     for (size_t i = 0; i < n; i++) {
         if (s[i] < '0' || s[i] > '9') return false;
+        if (i < 18) { /* cannot overflow */
+            r = r * 10 + (uint64_t)(s[i] - '0');
+            continue;
+        }
         if (__builtin_mul_overflow(r, 10u, &r) ||
             __builtin_add_overflow(r, (uint64_t)(s[i] - '0'), &r))
             return false;
@@ -124,21 +128,51 @@ static bool parse_nan_bits(const char *s, size_t n, double *v) {
     return isnan(*v);
 }
 
-/* A decimal, nan, inf, -nan or -inf. The f32 is rounded once, from the text. */
+/* A decimal of few digits, whole * 10^e: both are exact, so that one operation rounds as strtod and
+ * strtof do. false: it is another. f32 may be NULL. */
+static bool parse_short(const char *s, size_t n, double *f64, float *f32) {
+    static const double power[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10};
+    enum { DIGITS = 15, POWERS = sizeof power / sizeof *power - 1 };
+    bool minus = n > 0 && s[0] == '-';
+    size_t i = minus, point = n;
+    uint64_t whole = 0;
+    if (n - i > DIGITS + 1) return false;
+    for (; i < n; i++) {
+        if (s[i] == '.' && point == n)
+            point = i;
+        else if (s[i] >= '0' && s[i] <= '9')
+            whole = whole * 10 + (uint64_t)(s[i] - '0');
+        else
+            return false;
+    }
+    size_t digits = n - minus - (point < n), after = point < n ? n - 1 - point : 0;
+    if (digits == 0 || digits > DIGITS || after > POWERS || (f32 && whole >= 1 << 24)) return false;
+    *f64 = (double)whole / power[after];
+    if (minus) *f64 = -*f64;
+    if (f32)
+        *f32 = minus ? -((float)whole / (float)power[after]) : (float)whole / (float)power[after];
+    return true;
+}
+
+/* A decimal, nan, inf, -nan or -inf. The f32, which may be NULL, is rounded once, from the text. */
 static bool parse_float(const char *s, size_t n, double *f64, float *f32) {
     char text[64], *end;
     bool minus = n > 0 && s[0] == '-';
     if (is_word(s + minus, n - minus, "nan") || is_word(s + minus, n - minus, "inf")) {
         *f64 = copysign(s[minus] == 'n' ? NAN : INFINITY, minus ? -1.0 : 1.0);
-        *f32 = (float)*f64;
+        if (f32) *f32 = (float)*f64;
         return true;
     }
-    if (parse_nan_bits(s, n, f64)) return *f32 = (float)*f64, true;
+    if (parse_short(s, n, f64, f32)) return true;
+    if (parse_nan_bits(s, n, f64)) {
+        if (f32) *f32 = (float)*f64;
+        return true;
+    }
     if (n == 0 || n >= sizeof text) return false;
     if (!all_of(s, 1, "-.0123456789") || !all_of(s, n, "+-.0123456789eE")) return false;
     memcpy(text, s, n);
     text[n] = 0;
-    *f32 = strtof(text, &end);
+    if (f32) *f32 = strtof(text, &end);
     *f64 = strtod(text, &end);
     return end == text + n;
 }
@@ -188,14 +222,33 @@ static bool parse_text(Parser *p, const char **text, uint32_t *n) {
 }
 
 static bool parse_int_here(Parser *p, int64_t *v) {
-    size_t n = number_length(p);
+    const char *s = p->at;
+    size_t n = 0;
+    for (*v = 0; s + n < p->end && n < 18 && s[n] >= '0' && s[n] <= '9'; n++)
+        *v = *v * 10 + (s[n] - '0');
+    if (n > 0 && (s + n == p->end || (!is_word_char((unsigned char)s[n]) && s[n] != '+'))) {
+        p->at += n; /* the usual case */
+        return true;
+    }
+    n = number_length(p);
     if (!parse_i64(p->at, n, v)) return bad(p, p->at, "a whole number is missing or out of range");
     p->at += n;
     return true;
 }
 
 static bool parse_id_here(Parser *p, uint64_t *id) {
-    size_t n = word_length(p);
+    const char *s = p->at;
+    size_t n = 1;
+    uint64_t v = 0;
+    while (s + n < p->end && n < 19 && s[n] >= '0' && s[n] <= '9')
+        v = v * 10 + (uint64_t)(s[n++] - '0');
+    bool ends = s + n >= p->end || !is_word_char((unsigned char)s[n]);
+    if (at_char(p, 't') && n > 1 && ends) { /* the usual case */
+        *id = v;
+        p->at += n;
+        return true;
+    }
+    n = word_length(p);
     if (!is_id_text(p->at, n)) return bad(p, p->at, "an id like t12 is missing");
     if (!parse_u64(p->at + 1, n - 1, id)) return bad(p, p->at, "an id out of range");
     p->at += n;
@@ -241,7 +294,6 @@ static bool parse_bool(const char *s, size_t n, bool *v) {
 static bool parse_attr_value(Parser *p, AttrKey key, Attr *a) {
     const char *at = p->at;
     size_t n = number_length(p);
-    float f32;
     int64_t *ints;
     *a = (Attr){.key = (uint8_t)key};
     switch (attr_info[key].type) {
@@ -256,7 +308,7 @@ static bool parse_attr_value(Parser *p, AttrKey key, Attr *a) {
             return bad(p, at, "%s is true or false", attr_info[key].name);
         break;
     case AT_FLOAT:
-        if (!parse_float(at, n, &a->f, &f32))
+        if (!parse_float(at, n, &a->f, NULL))
             return bad(p, at, "%s is a number", attr_info[key].name);
         break;
     case AT_DTYPE:
@@ -566,9 +618,8 @@ static bool parse_number(Parser *p) {
     size_t n = number_length(p);
     if (op_has_elements(p->in->op)) return parse_element(p);
     Operand o = {.kind = IN_IMM_INT};
-    float f32;
     bool is_whole = all_of(s, n, "-0123456789");
-    if (is_whole ? !parse_i64(s, n, &o.i) : !parse_float(s, n, &o.f, &f32))
+    if (is_whole ? !parse_i64(s, n, &o.i) : !parse_float(s, n, &o.f, NULL))
         return bad(p, s, "'%.*s' is not a number, or out of range", (int)n, s);
     p->at += n;
     if (!is_whole) o.kind = IN_IMM_FLOAT;
@@ -596,10 +647,9 @@ static bool parse_word(Parser *p) {
     }
     if (op_has_elements(p->in->op)) return parse_element(p);
     Operand o = {.kind = IN_IMM_BOOL};
-    float f32;
     if (!parse_bool(s, n, &o.b)) {
         o.kind = IN_IMM_FLOAT;
-        if (!parse_float(s, n, &o.f, &f32)) {
+        if (!parse_float(s, n, &o.f, NULL)) {
             bad(p, s, "unexpected word '%.*s'", (int)n, s);
             return err_hint(p->err, "a tensor is an id like t12");
         }

@@ -68,8 +68,10 @@ static inline bool op_has_elements(Op op) { return op == OP_DATA || op == OP_VAL
 
 /* A character of an unquoted word: names, keys, paths, hashes. */
 static inline bool is_word_char(unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '/' || c == '-';
+    /* - . / 0 to 9, and A to Z, _, a to z: a bit per character */
+    const uint64_t low = (UINT64_C(0x1fff)) << 45,
+                   high = UINT64_C(0x3ffffff) << 1 | UINT64_C(1) << 31 | UINT64_C(0x3ffffff) << 33;
+    return (c < 64 ? low : c < 128 ? high : 0) >> (c & 63) & 1;
 }
 static inline bool is_id_text(const char *s, size_t n) { /* t12 */
     if (n < 2 || s[0] != 't') return false;

@@ -4,6 +4,7 @@
 #include "runtime/inst/op.h"
 #include "runtime/base/map.h"
 
+#include <pthread.h>
 #include <string.h>
 
 /* `in` is a bare word in the table; here is an enum for each such word. */
@@ -51,45 +52,76 @@ const AttrInfo attr_info[ATTR_COUNT] = {
 
 /* ---- By name ---- */
 
-static const unsigned char op_name_bytes[OP_COUNT] = {
-#define OP(id, name, ...) [OP_##id] = sizeof name - 1,
-#include "runtime/inst/ops.def"
-};
+/* Names of one kind and what they stand for: a hash table, at most half full. */
+enum { NAMES_MAX = 1024 };
+typedef struct Names {
+    struct {
+        const char *name; /* NULL: empty */
+        uint16_t n, value;
+    } slot[NAMES_MAX];
+} Names;
+static Names op_names, dtype_names, attr_names;
 
-static bool is_word(const char *word, const char *s, size_t n) {
-    return strncmp(word, s, n) == 0 && word[n] == 0;
+static unsigned first_slot(const char *name, size_t n) {
+    unsigned a = (unsigned char)name[0], b = (unsigned char)name[n / 2],
+             c = (unsigned char)name[n - 1];
+    return (a * 31 + b * 17 + c * 7 + (unsigned)n * 61) % NAMES_MAX;
 }
 
-Op op_find(const char *name, size_t n) {
-    if (n == 0) return OP_COUNT;
-    for (int i = 0; i < OP_COUNT; i++)
-        if (op_name_bytes[i] == n && op_info[i].name[0] == name[0] &&
-            memcmp(op_info[i].name, name, n) == 0)
-            return (Op)i;
-    return OP_COUNT;
+/* The first of several equal names counts. */
+static void add_name(Names *t, const char *name, int value) {
+    size_t n = strlen(name);
+    unsigned k = first_slot(name, n);
+    for (; t->slot[k].name; k = (k + 1) % NAMES_MAX)
+        if (t->slot[k].n == n && !memcmp(t->slot[k].name, name, n)) return;
+    t->slot[k].name = name, t->slot[k].n = (uint16_t)n, t->slot[k].value = (uint16_t)value;
 }
 
-DType dtype_find(const char *name, size_t n) {
+/* `missing` if there is no such name. */
+static int find_name(const Names *t, const char *name, size_t n, int missing) {
+    if (n == 0) return missing;
+    for (unsigned k = first_slot(name, n); t->slot[k].name; k = (k + 1) % NAMES_MAX)
+        if (t->slot[k].n == n && !memcmp(t->slot[k].name, name, n)) return t->slot[k].value;
+    return missing;
+}
+
+static void fill_names(void) {
     static const struct {
         const char *name;
         DType dtype;
     } aliases[] = {
         {"half", DT_F16}, {"float", DT_F32}, {"double", DT_F64}, {"int", DT_I64}, {"long", DT_I64},
     };
-    if (n == 0) return DT_NONE;
-    for (int i = 0; i < DT_COUNT; i++)
-        if (is_word(dtype_info[i].text, name, n) || is_word(dtype_info[i].name, name, n))
-            return (DType)i;
+    _Static_assert(2 * OP_COUNT <= NAMES_MAX && 2 * ATTR_COUNT <= NAMES_MAX, "tables have room");
+    for (int i = 0; i < OP_COUNT; i++) add_name(&op_names, op_info[i].name, i);
+    for (int i = 0; i < ATTR_COUNT; i++) add_name(&attr_names, attr_info[i].name, i);
+    for (int i = 0; i < DT_COUNT; i++) {
+        add_name(&dtype_names, dtype_info[i].text, i);
+        add_name(&dtype_names, dtype_info[i].name, i);
+    }
     for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
-        if (is_word(aliases[i].name, name, n)) return aliases[i].dtype;
-    return DT_NONE;
+        add_name(&dtype_names, aliases[i].name, (int)aliases[i].dtype);
+}
+
+/* Readers of text look up several names a line, on several threads. */
+static void need_names(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, fill_names);
+}
+
+Op op_find(const char *name, size_t n) {
+    need_names();
+    return (Op)find_name(&op_names, name, n, OP_COUNT);
+}
+
+DType dtype_find(const char *name, size_t n) {
+    need_names();
+    return (DType)find_name(&dtype_names, name, n, DT_NONE);
 }
 
 AttrKey attr_find(const char *name, size_t n) {
-    if (n == 0) return ATTR_COUNT;
-    for (int i = 0; i < ATTR_COUNT; i++)
-        if (is_word(attr_info[i].name, name, n)) return (AttrKey)i;
-    return ATTR_COUNT;
+    need_names();
+    return (AttrKey)find_name(&attr_names, name, n, ATTR_COUNT);
 }
 
 /* ---- Promotion ---- */

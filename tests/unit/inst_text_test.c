@@ -407,6 +407,34 @@ static void test_random(void) {
     arena_fini(&a), arena_fini(&b);
 }
 
+/* Decimals of any length are rounded as by strtod, and float32 elements as by strtof. */
+static void test_decimals(void) {
+    Rand g = {seed + 5};
+    Arena a = {0};
+    InstLine line;
+    for (int i = 0; i < 20000; i++) {
+        char number[48], text[80];
+        int digits = 1 + (int)rand_below(&g, 18), point = (int)rand_below(&g, 20), n = 0;
+        if (rand_below(&g, 3) == 0) number[n++] = '-';
+        for (int k = 0; k < digits; k++) {
+            if (k == point) number[n++] = '.';
+            number[n++] = (char)('0' + rand_below(&g, k == digits - 1 ? 10 : 1 + i % 10));
+        }
+        n += sprintf(number + n, "%s", rand_below(&g, 4) ? "" : "e-7");
+        for (int is_f64 = 0; is_f64 < 2; is_f64++) {
+            double d = strtod(number, NULL);
+            float f = strtof(number, NULL);
+            snprintf(text, sizeof text, "t0 = data %s [1] %s", is_f64 ? "f64" : "f32", number);
+            arena_reset(&a);
+            bool ok = parse(text, &a, &line, NULL);
+            ok = ok && !memcmp(line.inst.payload, is_f64 ? (void *)&d : (void *)&f, is_f64 ? 8 : 4);
+            if (!ok) fprintf(stderr, "%s\n", text);
+            CHECK(ok);
+        }
+    }
+    arena_fini(&a);
+}
+
 int main(int argc, char **argv) {
     seed = rand_seed(argc, argv);
     test_canonical();
@@ -414,6 +442,7 @@ int main(int argc, char **argv) {
     test_wrong();
     test_keys();
     test_packed();
+    test_decimals();
     test_random();
     return check_report("inst_text");
 }
