@@ -143,22 +143,33 @@ static void set_bounds(Cut *c) {
     }
 }
 
+/* True if the round could begin at q rather than at `best`: no update may be left after the last
+ * round; then the most rounds, then the fewest crossing values, then the later position count. */
+static bool is_better(const Cut *c, const Period *x, int last_update, const int *crossing, int q,
+                      int best) {
+    int end = x->begin + x->covered, rounds = (end - q) / x->p, most = (end - best) / x->p;
+    bool left = q + rounds * x->p <= last_update, was_left = best + most * x->p <= last_update;
+    int n = crossing[q + x->p - x->begin], fewest = crossing[best + x->p - x->begin];
+    if (left != was_left) return !left;
+    if (rounds != most) return rounds > most;
+    return n <= fewest;
+}
+
 /* Sets begin and rounds. */
 static void choose_begin(Cut *c, const Period *x) {
-    int end = x->begin + x->covered, best = -1, fewest = 0;
-    int *crossing = count_crossing(c, x->begin, end);
-    bool any_edge = false;
-    for (int q = x->begin; q < x->begin + x->p; q++) any_edge |= has_edge(c, q);
+    int best = -1, last_update = -1;
+    int *crossing = count_crossing(c, x->begin, x->begin + x->covered);
+    bool any_edge = false; /* the first round may have none before it */
+    for (int q = x->begin + x->p; q < x->begin + 2 * x->p; q++) any_edge |= has_edge(c, q);
+    for (int k = 0; k < c->n_seq; k++)
+        if (at(c, k)->is_update) last_update = k;
     for (int q = x->begin; q < x->begin + x->p; q++) {
-        if (any_edge && !has_edge(c, q)) continue;
-        int n = crossing[q + x->p - x->begin];
-        if (best >= 0 && n > fewest) continue;
-        if (best >= 0 && n == fewest && (end - q) / x->p < (end - best) / x->p) continue;
-        best = q, fewest = n;
+        if (any_edge && !has_edge(c, q + x->p)) continue;
+        if (best < 0 || is_better(c, x, last_update, crossing, q, best)) best = q;
     }
     free(crossing);
     c->begin = best, c->period = x->p;
-    c->rounds = (end - best) / x->p;
+    c->rounds = (x->begin + x->covered - best) / x->p;
 }
 
 /* ---- what is wrong ---- */

@@ -128,21 +128,23 @@ static bool is_root(const Item *t, bool has_updates) {
     return t->is_update || (!has_updates && t->n_out);
 }
 
-/* True for items of which nobody uses a result, except effects after the last update. */
-static bool *find_unused(const Cut *c, bool *has_updates) {
-    bool *is_unused = xmalloc((size_t)c->n + 1);
-    int last = -1;
-    for (int i = 0; i < c->n; i++) {
-        is_unused[i] = true;
-        if (c->item[i].is_update) last = i;
-    }
-    for (int i = 0; i < c->n; i++)
-        for (int k = 0; k < c->item[i].n_in && (!c->item[i].is_effect || i < last); k++) {
-            uintptr_t def = (uintptr_t)map_get(&c->def, c->item[i].in[k]);
-            if (def) is_unused[def - 1] = false;
+/* Marks the items of which nobody uses a result, neither what a round needs nor an effect before
+ * the last update. */
+static void find_unused(const Cut *c, int last_update, bool *is_unused) {
+    bool *is_shown = xcalloc((size_t)c->n + 1, 1); /* such an effect needs it */
+    for (int i = 0; i < c->n; i++) is_unused[i] = true;
+    for (int i = c->n; i-- > 0;) {
+        const Item *t = &c->item[i];
+        bool shows = is_shown[i] || (t->is_effect && i < last_update);
+        if (!shows && (t->is_effect || !t->class_->is_needed)) continue;
+        for (int k = 0; k < t->n_in; k++) {
+            uintptr_t def = (uintptr_t)map_get(&c->def, t->in[k]);
+            if (!def) continue;
+            is_unused[def - 1] = false;
+            is_shown[def - 1] |= shows;
         }
-    *has_updates = last >= 0;
-    return is_unused;
+    }
+    free(is_shown);
 }
 
 /* Marks an item and what it needs. true: so a class is needed now that was not before. */
@@ -162,21 +164,25 @@ static bool need(Cut *c, bool *needed, int i) {
 }
 
 void cut_keep(Cut *c) {
-    bool has_updates, changed = true, is_first = !c->bound;
-    bool *needed = xcalloc((size_t)c->n + 1, sizeof *needed),
-         *is_unused = find_unused(c, &has_updates);
+    bool changed = true, is_first = !c->bound;
+    bool *needed = xcalloc((size_t)c->n + 1, 1), *is_unused = xcalloc((size_t)c->n + 1, 1);
+    int last_update = -1;
+    for (int i = 0; i < c->n; i++)
+        if (c->item[i].is_update) last_update = i;
     for (int i = 0; i < c->n; i++)
         c->item[i].class_->is_needed = c->item[i].class_->is_extra = false;
     /* The last round makes state that nobody reads any more, as the rounds before did: so that it
      * looks like them, it is needed, too. That may need further classes, so this is repeated. */
-    while (changed) {
+    for (int pass = 0; changed; pass++) {
         changed = false;
+        if (pass) find_unused(c, last_update, is_unused);
         for (int i = c->n; i-- > 0;) {
             const Item *t = &c->item[i];
-            bool is = needed[i] || is_root(t, has_updates) || t->class_->is_extra ||
+            bool is = needed[i] || is_root(t, last_update >= 0) || t->class_->is_extra ||
                       (!t->is_effect && is_unused[i] && t->class_->is_needed);
             if (is && need(c, needed, i)) changed = true;
         }
+        changed |= pass == 0;
     }
     for (int i = 0; i < c->n && is_first; i++)
         c->item[i].class_->is_of_training = c->item[i].class_->is_needed;
