@@ -297,6 +297,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
                    .engine = o->engine,
                    .memory_bytes = o->memory_bytes,
                    .prompt = prompt,
+                   .name = a->name,
                    .file = o->emit && is_instructions(a) ? NULL : a->file,
                    .has_all = o->given >> OPTION_PAYLOADS & 1 && o->payloads == PAYLOADS_INLINE,
                    .emit_header = a->header},
