@@ -9,7 +9,7 @@ code "bad value" 2 "$GTSH" --threads two; has value "$(err)" "--threads needs a 
 code "bad engine" 2 "$GTSH" --engine cup -c 1; has engine "$(err)" "did you mean 'cpu'?"
 code "bad memory" 2 "$GTSH" --memory 12 -c 1
 code "value missing" 2 "$GTSH" -w
-code "exclusive" 2 "$GTSH" --emit --replay x
+code "exclusive" 2 "$GTSH" --emit --tee x a.gt
 code "exit" 9 "$GTSH" -c 'print("a"); exit(9); print("b")'; same "exit" "$(out)" "a"; same "exit is silent" "$(err)" ""
 code "assert" 1 "$GTSH" -c 'assert 1 > 2, "no"'; has assert "$(err)" "no"
 code "error after output" 1 "$GTSH" -c 'print("a"); zzz'; same "output first" "$(out)" "a"
