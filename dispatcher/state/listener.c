@@ -12,8 +12,8 @@
 enum {
     LISTENERS_MAX = 64,
     PAST_OWED_MS = 3000,    /* that workers have to send their rows */
+    ROWS_BYTES = 64 << 20,  /* of these, for one listener; more is not kept */
     LINES_BYTES = 64 << 10, /* lines of the tape that are worth a message */
-
 };
 
 struct Listener {
@@ -23,11 +23,12 @@ struct Listener {
     bool has_events;  /* it wants the lines of the tape */
     uint64_t dropped; /* lines of it that could not be sent since the last that were */
     /* The past: */
-    uint32_t past_ms; /* how much it asked for; 0: nothing is asked for, or is_past */
-    bool is_past;     /* it is being sent: */
-    Fifo past;        /* of Buf *, to be sent when it has read what was sent before */
-    RankSet owed;     /* workers that have not sent all their rows ... */
-    int64_t owed_ms;  /* ... until then */
+    uint32_t past_ms;  /* how much it asked for; 0: nothing is asked for, or is_past */
+    bool is_past;      /* it is being sent: */
+    Fifo past;         /* of Buf *, to be sent when it has read what was sent before */
+    size_t rows_bytes; /* of workers' rows that were put there */
+    RankSet owed;      /* workers that have not sent all their rows ... */
+    int64_t owed_ms;   /* ... until then */
 };
 
 static Listener *find(const Dispatcher *d, PeerId peer) {
@@ -196,6 +197,7 @@ static void push_past(Listener *l, Buf *b) { *(Buf **)fifo_push(&l->past, sizeof
 static void begin_past(Dispatcher *d, Listener *l) {
     uint32_t past_ms = l->past_ms;
     l->past_ms = 0;
+    l->rows_bytes = 0;
     l->is_past = true;
     l->owed = (RankSet){{0}};
     l->owed_ms = d->now_ms + PAST_OWED_MS;
@@ -241,7 +243,8 @@ static void go_on_past(Dispatcher *d, Listener *l) {
 static void keep_rows(Dispatcher *d, const WorkerPeer *w, const Msg *m, bool is_end) {
     for (Listener *l = d->listeners; l; l = l->next) {
         if (!l->is_past || !ranks_has(&l->owed, w->rank)) continue;
-        push_past(l, recorder_rows(m, w->rank, w->ahead_ns));
+        l->rows_bytes += msg_bytes(m);
+        if (l->rows_bytes <= ROWS_BYTES) push_past(l, recorder_rows(m, w->rank, w->ahead_ns));
         if (is_end) ranks_remove(&l->owed, w->rank);
         go_on_past(d, l);
     }

@@ -12,10 +12,21 @@
  * are quoted as in instruction files. Unknown records and keys are to be ignored. Counters only
  * grow, so a reader takes differences. Times are microseconds, memory is bytes.
  *
- *     dispatcher endpoint="ipc:///tmp/gt-0/dispatcher" version=0.1 now_us=8000000 up_us=7000000
- *     worker rank=0 engine="cpu-v4" busy_us.matmul=120 idle_us.starved=77 ...
- *     client id=1 name="train.gt" insts=1200 file="train.gt" line=41 ...
- *     op name="matmul" count=40 us=120 bytes=163840
+ *     dispatcher endpoint= version= now_us= up_us= pid= workers= clients= insts= queue=
+ *         frame_bytes= sent_bytes= data_bytes=
+ *     worker rank=0 engine="cpu-v4" host= pid= threads= limit= sent= memory= queue= insts= kernels=
+ *         busy_us.matmul= .pointwise= .reduce= .other= .transfer= idle_us.starved= .blocked= .comm=
+ *         .compile= blocked_on=1 moved_bytes= clock_us= signal=
+ *     client id=1 name="train.gt" user= home=0 insts= pending= tensors= bytes= lag_us= file= line=
+ *         signal=
+ *     op name="matmul" count= us= bytes=
+ *
+ * busy_us and idle_us count from the first watcher on, by the classes of op_class.h and the causes
+ * of IdleWhy (wire_watch.h); clock_us is the worker's time at which its counters were read, so that
+ * rates are differences by that. `sent` are instructions in flight to a worker, `queue` those that
+ * it has and has not done. insts, frame_bytes: from clients; sent_bytes: to workers; data_bytes:
+ * between workers. lag_us is the age of a client's oldest frame in flight, file and line the
+ * position of its last instruction. A missing key: not known (yet).
  *
  * One thread uses a Monitor. What it holds is bounded: if the caller does not read, the dispatcher
  * drops lines and snapshots, and counts them.
