@@ -30,7 +30,8 @@ Timeline *timeline_new(const TimelineOptions *options) {
 }
 
 static void state_free(TimelineState *s, size_t n_clients) {
-    for (size_t i = 0; i < n_clients; i++) map_fini(&s->client[i].by_id);
+    for (size_t i = 0; i < n_clients; i++)
+        map_fini(&s->client[i].by_id), effects_fini(&s->client[i]);
     free(s->client);
     map_fini(&s->texts), map_fini(&s->clients), map_fini(&s->groups), map_fini(&s->signals);
     arena_fini(&s->arena);

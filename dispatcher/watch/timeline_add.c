@@ -123,9 +123,11 @@ static bool add_signal(Timeline *t, const Line *l, ClientLane *c, const InstWord
 
 /* ---- Instructions that were asked for ---- */
 
-static Map *ids_of(Timeline *t, const ClientLane *c) {
-    return &t->state->client[c - t->client].by_id;
+static ClientState *state_of(Timeline *t, const ClientLane *c) {
+    return &t->state->client[c - t->client];
 }
+
+static Map *ids_of(Timeline *t, const ClientLane *c) { return &state_of(t, c)->by_id; }
 
 static Asked *asked_find(Timeline *t, const ClientLane *c, uint64_t id, uint64_t *number) {
     TimelineState *st = t->state;
@@ -179,14 +181,15 @@ static void set_operands(const InstWords *inst, Asked *a) {
 static bool is_inserted_id(uint64_t id) { return id != UINT64_MAX && id >> 63; }
 
 /* The conversions that wait for a position get that of the instruction that follows them. */
-static void settle_pending(Timeline *t, const Asked *a) {
+static void settle_pending(Timeline *t, uint32_t client, uint32_t file, uint32_t line,
+                           uint32_t signal) {
     TimelineState *st = t->state;
     int kept = 0;
     for (int i = 0; i < st->n_pending; i++) {
         Asked *p = &st->asked[st->pending[i] % st->asked_cap];
         if (st->n_asked - st->pending[i] > st->asked_cap) continue;
-        if (p->client == a->client)
-            p->file = a->file, p->line = a->line, p->signal = a->signal;
+        if (p->client == client)
+            p->file = file, p->line = line, p->signal = signal;
         else
             st->pending[kept++] = st->pending[i];
     }
@@ -217,10 +220,15 @@ static Op op_of(Word name) { return op_find(name.s, name.n); }
 
 static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWords *inst) {
     uint64_t number;
+    Op op = op_of(inst->op);
     if (inst->out != UINT64_MAX) {
         Asked *a = asked_add(t, c, inst->out, &number);
         a->signal = c->signal;
         set_position(t, inst, &a->file, &a->line);
+    } else {
+        Effect e = {.asked_ns = l->at_ns, .sent_ns = TIMELINE_NO_TIME, .signal = c->signal};
+        set_position(t, inst, &e.file, &e.line);
+        effect_received(state_of(t, c), op, &e);
     }
     uint32_t before = c->signal;
     if (word_is(inst->op, "signal enter") || word_is(inst->op, "signal exit"))
@@ -228,7 +236,6 @@ static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWo
     bool is_wanted = t->state->is_wanted[c->signal] || t->state->is_wanted[before];
     t->is_chosen = t->is_chosen && is_wanted; /* with the lines that enter and leave a signal */
     if (!t->is_chosen) return true;
-    Op op = op_of(inst->op);
     timeline_extend(t, l->at_ns, l->at_ns);
     if (op == OP_NOTE) {
         TimelineMark m = {.at_ns = l->at_ns, .event = l->event, .client = c->id, .rank = -1};
@@ -249,32 +256,40 @@ static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWo
     return true;
 }
 
-static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords *inst) {
+/* An instruction with a result was sent. Returns its signal. */
+static uint32_t note_sent(Timeline *t, const Line *l, const ClientLane *c, const InstWords *inst) {
     TimelineState *st = t->state;
     uint64_t number = 0;
+    bool is_inserted = is_inserted_id(inst->out);
+    Asked *a = asked_find(t, c, inst->out, &number);
+    /* Ids of conversions are used again for other groups: the newest counts. */
+    if (!a || is_inserted) a = asked_add(t, c, inst->out, &number), a->signal = c->signal;
+    a->sent_ns = l->at_ns;
+    a->from = (uint32_t)inst->from;
+    a->has_from = inst->from <= UINT32_MAX;
+    a->rank = l->rank;
+    set_operands(inst, a);
+    if (is_inserted && st->n_pending < PENDING_MAX)
+        st->pending[st->n_pending++] = number;
+    else if (!is_inserted)
+        settle_pending(t, a->client, a->file, a->line, a->signal);
+    return a->signal;
+}
+
+static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords *inst) {
+    TimelineState *st = t->state;
+    Op op = op_of(inst->op);
     uint32_t signal = c->signal;
     bool is_inserted = is_inserted_id(inst->out);
+    const Effect *e;
     learn_group(t, inst->on, l->rank);
-    if (inst->out != UINT64_MAX) {
-        Asked *a = asked_find(t, c, inst->out, &number);
-        /* Ids of conversions are used again for other groups: the newest counts. */
-        if (!a || is_inserted || a->sent_ns != TIMELINE_NO_TIME)
-            a = asked_add(t, c, inst->out, &number), a->signal = c->signal;
-        a->sent_ns = l->at_ns;
-        a->from = (uint32_t)inst->from;
-        a->has_from = inst->from <= UINT32_MAX;
-        a->rank = l->rank;
-        set_operands(inst, a);
-        signal = a->signal;
-        if (is_inserted && st->n_pending < PENDING_MAX)
-            st->pending[st->n_pending++] = number;
-        else if (!is_inserted)
-            settle_pending(t, a);
-    }
+    if (inst->out != UINT64_MAX)
+        signal = note_sent(t, l, c, inst);
+    else if ((e = effect_sent(state_of(t, c), op, l->at_ns)))
+        settle_pending(t, (uint32_t)(c - t->client), e->file, e->line, signal = e->signal);
     t->is_chosen = t->is_chosen && st->is_wanted[signal];
     if (!t->is_chosen) return true;
     timeline_extend(t, l->at_ns, l->at_ns);
-    Op op = op_of(inst->op);
     RECORD_ROOM(t, t->sent, t->n_sent, t->sent_cap, 64);
     t->sent[t->n_sent++] = (TimelineEvent){.at_ns = l->at_ns,
                                            .id = inst->out,
@@ -406,6 +421,9 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     TRY(read_done(t, l, &s, err));
     see(t, s.begin_ns, s.end_ns);
     const ClientLane *c = l->client ? timeline_lane(t, l->client) : NULL;
+    Effect e;
+    if (c && s.id == TIMELINE_NO_ID && effect_done(state_of(t, c), (Op)s.op, s.end_ns, &e))
+        s.sent_ns = e.sent_ns, s.file = e.file, s.line = e.line, s.signal = e.signal;
     const Asked *a = s.id == TIMELINE_NO_ID ? NULL : asked_find(t, c, s.id, NULL);
     if (a) {
         s.sent_ns = a->sent_ns;
@@ -546,7 +564,17 @@ static bool add_mark(Timeline *t, const Line *l, uint32_t text) {
     return true;
 }
 
+/* error print "why" @a.gt:3: a failed effect is not done. */
+static void forget_failed(Timeline *t, const Line *l) {
+    InstWords inst;
+    Effect e;
+    ClientLane *c = l->client ? timeline_lane(t, l->client) : NULL;
+    if (c && inst_words(l->w.at, (size_t)(l->w.end - l->w.at), &inst))
+        effect_done(state_of(t, c), op_of(inst.first), l->at_ns, &e);
+}
+
 static bool add_failed(Timeline *t, const Line *l) {
+    forget_failed(t, l);
     t->is_chosen = is_within(t, l->at_ns, l->at_ns) && is_of_client(t, l->client);
     if (!t->is_chosen) return true;
     timeline_extend(t, l->at_ns, l->at_ns);

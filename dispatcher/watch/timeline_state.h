@@ -4,6 +4,7 @@
 #define GT_DISPATCHER_WATCH_TIMELINE_STATE_H
 #include "dispatcher/watch/tape_words.h"
 #include "dispatcher/watch/timeline.h"
+#include "runtime/base/fifo.h"
 #include "runtime/base/map.h"
 
 enum {
@@ -30,11 +31,26 @@ typedef struct Asked {
     int rank; /* the worker that it was sent to, or -1 */
 } Asked;
 
+/* An instruction without a result that was received and is not done; see timeline_effect.c. */
+typedef struct Effect {
+    int64_t asked_ns, sent_ns; /* sent_ns: or TIMELINE_NO_TIME */
+    uint32_t file, line, signal;
+} Effect;
+
+enum { EFFECTS_MAX = 16 }; /* operations that are effects */
+typedef struct EffectQueue {
+    Op op;
+    Fifo waiting;  /* of Effect */
+    size_t n_sent; /* of these, the oldest */
+} EffectQueue;
+
 /* What a client has open. */
 typedef struct ClientState {
     Map by_id;                /* id -> number of its Asked + 1 */
     uint32_t open[DEPTH_MAX]; /* its bands that have no end yet, outermost first */
     uint32_t n_open;
+    EffectQueue effect[EFFECTS_MAX];
+    int n_effects;
 } ClientState;
 
 struct TimelineState {
@@ -72,4 +88,12 @@ bool timeline_room(Timeline *t);
     } while (0)
 ClientLane *timeline_lane(Timeline *t, uint32_t client);
 WorkerLane *timeline_worker(Timeline *t, int rank);
+
+/* ---- timeline_effect.c. Other operations than effects are ignored. ---- */
+void effect_received(ClientState *c, Op op, const Effect *effect);
+/* Returns what was sent, or NULL if it was not received. Valid until the next call. */
+const Effect *effect_sent(ClientState *c, Op op, int64_t at_ns);
+/* At at_ns one was done, or failed: *out. False: it is not known which. */
+bool effect_done(ClientState *c, Op op, int64_t at_ns, Effect *out);
+void effects_fini(ClientState *c);
 #endif

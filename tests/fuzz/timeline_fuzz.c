@@ -113,6 +113,10 @@ static void seed_line(Rand *r, Bytes *out, int at_us) {
         "> c1 - signal enter a backward=b @a.gt:1",
         "> c1 - signal enter b",
         "> c1 - signal exit b",
+        "> c1 - print \"a\" t1 @a.gt:8",
+        "= c1 w0 print \"a\" t1",
+        "< c1 w0 done - us=10 bytes=4 op=print",
+        "! c1 w0 error print \"no\"",
         "> c2 - note \"a \\x41 b\" @\"b c.gt\":7",
         "= c1 w1 t9223372036854775808 = move t1 shape=[3] dtype=f32 on=2 from=1 # for add",
         "= c1 g3 hot begin 3 from=0 count=40 of=20",
@@ -136,7 +140,7 @@ static void seed_line(Rand *r, Bytes *out, int at_us) {
         bytes_printf(out, "0.%06d 1 %s t%d = add t%d t%d on=2 -> f32[3] @a.gt:%d\n", at_us, to,
                      rand_below(r, 9), rand_below(r, 9), rand_below(r, 9), rand_below(r, 9));
     } else {
-        bytes_printf(out, "0.%06d 1 %s\n", at_us, rest[rand_below(r, 14)]);
+        bytes_printf(out, "0.%06d 1 %s\n", at_us, rest[rand_below(r, 18)]);
     }
 }
 

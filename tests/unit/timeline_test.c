@@ -223,6 +223,37 @@ static void test_pieces(void) {
     timeline_free(&t);
 }
 
+/* Effects have no id: those of one operation are done in the order in which they came. */
+static void test_effects(void) {
+    char buf[64];
+    Timeline *t = make(NULL, "0.001000 1 > c1 - print \"a\" t0 @my.gt:1\n"
+                             "0.001000 2 > c1 - fetch t0 @my.gt:2\n"
+                             "0.001000 3 > c1 - signal enter b\n"
+                             "0.001000 4 > c1 - print \"b\" t0 @my.gt:3\n"
+                             "0.001000 5 > c1 - print \"c\" t0 @my.gt:4\n"
+                             "0.001010 6 = c1 w0 print \"a\" t0\n"
+                             "0.001020 7 = c1 w0 t9223372036854775808 = move t0 on=1 from=2 # for "
+                             "fetch\n"
+                             "0.001030 8 = c1 w0 fetch t9223372036854775808\n"
+                             "0.001100 9 < c1 w0 done t9223372036854775808 us=9 bytes=4 op=move\n"
+                             "0.001200 10 < c1 w0 done - us=10 bytes=4 op=fetch\n"
+                             "0.001300 11 < c1 w0 done - us=10 bytes=4 op=print\n"
+                             "0.001400 12 ! c1 w0 error print \"no\" @my.gt:3\n"
+                             "0.001500 13 < c1 w0 done - us=10 bytes=4 op=print\n"
+                             "0.001600 14 < c1 w0 done - us=10 bytes=4 op=print\n");
+    static const char *const want[] = {"my.gt:2", "my.gt:1", "my.gt:4", ""};
+    const WorkerLane *w = &t->worker[0];
+    CHECK_INT(w->n_slices, 4);
+    for (int i = 0; i < 4; i++)
+        CHECK_STR(timeline_position(t, w->slice[i].file, w->slice[i].line, buf, sizeof buf),
+                  want[i]);
+    CHECK_INT(w->slice[0].sent_ns, 1030000);
+    CHECK_INT(w->slice[1].sent_ns, 1010000);
+    CHECK_STR(timeline_signal(t, w->slice[2].signal, buf, sizeof buf), "b");
+    CHECK_INT(w->transfer[0].line, 2); /* the conversion has the place of what needs it */
+    timeline_free(&t);
+}
+
 static void test_options(void) {
     TimelineOptions part = {.has_from = true, .from_ns = 2000000, .has_to = true, .to_ns = 3200000};
     Timeline *t = make(&part, two);
@@ -358,6 +389,7 @@ int main(void) {
     test_lines();
     test_rows();
     test_pieces();
+    test_effects();
     test_options();
     test_refused();
     test_file();
