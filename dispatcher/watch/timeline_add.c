@@ -394,9 +394,10 @@ static bool read_done(Timeline *t, Line *l, Slice *s, Err *err) {
     return true;
 }
 
-/* Cuts a time to the window. */
+/* Cuts a time to the tape and to the window. */
 static void cut(const Timeline *t, int64_t *begin_ns, int64_t *end_ns) {
     const TimelineOptions *o = &t->options;
+    if (*begin_ns < 0) *begin_ns = 0; /* it began before the tape */
     if (o->has_from && *begin_ns < o->from_ns) *begin_ns = o->from_ns;
     if (o->has_to && *end_ns > o->to_ns) *end_ns = o->to_ns;
 }

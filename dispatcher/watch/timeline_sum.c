@@ -115,6 +115,7 @@ size_t timeline_waits(const Timeline *t, Wait *out, size_t n) {
     for (int i = 0; i < t->n_workers && n; i++) {
         for (size_t k = 0; k < t->worker[i].n_idle; k++) {
             Wait w = {i, t->worker[i].idle[k]};
+            if (length_of(&w) < TIMELINE_IDLE_NS) continue; /* a piece of a longer one */
             if (count == n && length_of(&w) <= length_of(&out[n - 1])) continue;
             size_t at = count < n ? count++ : n - 1;
             for (; at > 0 && length_of(&out[at - 1]) < length_of(&w); at--) out[at] = out[at - 1];

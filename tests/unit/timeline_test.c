@@ -162,6 +162,7 @@ static void test_lines(void) {
     CHECK_STR(timeline_text(t, w->idle[0].name), "exp");
     CHECK_INT(w->sum.gap_ns, 0);
     CHECK(w->n_compiles == 1 && w->compile[0].n_ops == 5);
+    CHECK_INT(w->compile[0].begin_ns, 0); /* it began before the tape */
     CHECK_STR(timeline_text(t, w->compile[0].key), "ab");
     CHECK(w->n_samples == 1 && w->sample[0].bytes == 123 && w->sample[0].limit == 456);
     CHECK(t->n_failures == 1 && t->n_marks == 1 && t->mark[0].line == 4);
