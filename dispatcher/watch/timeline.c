@@ -62,7 +62,8 @@ bool timeline_room(Timeline *t) {
         t->state->n_records++;
         return true;
     }
-    t->is_cut = t->is_enough = true;
+    if (!t->is_cut) t->cut_line = t->n_lines + 1;
+    t->is_cut = true;
     return false;
 }
 
@@ -159,7 +160,9 @@ static bool complain(const char *path, uint64_t line, const char *text, Err *err
 static bool read_lines(Timeline *t, Reader *r, const char *path, Err *err) {
     Err why = {0};
     int got = 0;
-    while (!why.code && !t->is_enough && (got = next_line(r)) > 0)
+    /* What follows is of no use to a reader of the model alone. */
+    while (!why.code && !t->is_enough && !(t->is_cut && !t->options.chosen) &&
+           (got = next_line(r)) > 0)
         timeline_add(t, r->line.data, r->line.n, &why);
     uint64_t at = t->n_lines + 1;
     t->is_torn = r->is_torn;

@@ -196,8 +196,10 @@ typedef struct Timeline {
     uint64_t n_chosen; /* ... of these within the options */
     int64_t at_ns;     /* the time of the line that was added last */
     bool is_chosen;    /* the line that was added last is within the options */
-    bool is_enough;    /* events_max or records_max is reached: what follows is ignored */
-    bool is_cut;       /* records_max is reached: what followed is not in the model */
+    bool is_enough;    /* events_max is reached: what follows is ignored */
+    bool is_cut;       /* records_max is reached: what followed is not in the model; its lines are
+                        * still read, and chosen */
+    uint64_t cut_line; /* is_cut: the line that was left out first */
     bool is_torn;      /* the last line had no end, and was skipped */
     bool has_idle;     /* the tape has idle lines; otherwise causes are derived */
     bool has_moved;    /* ... and says how much was moved, unless it is nothing */

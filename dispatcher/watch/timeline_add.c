@@ -54,12 +54,14 @@ WorkerLane *timeline_worker(Timeline *t, int rank) {
 /* Notes activity, whether it is chosen or not. */
 static void see(Timeline *t, int64_t from_ns, int64_t to_ns) {
     TimelineState *st = t->state;
+    if (t->is_cut) return;
     if (!st->has_seen || from_ns < st->seen_begin_ns) st->seen_begin_ns = from_ns;
     if (!st->has_seen || to_ns > st->seen_end_ns) st->seen_end_ns = to_ns;
     st->has_seen = true;
 }
 
 void timeline_extend(Timeline *t, int64_t begin_ns, int64_t end_ns) {
+    if (t->is_cut) return;
     if (!t->state->has_activity || begin_ns < t->begin_ns) t->begin_ns = begin_ns;
     if (!t->state->has_activity || end_ns > t->end_ns) t->end_ns = end_ns;
     t->state->has_activity = true;

@@ -182,9 +182,9 @@ static void put_notices(const Timeline *t, FILE *f) {
                 t->n_lines + 1);
     if (t->is_cut)
         fprintf(f,
-                "note: more than %zu records: what follows line %" PRIu64 " was left out; "
-                "--from and --to choose a part\n",
-                t->options.records_max, t->n_lines);
+                "note: more than %zu records: this is without what follows line %" PRIu64
+                "; --from and --to choose a part\n",
+                t->options.records_max, t->cut_line - 1);
 }
 
 void trace_summary(const Timeline *t, const char *name, FILE *f) {

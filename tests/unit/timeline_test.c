@@ -284,7 +284,9 @@ static void test_options(void) {
     timeline_free(&t);
     TimelineOptions small = {.records_max = 12};
     t = make(&small, two);
-    CHECK(t->is_cut && t->is_enough && t->worker[0].n_slices == 0);
+    CHECK(t->is_cut && !t->is_enough && t->worker[0].n_slices == 0);
+    CHECK(t->n_lines == 21 && t->n_chosen == 20 && t->cut_line < 15);
+    CHECK_INT(t->end_ns, 1100000); /* its time ends there, too */
     timeline_free(&t);
 }
 
