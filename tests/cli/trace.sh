@@ -93,6 +93,9 @@ same "stages" "$(tr '\n' ',' <"$TMP/stages")" "0 0,1 1,2 2,3 3,"
 code "signal" 0 "$T" --signal stage_1 --format csv "$p.tape"
 same "signal" "$(awk -F, 'NR > 1 { print $1, $NF }' "$TMP/out" | sort -u | tr '\n' ',')" "w1 stage_1,"
 code "client" 0 "$T" -c c7 --format csv "$p.tape"; same "no such client" "$(grep -cE ",(compute|transfer|idle)," "$TMP/out")" 0
+code "replay" 0 "$GTSH" --replay "$TMP/data_parallel.tape"; replayed=$(out)
+"$T" -c c1 -o - "$TMP/data_parallel.tape" 2>/dev/null >"$TMP/c1"
+code "a client's tape replays" 0 "$GTSH" --replay "$TMP/c1"; same "a client's tape replays" "$(out)" "$replayed"
 code "events" 0 "$T" -n 10 -o - "$p.tape"; same "ten events" "$(wc -l <"$TMP/out")" 11
 head -n 11 "$p.tape" | cmp -s - "$TMP/out" || fail "-n: not the first lines"
 end=$(awk '$3 == ">" { t = $1 } END { print t }' "$p.tape")
