@@ -39,7 +39,7 @@ typedef struct App {
     Monitor *monitor;
     TopModel model;
     TopView view;
-    Past past;
+    Past past, next; /* next: to be asked for after the answer that is coming */
     int64_t asked_us;
     TopSave save;
     bool is_utf8, is_over;
@@ -105,6 +105,37 @@ static bool choose(App *a, Err *err) {
 
 /* ---- What the dispatcher sends ---- */
 
+/* ---- The flight recorder ---- */
+
+/* As far back as the instructions that are done now were sent. */
+static int past_seconds(const App *a) {
+    int64_t lag_us = 0;
+    for (int i = 0; i < a->model.rows[TOP_CLIENT].n; i++) {
+        int64_t lag = a->model.rows[TOP_CLIENT].row[i].number[TOP_LAG_US];
+        if (lag > lag_us) lag_us = lag;
+    }
+    return PAST_S + (int)(lag_us < PAST_MOST_US ? lag_us / 1000000 + 1 : PAST_MOST_US / 1000000);
+}
+
+/* Asks for the last seconds, or will when the answer that is coming is whole. */
+static void ask_past(App *a, Past what) {
+    Err err = {0};
+    if (a->past != PAST_NONE && now_us() - a->asked_us < ANSWER_US) {
+        a->next = what;
+        return;
+    }
+    top_save_abandon(&a->save);
+    a->past = a->next = PAST_NONE;
+    if (what == PAST_SAVE && !top_save_open(&a->save, &err)) {
+        top_view_say(&a->view, true, "%s", err.text);
+        return;
+    }
+    a->view.past.lines.n = 0;
+    a->past = what;
+    a->asked_us = now_us();
+    monitor_past(a->monitor, what == PAST_SAVE ? SAVE_S : past_seconds(a));
+}
+
 static void say_saved(App *a) {
     char path[TOP_SAVE_PATH];
     Err err = {0};
@@ -131,8 +162,9 @@ static bool take(App *a, int timeout_ms) {
     case MONITOR_PAST: take_past(a, &e); return false;
     case MONITOR_PAST_END:
         if (a->past == PAST_SAVE) say_saved(a);
-        a->view.past.is_whole = true;
+        a->view.past.is_whole = a->past == PAST_SHOW;
         a->past = PAST_NONE;
+        if (a->next != PAST_NONE) ask_past(a, a->next);
         return false;
     case MONITOR_DROPPED: a->model.dropped += e.dropped; return false;
     case MONITOR_END:
@@ -185,34 +217,9 @@ static void run_batch(App *a) {
 
 /* ---- The screen ---- */
 
-static bool is_waiting(const App *a) {
-    return a->past != PAST_NONE && now_us() - a->asked_us < ANSWER_US;
-}
-
-/* As far back as the instructions that are done now were sent. */
-static int past_seconds(const App *a) {
-    int64_t lag_us = 0;
-    for (int i = 0; i < a->model.rows[TOP_CLIENT].n; i++) {
-        int64_t lag = a->model.rows[TOP_CLIENT].row[i].number[TOP_LAG_US];
-        if (lag > lag_us) lag_us = lag;
-    }
-    return PAST_S + (int)(lag_us < PAST_MOST_US ? lag_us / 1000000 + 1 : PAST_MOST_US / 1000000);
-}
-
-static void ask_past(App *a, Past what, int seconds) {
-    if (is_waiting(a)) {
-        top_view_say(&a->view, false, "the answer before has not come yet");
-        return;
-    }
-    a->past = what;
-    a->asked_us = now_us();
-    monitor_past(a->monitor, seconds);
-}
-
 /* Reads the keys that were typed. True: draw. */
 static bool take_keys(App *a) {
     bool is_due = false;
-    Err err = {0};
     for (int key; !stop && (key = top_screen_key()) != 0; is_due = true) {
         if (key == TOP_KEY_RESIZE) continue;
         switch (top_view_key(&a->model, &a->view, key)) {
@@ -222,14 +229,8 @@ static bool take_keys(App *a) {
             top_view_say(&a->view, false, "c%llu: asked to drop what it has queued",
                          (unsigned long long)a->view.cancel_id);
             break;
-        case TOP_PAST: ask_past(a, PAST_SHOW, past_seconds(a)); break;
-        case TOP_SAVE:
-            if (!is_waiting(a)) top_save_abandon(&a->save);
-            if (!is_waiting(a) && !top_save_open(&a->save, &err))
-                top_view_say(&a->view, true, "%s", err.text);
-            else
-                ask_past(a, PAST_SAVE, SAVE_S);
-            break;
+        case TOP_PAST: ask_past(a, PAST_SHOW); break;
+        case TOP_SAVE: ask_past(a, PAST_SAVE); break;
         default: break;
         }
     }

@@ -77,7 +77,7 @@ static void put_done(TopPast *p, const Line *l) {
     if (value_of(id, "us", us, sizeof us)) top_time_text(strtod(us, NULL), took);
     if (!text) {
         value_of(id, "op", op, sizeof op);
-        snprintf(other, sizeof other, "%.*s %s", (int)strcspn(id, " "), id, op);
+        snprintf(other, sizeof other, "%.*s%s", key ? (int)strcspn(id, " ") + 1 : 0, id, op);
         text = other;
     }
     bytes_printf(&p->lines, "%s %9s  %s\n", l->at, took, text);
