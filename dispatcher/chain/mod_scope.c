@@ -85,6 +85,16 @@ static void redefined(Dispatcher *d, Client *c, const Attr *name) {
     choose(c);
 }
 
+/* For those that watch: the workers that get the work of the innermost scope, which was entered. */
+static void show_scope(Dispatcher *d, Client *c) {
+    const Scope *s = &c->scope[c->depth - 1];
+    const Members *group = c->target.group;
+    for (int i = 0; group && i < group->n; i++) {
+        WorkerPeer *w = d->worker[group->rank[i]];
+        if (w) snprintf(w->in_signal, sizeof w->in_signal, "%s", s->name);
+    }
+}
+
 /* False if the request cannot be met. The scope is open all the same, because its exit will
  * come. */
 static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
@@ -100,6 +110,7 @@ static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
     s->compile = compile_of(c, s->name, name->n);
     bool ok = scope_target(d, c, s->name, name->n, &s->target, err);
     choose(c);
+    if (d->listeners) show_scope(d, c);
     return ok;
 }
 

@@ -329,6 +329,8 @@ void listener_on_tick(Dispatcher *d) {
     d->snapshot_ms = d->now_ms ? d->now_ms : 1;
     Bytes text = {0};
     snapshot_write(d, &text);
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) d->worker[i]->in_signal[0] = '\0';
     for (Listener *l = d->listeners; l; l = l->next) {
         Msg m;
         wire_text(MSG_SNAPSHOT, text.data, text.n, &m);

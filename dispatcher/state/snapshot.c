@@ -93,7 +93,12 @@ static void put_worker(const Dispatcher *d, const WorkerPeer *w, Bytes *out) {
     put_number(out, "limit", w->usage.limit_bytes ? w->usage.limit_bytes : w->memory_bytes);
     put_number(out, "sent", w->insts);
     if (w->usage.now_ns) put_usage(&w->usage, out);
-    put_signal(main_client(d, w), out);
+    const Client *c = main_client(d, w);
+    bool is_there = c && (!c->target.group || ranks_has(&c->target.group->set, w->rank));
+    if (w->in_signal[0])
+        put_text(out, "signal", w->in_signal);
+    else if (is_there)
+        put_signal(c, out);
     bytes_putc(out, '\n');
 }
 

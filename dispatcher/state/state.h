@@ -39,6 +39,9 @@ typedef struct WorkerPeer {
     int64_t ahead_ns;        /* our clock minus its own, if is_clock_known; else 0 */
     bool is_clock_known;
     Usage usage; /* the last report; now_ns 0: none. Owns its ops */
+    /* The signal entered last whose work goes to it, while somebody watches; "": none since the
+     * last snapshot. */
+    char in_signal[64];
 } WorkerPeer;
 
 typedef struct Listener Listener; /* listener.c */

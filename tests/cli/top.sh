@@ -20,8 +20,9 @@ code "version" 0 "$T" --version; has "version" "$(out)" "gt-top "
 start dispatcher "$D" -q -w 2 --threads 1; d=$pid
 await "$TMP/dispatcher.out" "2 workers"
 cat >"$TMP/busy.gt" <<'END'
-signal.define("layer", workers=[0])
+signal.define("layer", workers=[0]); signal.define("other", workers=[1])
 while true {
+    signal other { z = ones(3) }
     signal layer { x = randn(300, 300); for i in range(20) { x = (x @ x).tanh() } }
     print(x.sum())
 }
@@ -44,6 +45,10 @@ has "once: w1" "$(echo "$page" | sed -n 4p)" "starved "
 w0=$(echo "$page" | sed -nE 's/^  w0 [^%]* ([0-9]+)%.*/\1/p') w1=$(echo "$page" | sed -nE 's/^  w1 [^%]* ([0-9]+)%.*/\1/p')
 [ "$w0" -gt "$w1" ] || fail "w0 is not busier than w1: $page"
 same "once: 80 columns" "$(echo "$page" | awk '{ gsub(/[\200-\277]/, "") } length > 80' )" ""
+# Each worker has the signal whose work it gets.
+signals() { COLUMNS=140 "$T" --once -s 0.3 >"$TMP/out" && grep -q '^  w0.* layer ' "$TMP/out" && grep -q '^  w1.* other ' "$TMP/out"; }
+poll signals || fail "signals: $(out)"
+same "signals" "$(grep -c '^  w0.* other \|^  w1.* layer ' "$TMP/out")" 0
 # Letters without UTF-8; a width; a filter; the other views
 code "letters" 0 env LC_ALL=C "$T" -1; has "letters" "$(out)" "  M matmul  p pointwise  r reduce  o other  t transfer  . idle"
 same "letters" "$(out | LC_ALL=C grep -c '[^ -~]')" 0
@@ -83,10 +88,10 @@ wait $pid; same "a sudden end" $? 69
 has "a sudden end" "$(cat "$TMP/watch.err")" "gt-top: the dispatcher has ended"
 kill -KILL $client; wait $client 2>/dev/null
 # Programs with a cluster of their own: one is found by itself, several are listed.
-start alone "$GTSH" --threads 1 "$TMP/busy.gt"
+start alone "$GTSH" -w 2 --threads 1 "$TMP/busy.gt"
 await "$TMP/alone.out" tensor
-code "alone" 0 "$T" --once; has "alone" "$(out)" "run-$pid  1 worker  1 client"
-start other "$GTSH" --threads 1 "$TMP/busy.gt"
+code "alone" 0 "$T" --once; has "alone" "$(out)" "run-$pid  2 workers  1 client"
+start other "$GTSH" -w 2 --threads 1 "$TMP/busy.gt"
 await "$TMP/other.out" tensor
 code "two" 2 "$T" --once; has "two" "$(err)" "gt-top: 2 programs run: $TMP/gt/run-"
 code "one of two" 0 "$T" --once -d "$TMP/gt/run-$pid"; has "one of two" "$(out)" "run-$pid"
