@@ -19,7 +19,7 @@ static double number(Row *row, TopNumber k) {
     return row->number[k] == TOP_UNKNOWN ? -INFINITY : (double)row->number[k];
 }
 static double rate(Row *row, TopCounter c) {
-    return top_row_has(row, c) ? row->rate[c] : -INFINITY;
+    return top_row_has(row, c) && row->has_rate ? row->rate[c] : -INFINITY;
 }
 static double count(Row *row, TopCounter c) {
     return top_row_has(row, c) ? row->count[c] : -INFINITY;
@@ -315,7 +315,7 @@ static void draw_bar(const TopModel *m, Row *row, TopGrid *g, int y, int x, int 
         all = top_row_busy(row, part);
         for (int c = 0; c < TOP_IDLE + TOP_CAUSES; c++) is_known |= top_row_has(row, c);
     }
-    if (!is_known) return;
+    if (!is_known || !row->has_rate) return;
     top_put_bar(g, y, x, width - PERCENT, part);
     top_printf(g, y, x + width - PERCENT, STYLE_PLAIN, "%4.0f%%", all * 100);
 }
