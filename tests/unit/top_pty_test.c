@@ -298,9 +298,13 @@ static void recorder(pid_t client) {
     free(page);
     CHECK(!stat(path, &made) && (made.st_mode & 0777) == 0600);
     CHECK(file_has(path, "gti 1 kind=tape\n") && file_has(path, " < c1 w0 done t"));
+    char output[300]; /* another program reads it */
+    int status = 0, got = 0;
+    snprintf(output, sizeof output, "%s/trace.out", folder);
+    waitpid(start("gt-trace", (const char *[]){path, NULL}, output), &status, 0);
+    CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "gt-trace: status %d", status);
     type(&s, "ky");
     expect(&s, "c1: asked to drop what it has queued");
-    int status = 0, got = 0;
     for (int64_t until = now_ms() + patient_ms(20000); !got && now_ms() < until;) {
         got = waitpid(client, &status, WNOHANG);
         more(&s, now_ms() + 50);
