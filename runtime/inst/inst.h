@@ -12,6 +12,7 @@
 #include "runtime/base/buf.h"
 #include "runtime/inst/op.h"
 
+/* The numbers are in binary files (gtb.h): new kinds come last. */
 typedef enum InKind { IN_TENSOR, IN_IMM_INT, IN_IMM_FLOAT, IN_IMM_BOOL } InKind;
 
 typedef struct Operand {

@@ -49,6 +49,7 @@ typedef enum AttrKey {
     ATTR_COUNT
 } AttrKey;
 
+/* The numbers are in binary files (gtb.h): new types come last. */
 typedef enum AttrType { AT_BOOL, AT_INT, AT_FLOAT, AT_DTYPE, AT_STR, AT_INTS } AttrType;
 typedef enum AttrPart { PART_FORM, PART_ARG } AttrPart;
 

@@ -41,6 +41,15 @@ code "a tape as a program" 0 "$GTSH" --emit --replay e.tape; cp out t.gti
 same "a tape as a program: header" "$(head -n 1 t.gti)" "gti 1"
 code "a tape as a program: run" 0 "$GTSH" t.gti; same "a tape as a program" "$(out)" "$(grep -v begins erun)"
 code "quiet" 0 "$GTSH" -q e.gti; same "quiet" "$(err)" ""
+# the bytes that gti(5) describes: names of what follows, then the record
+printf 'gti 1\nt7 = full 1 [2] f32 -> f32[2] @a.gt:3\n' | "$GTSH" --emit=binary >fixed.gtb
+want='894754420d0a1a0a 0100000000000000
+feff00000000000005000000 6774692031
+ffff00000000000004000000 66756c6c ffff00000000000005000000 7368617065
+ffff00000000000005000000 6474797065 ffff00000000000003000000 663332 ffff00000000000004000000 612e6774
+0000010301000200 38000000 0700000000000000 010100000000000000
+0100 05 01000000 0200000000000000 0200 03 0300 0300 01 0200000000000000 0400 0000 03000000'
+same "layout" "$(od -An -v -tx1 fixed.gtb | tr -d ' \n')" "$(echo "$want" | tr -d ' \n')"
 # comments, blank lines, foreign keys and positions stay, in both forms; a comment may come first
 cat >c.gti <<'X'
 # by hand
