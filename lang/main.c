@@ -425,6 +425,11 @@ static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a-
 /* True if an option for steps is given, but the text is none: an error. */
 static bool is_for_steps(const App *a, LangError *e) {
     const Options *o = &a->o;
+    if (o->emit_step && !a->text) {
+        *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+        error_set(e, "--emit-step needs a program");
+        return true;
+    }
     if ((!o->n_bind && !o->n_out && !o->times) || is_step(a)) return false;
     *e = (LangError){.kind = E_EXIT, .exit_code = 2};
     error_set(e, "--%s is for steps, whose first line has kind=step",

@@ -361,6 +361,9 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
                           strcmp(o->own, "workers") ? "gt-worker" : "gt-dispatcher", o->own,
                           o->dispatcher == environment("GT_DISPATCHER") ? "GT_DISPATCHER" : "-d");
     }
+    if (o->emit_step && (o->emit_binary || o->prompt))
+        return usage(e, "--emit-step and %s exclude each other",
+                     o->prompt ? "--interactive" : "--emit=binary");
     if (o->emit && o->tee) return usage(e, "--emit and --tee exclude each other");
     if (o->dry && o->verify) return usage(e, "--dry and --verify exclude each other");
     if (o->emit && o->verify) return usage(e, "--emit and --verify exclude each other");

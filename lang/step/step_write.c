@@ -235,8 +235,9 @@ static void put_copies(Writer *w) {
 /* True if a tensor made before the body is data that a user may want to replace. */
 static bool is_data(const Writer *w, const Item *t) {
     const char *shape = memchr(t->text + t->plain, '[', t->n - t->plain);
-    bool is_made = t->op == OP_LOAD || op_info[t->op].class_ == CLASS_SOURCE;
-    return t->n_out == 1 && is_made && shape && shape[1] != ']' && map_get(&w->fixed, t->out);
+    bool is_read = t->op == OP_LOAD || t->op == OP_DATA;
+    bool is_made = op_info[t->op].class_ == CLASS_SOURCE && map_get(&w->fixed, t->out);
+    return t->n_out == 1 && (is_read || is_made) && shape && shape[1] != ']';
 }
 
 static void put_before(Writer *w) {

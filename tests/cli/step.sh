@@ -118,6 +118,10 @@ GT
 echo "save({w: w, m: m, old: old, start: start}, \"$TMP/w.safetensors\")" >>"$TMP/own.gt"
 trains "own data" "$TMP/own.gt"
 has "own data" "$(cat "$TMP/step.gti")" "t2 = input x f32 [9,2,4] b64="
+# one tensor is saved without a name
+sed "s/save.*/save(w, \"w.npy\")/" "$TMP/own.gt" >"$TMP/one.gt"
+code "one tensor" 0 "$GTSH" --emit-step "$TMP/one.gt"; cp "$TMP/out" "$TMP/step.gti"
+code "one tensor: replay" 0 "$GTSH" --replay "$TMP/step.gti" --out w="$TMP/o.npy"
 # what cannot be cut
 cat >"$TMP/pre.gt" <<'GT'
 w = param(ones(4, 2)); sgd = optim.SGD([w], lr=0.1)
@@ -136,6 +140,29 @@ refused "data decides" 'for i in range(8) { if one(randn(3, 4)) > 0.1 { sgd.step
 refused "a list of tensors" 'xs = [randn(3, 4) for i in range(8)]
 for x in xs { one(x) }' "operand 1 of matmul at $TMP/bad.gt:2 comes from another place in some rounds"
 refused "rounds differ" 'for i in range(20) { one(randn(3, 4)); if i == 11 { w.data *= 0.5 } }' "the rounds differ"
+
+code "binary" 2 "$GTSH" --emit-step --emit=binary "$TMP/own.gt"; has "binary" "$(err)" "exclude each other"
+code "prompt" 2 "$GTSH" --emit-step -i "$TMP/own.gt"; has "prompt" "$(err)" "exclude each other"
+# elements that were left out must be bound
+cat >"$TMP/large.gt" <<'GT'
+w = param(ones(200, 2)); sgd = optim.SGD([w], lr=0.1)
+Y = tensor([i * 0.25 for i in range(100)]).reshape(50, 2)
+for k in range(6) {
+    x = tensor([(i * k) % 7 - 3.0 for i in range(10000)]).reshape(50, 200)
+    loss = ((x @ w - Y) ** 2).mean()
+    sgd.zero_grad()
+    backward loss
+    sgd.step()
+}
+GT
+echo "save({w: w}, \"$TMP/w.safetensors\")" >>"$TMP/large.gt"
+code "large" 0 "$GTSH" --emit-step "$TMP/large.gt"; has "large" "$(cat "$TMP/out")" "input=Y -> f32[100]"
+code "no elements" 0 "$GTSH" --emit-step --payloads=none "$TMP/large.gt"; cp "$TMP/out" "$TMP/step.gti"
+code "no elements: not bound" 2 "$GTSH" --replay "$TMP/step.gti"; has "no elements: not bound" "$(err)" "not bound: x (f32[10000], each round)"
+# of instructions, as of the program
+code "flat" 0 "$GTSH" --emit "$TMP/own.gt"; cp "$TMP/out" "$TMP/flat.gti"
+code "flat: cut" 0 "$GTSH" --emit-step "$TMP/flat.gti"; cp "$TMP/out" "$TMP/again.gti"
+code "flat: program" 0 "$GTSH" --emit-step "$TMP/own.gt"; same "flat" "$(sed 1d "$TMP/again.gti")" "$(sed 1d "$TMP/out")"
 
 # a step written by hand
 hand() { printf 'gti 1 kind=step\n%s\n' "$1" >"$TMP/hand.gti"; }
