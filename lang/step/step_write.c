@@ -52,10 +52,11 @@ static void put_item(Writer *w, const Item *t, const uint64_t *in, int offset, c
 }
 
 static void put_free(Writer *w, const uint64_t *ids, int n) {
-    if (!n) return;
-    bytes_puts(w->out, "free");
-    for (int i = 0; i < n; i++) bytes_printf(w->out, " t%llu", (unsigned long long)ids[i]);
-    bytes_putc(w->out, '\n');
+    for (int i = 0; i < n; i++) {
+        if (i % MAX_IN == 0) bytes_puts(w->out, i ? "\nfree" : "free");
+        bytes_printf(w->out, " t%llu", (unsigned long long)ids[i]);
+    }
+    if (n) bytes_putc(w->out, '\n');
 }
 
 /* ---- after the body ---- */
