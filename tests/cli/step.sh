@@ -96,6 +96,36 @@ cmp -s "$TMP/w.safetensors" "$TMP/b.safetensors" || fail "bound to the same batc
 trains "charlm" scripts/charlm.gt --data README.md --steps 50 --batch 4 --ctx 16 --width 16 --heads 2 --layers 1 --sample 0 --out "$TMP/w.safetensors"
 has "charlm: after the body" "$(cat "$TMP/replayed")" "loss on unseen text"
 
+# the same, sharded: signals are part of the step
+rm -f "$TMP/w.safetensors" "$TMP/o.safetensors"
+code "sharded: run" 0 "$GTSH" -w 4 --config scripts/charlm.yaml scripts/charlm.gt --data README.md --steps 50 --batch 4 --ctx 16 --width 16 --heads 2 --layers 1 --sample 0 --out "$TMP/w.safetensors"
+code "sharded: replay" 0 "$GTSH" -w 4 --config scripts/charlm.yaml --replay "$TMP/step.gti" --out w="$TMP/o.safetensors"
+cmp -s "$TMP/w.safetensors" "$TMP/o.safetensors" || fail "sharded: the step trains to other bits"
+
+# batches by a random index, two backwards a step, statistics of a norm, clipping, averages of the parameters
+cat >"$TMP/more.gt" <<'GT'
+seed(4)
+X = randn(120, 6)
+Y = randint(0, 3, [120])
+net = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 3))
+opt = optim.AdamW(net.parameters(), lr=0.01)
+ema = [p.detach().clone() for p in net.parameters()]
+for step in range(24) {
+    i = randint(0, 120, [30])
+    opt.zero_grad()
+    for half in range(2) {
+        loss = cross_entropy(net(X[i[half * 15:half * 15 + 15]]), Y[i[half * 15:half * 15 + 15]]) / 2
+        backward loss
+    }
+    clip_grad_norm(net.parameters(), 1.0)
+    opt.step()
+    for k, p in enumerate(net.parameters()) { ema[k] = 0.9 * ema[k] + 0.1 * p.data }
+    print(f"{step:3d} {loss:.4f}")
+}
+GT
+echo "save({net: net, opt: opt, ema: ema}, \"$TMP/w.safetensors\")" >>"$TMP/more.gt"
+trains "more" "$TMP/more.gt"
+
 # data of the program itself, other in each round; an average of earlier rounds; the value before the loop is needed twice
 cat >"$TMP/own.gt" <<'GT'
 seed(3)
