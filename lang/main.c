@@ -8,10 +8,12 @@
 #include "lang/stream/local.h"
 #include "lang/shell/options.h"
 #include "lang/shell/pager.h"
+#include "lang/shell/profile.h"
 #include "lang/shell/repl.h"
 #include "lang/shell/replay.h"
 #include "lang/shell/replay_step.h"
 #include "lang/tensor/signal.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/gtb.h"
 #include "runtime/net/endpoint.h"
@@ -298,6 +300,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
                    .memory_bytes = o->memory_bytes,
                    .prompt = prompt,
                    .name = a->name,
+                   .profile = o->profile,
                    .file = o->emit && is_instructions(a) ? NULL : a->file,
                    .has_all = o->given >> OPTION_PAYLOADS & 1 && o->payloads == PAYLOADS_INLINE,
                    .emit_header = a->header},
@@ -528,8 +531,18 @@ static int print_step(App *a) {
     return ok ? 0 : error_exit_code(&e);
 }
 
+/* Shows or writes the profile, also of a program that failed or was interrupted. */
+static bool show_profile(App *a, double since_s) {
+    LangError e = {0};
+    stream_interrupted = 0; /* so that the wait for the workers' times can be interrupted again */
+    if (profile_report(a->in, a->o.profile_file, now_s() - since_s, &e)) return true;
+    report_plain(&a->o, &e, "error");
+    return false;
+}
+
 int main(int argc, char **argv) {
     App a = {0};
+    double since_s = now_s();
     LangError e = {0};
     bool at_prompt = false;
     setlocale(LC_CTYPE, "");
@@ -575,6 +588,7 @@ int main(int argc, char **argv) {
         code = repl_run(a.in, &prompt);
     }
     bool interrupted = code == 130 && stream_interrupted;
+    if (a.o.profile && !show_profile(&a, since_s) && code == 0) code = 1;
     code = leave(&a, code);
     if (interrupted) die_by_interrupt();
     return code;

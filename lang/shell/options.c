@@ -222,6 +222,10 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_CHECK_NAN: o->check_nan = true; return true;
     case OPTION_DETERMINISTIC: return true;
     case OPTION_LOG_DIR: o->log_dir = v; return true;
+    case OPTION_PROFILE:
+        o->profile = true;
+        o->profile_file = v;
+        return !v || *v || usage(e, "--profile= needs the name of a file");
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
     case OPTION_EMIT:
     case OPTION_TEE:
@@ -436,11 +440,11 @@ bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w)
          CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(SPEED) | BIT(TEE),
          logs, 1},
         {o->check, "--check runs nothing", NULL,
-         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(EMIT) | BIT(TEE) |
-             BIT(PROMPT),
+         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(PROFILE) | BIT(SEED) |
+             BIT(EMIT) | BIT(TEE) | BIT(PROMPT),
          logs, 1},
         {o->emit && !o->check, "--emit computes nothing", NULL,
-         (CLUSTER & ~BIT(WORKERS)) | BIT(LOG_DIR), logs, 1},
+         (CLUSTER & ~BIT(WORKERS)) | BIT(LOG_DIR) | BIT(PROFILE), logs, 1},
         {is_run && o->dispatcher, "the running dispatcher and its workers have their own",
          "set it where gt-dispatcher and gt-worker start", 0, theirs,
          sizeof theirs / sizeof *theirs},

@@ -19,6 +19,8 @@ typedef struct Options {
     bool emit, emit_binary, emit_step, verify, dry;
     int workers, threads;                               /* threads 0: chosen by the machine */
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given */
+    bool profile;
+    const char *profile_file; /* NULL: standard error */
     /* the last option given that applies only to workers that gtsh starts, or NULL */
     const char *own;
     uint64_t given; /* a bit per OptionId on the command line */

@@ -7,6 +7,7 @@
  * frames, stream_reply.c handles the replies.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
+#include "lang/stream/stream_profile.h"
 #include "lang/stream/stream_reply.h"
 #include "lang/stream/stream_text.h"
 #include "runtime/base/log.h"
@@ -50,6 +51,7 @@ Stream *stream_new(const StreamConfig *config) {
     if (s->config.answer_ms <= 0) s->config.answer_ms = ANSWER_MS;
     if (config->endpoint) s->config.endpoint = s->endpoint = xstrdup(config->endpoint);
     if (s->mode == STREAM_LIVE) stream_look_for_bodies(s);
+    if (s->mode == STREAM_LIVE && config->profile) s->profile = profile_counts_new();
     stream_text_open(s);
     return s;
 }
@@ -85,6 +87,7 @@ void stream_free(Stream **sp) {
     fifo_fini(&s->effects);
     bytes_fini(&s->stats);
     map_fini(&s->emitted);
+    profile_counts_free(&s->profile);
     free(s);
 }
 
@@ -247,6 +250,7 @@ void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const
     if (s->file && !s->is_gone) stream_text_put(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;
     if (log_is(LOG_CLIENT)) inst_debug("CLIENT", "", inst, s->names, (int)s->n_sources);
+    if (s->profile && inst->op != OP_FREE) profile_count(s->profile, inst->pos);
     if (!s->frame.head) frame_begin(&s->frame, s->welcome.id, seq);
     frame_add(&s->frame, inst);
     if (s->hot && inst->op != OP_BODY) detector_added(s->hot, &s->frame);

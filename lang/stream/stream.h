@@ -27,6 +27,7 @@ typedef struct StreamConfig {
     const char *engine;
     uint64_t memory_bytes;
     bool prompt;   /* window limited to PROMPT_WINDOW_MS                      */
+    bool profile;  /* times are added up by source line: stream_profile       */
     int answer_ms; /* timeout after which a silent remote dispatcher is lost; 0: 10 s */
     FILE *emit_to; /* for EMIT without `file`                                 */
     /* EMIT: where the instructions go; LIVE: where a copy of them goes, with what was fetched, or
@@ -52,6 +53,7 @@ typedef struct Handle {
 } Handle;
 
 typedef struct Stream Stream;
+typedef struct StreamProfile StreamProfile;
 Stream *stream_new(const StreamConfig *config);
 void stream_free(Stream **s); /* sends BYE, stops an embedded cluster; bounded wait */
 StreamMode stream_mode(const Stream *s);
@@ -164,6 +166,19 @@ bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e
 bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* Appends KEY=VALUE lines of client, dispatcher and workers. Waits. */
 bool stream_stats(Stream *s, Bytes *text, LangError *e);
+/* One source line of a profile. */
+typedef struct ProfileLine {
+    const Source *src; /* NULL: instructions of no line, or of too many */
+    uint16_t file;     /* Source.id */
+    uint32_t line;
+    uint64_t insts;        /* instructions issued */
+    uint64_t ns, move_ns;  /* time of their calls and of their transfers, over all workers */
+    uint64_t bytes, moved; /* bytes of results stored; of tensors fetched from other workers */
+} ProfileLine;
+/* Sets *lines to an array of n lines, the one with the most time first; the caller frees it. Waits.
+ * n = 0 without StreamConfig.profile, or before the first instruction. If the dispatcher is lost,
+ * fails, and the lines have no times. */
+bool stream_profile(Stream *s, ProfileLine **lines, size_t *n, LangError *e);
 uint64_t stream_count(const Stream *s);             /* instructions emitted so far */
 uint64_t stream_done(const Stream *s);              /* how many of them are acknowledged */
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; returns its id */

@@ -404,6 +404,11 @@ bool stream_start(Stream *s, Span at, LangError *e) {
     }
     s->made = xcalloc(WINDOW_INSTS, sizeof *s->made);
     s->is_started = true;
+    if (s->profile) {
+        Msg m;
+        wire_text(MSG_STATS, "profile on", 10, &m);
+        link_send(s->link, &m);
+    }
     s->awaits_acks = (s->endpoint || s->welcome.n_workers > 1) && !s->config.prompt;
     if (log_is(LOG_VERBOSE))
         log_line("CLIENT", "client c%u at %s: %u worker%s, engine %s", s->welcome.id,
@@ -474,8 +479,7 @@ static bool has_stats(const Stream *s, const void *ctx) {
     return s->has_stats;
 }
 
-/* Sends the question in MSG_STATS, waits for the reply, and appends it to text. */
-static bool ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
+bool stream_ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e) {
     stream_frees(s);
     stream_send(s);
     s->has_stats = false;
@@ -499,7 +503,7 @@ bool stream_stats(Stream *s, Bytes *text, LangError *e) {
     bytes_printf(text, "client_instructions=%llu\nclient_tensors=%llu\n",
                  (unsigned long long)s->next_seq, (unsigned long long)s->n_live);
     if (s->hot) hot_stats(detector_counts(s->hot), text);
-    return !s->is_started || ask(s, "", (Span){0}, text, e);
+    return !s->is_started || stream_ask(s, "", (Span){0}, text, e);
 }
 
 static bool all_is_done(const Stream *s, const void *ctx) {
@@ -519,7 +523,7 @@ static bool ask_tensor(Stream *s, const char *word, const Handle *h, Span at, By
     TRY(stream_wait(s, all_is_done, NULL, at, e));
     char question[32];
     snprintf(question, sizeof question, "%s %llu", word, (unsigned long long)h->id);
-    return ask(s, question, at, text, e);
+    return stream_ask(s, question, at, text, e);
 }
 
 bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e) {

@@ -20,6 +20,8 @@ bool stream_wait(Stream *s, bool (*is_met)(const Stream *s, const void *ctx), co
 /* Sets e to an earlier failure that is not reported yet, or else to the loss of the dispatcher.
  * Returns false. */
 bool stream_lost(Stream *s, Span at, LangError *e);
+/* Sends the question in MSG_STATS, waits for the reply, and appends it to text. */
+bool stream_ask(Stream *s, const char *question, Span at, Bytes *text, LangError *e);
 void stream_reset(Stream *s); /* back to the state before the first stream_start */
 void stream_close(Stream *s); /* sends BYE, stops the cluster */
 #endif

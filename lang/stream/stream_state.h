@@ -144,6 +144,7 @@ struct Stream {
     Span lost_at;   /* after a loss: position of the oldest pending effect */
     Bytes stats;    /* the reply to the last MSG_STATS */
     bool has_stats;
+    StreamProfile *profile; /* NULL: without StreamConfig.profile */
 
     /* effects and failures */
     Fifo effects;   /* of Pending */
