@@ -515,7 +515,7 @@ bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, E
 
 /* ---- Writing ---- */
 
-static bool make_parents(const char *path, Err *err) {
+bool io_make_parents(const char *path, Err *err) {
     char dir[PATH_MAX];
     if (strlen(path) >= sizeof dir)
         return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
@@ -799,7 +799,7 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     Format f = format_of(path, &is_gz);
     TRY(io_is_known(path, true, err));
     Aside a;
-    TRY(make_parents(path, err));
+    TRY(io_make_parents(path, err));
     TRY(aside_open(&a, path, err));
     bool ok = aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
     if (!ok) name_file(err, "write", path);

@@ -125,6 +125,17 @@ bool io_write(const char *path, const void *data, size_t n, Err *err);
 /* Appends n bytes. If that fails, a regular file is truncated to its old size. */
 bool io_append(const char *path, const void *data, size_t n, Err *err);
 
+/* Makes the missing directories above a path. */
+bool io_make_parents(const char *path, Err *err);
+
+/* TensorBoard's event files (io_events.c); they grow by records. seconds: since 1970. Appends the
+ * record that begins such a file, and one that makes readers leave out the earlier files of its
+ * directory. */
+void events_begin(double seconds, Bytes *out);
+/* Appends a record of n scalars of one step. */
+void events_scalars(double seconds, int64_t step, const char *const *name, const double *value,
+                    int n, Bytes *out);
+
 /* JSON (io_json.c). Ints stay exact, floats keep a point or exponent; inf and nan are written as
  * Infinity and NaN, as in Python's json. max_nodes bounds the memory that untrusted text can take.
  * Of duplicate keys the last wins. */

@@ -2,25 +2,24 @@
  * list for the loop to iterate over; the bar recognises it by identity, so ordinary lists cost
  * nothing. The line is redrawn at most ten times a second on a terminal, every ten seconds
  * elsewhere. track never waits: its values arrive with the stream, in step order, and go to the
- * line
- * and, with --log-dir, to metrics.csv.
+ * line and, with --log-dir, to files (track_log.h).
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/clock.h"
 #include "lang/text/progress.h"
+#include "lang/text/track_log.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/utf8.h"
 #include "lang/file/io.h"
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16 };
+enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16, NAME_BYTES = 64 };
 
 typedef struct Bar {
     Interp *in;
@@ -42,7 +41,7 @@ typedef struct Progress {
     char tracked[256]; /* "loss 0.1234  lr 0.001": the newest values */
     int64_t step;      /* of the next track() */
     bool has_warned;   /* that track() is in vain */
-    FILE *csv;
+    TrackLog *log;     /* NULL: no value was logged yet */
 } Progress;
 
 static Progress *state(Interp *in) {
@@ -232,7 +231,7 @@ void progress_fini(Interp *in) {
     Progress *p = in->progress;
     if (!p) return;
     while (p->bars) bar_free(p, p->bars);
-    if (p->csv) fclose(p->csv);
+    track_log_close(&p->log);
     free(p);
     in->progress = NULL;
 }
@@ -260,51 +259,46 @@ typedef struct Track {
     int64_t step;
     int n; /* names in order; the value comes from the reply if operand >= 0 */
     struct {
-        char name[64];
+        char name[NAME_BYTES];
         double v;
         int operand;
     } item[];
 } Track;
 
-static double reply_number(const ReplyValue *v) { return element_float(v->type.dtype, v->data); }
-
-static bool open_csv(Interp *in, Err *err) {
-    Progress *p = state(in);
-    char path[4096];
-    const char *dir = in->config.log_dir;
-    if (p->csv) return true;
-    mkdir(dir, 0777);
-    snprintf(path, sizeof path, "%s/metrics.csv", dir);
-    /* replaces an older file, whole or not at all */
-    static const char head[] = "step,name,value\n";
-    TRY(io_write(path, head, sizeof head - 1, err));
-    p->csv = fopen(path, "a");
-    return p->csv || err_set(err, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+/* Copies a name, cut between two characters if it is too long. */
+static void set_name(char out[NAME_BYTES], const char *name, size_t n) {
+    size_t keep = 0;
+    for (int step; keep < n; keep += (size_t)step) {
+        step = utf8_decode(name + keep, n - keep, NULL);
+        if (!step) step = 1;
+        if (keep + (size_t)step >= NAME_BYTES) break;
+    }
+    memcpy(out, name, keep);
+    out[keep] = 0;
 }
+
+static double reply_number(const ReplyValue *v) { return element_float(v->type.dtype, v->data); }
 
 static bool track_done(void *ctx, const Reply *r, Err *err) {
     Track *t = ctx;
     Progress *p = state(t->in);
     size_t at = 0;
-    if (t->in->config.log_dir) TRY(open_csv(t->in, err));
+    const char *name[MAX_TRACKED];
+    double value[MAX_TRACKED];
     for (int i = 0; i < t->n; i++) {
-        double v = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n
+        name[i] = t->item[i].name;
+        value[i] = t->item[i].operand >= 0 && (uint32_t)t->item[i].operand < r->n
                        ? reply_number(&r->value[t->item[i].operand])
                        : t->item[i].v;
         int n = snprintf(p->tracked + at, sizeof p->tracked - at, "%s%s %.4g", i ? "  " : "",
-                         t->item[i].name, v);
+                         name[i], value[i]);
         at = n > 0 && at + (size_t)n < sizeof p->tracked ? at + (size_t)n : at;
         p->tracked[at] = 0;
-        if (p->csv) {
-            Bytes b = {0};
-            format_double(v, &b);
-            fprintf(p->csv, "%lld,%s,%s\n", (long long)t->step, t->item[i].name, b.data);
-            bytes_fini(&b);
-        }
     }
-    if (p->csv && fflush(p->csv))
-        return err_set(err, ERR_IO, "cannot write %s/metrics.csv: %s", t->in->config.log_dir,
-                       strerror(errno));
+    if (t->in->config.log_dir) {
+        if (!p->log && !(p->log = track_log_open(t->in->config.log_dir, err))) return false;
+        TRY(track_log_add(p->log, t->step, name, value, t->n, err));
+    }
     double t_now = now_s();
     if (p->bars && p->bars->ended &&
         is_due(p, p->bars, t_now)) /* the program may be waiting: keep the bar moving */
@@ -347,7 +341,7 @@ bool progress_track(Interp *in, const MapV *m, LangError *e) {
     t->step = state(in)->step++;
     bytes_puts(&keys, "");
     for (size_t i = 0; ok && mapv_at(m, i, &key, &v); i++) {
-        snprintf(t->item[i].name, sizeof t->item[i].name, "%s", key.str->s);
+        set_name(t->item[i].name, key.str->s, key.str->n);
         t->item[i].operand = -1;
         t->n++;
         if (v.kind == V_TENSOR) {
@@ -385,7 +379,7 @@ bool progress_track(Interp *in, const MapV *m, LangError *e) {
 /* ---- tracked scalars of an instruction ---- */
 
 static void add_item(Track *t, const char *name, size_t n, int operand, double v) {
-    snprintf(t->item[t->n].name, sizeof t->item[t->n].name, "%.*s", (int)(n < 64 ? n : 63), name);
+    set_name(t->item[t->n].name, name, n);
     t->item[t->n].operand = operand, t->item[t->n].v = v;
     t->n++;
 }
