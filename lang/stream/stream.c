@@ -222,6 +222,12 @@ static void announce(Stream *s, const Source *src) {
         announce_one(s, id); /* stream_announce does it for earlier ones */
 }
 
+static void early_remove(Stream *s, int i) {
+    arena_fini(&s->early[i].arena);
+    s->n_early--;
+    memmove(&s->early[i], &s->early[i + 1], (size_t)(s->n_early - i) * sizeof *s->early);
+}
+
 void stream_announce(Stream *s) {
     for (size_t id = 0; id < s->n_sources; id++)
         if (s->names[id]) announce_one(s, id);
@@ -230,6 +236,8 @@ void stream_announce(Stream *s) {
         if (!s->config.prompt) arena_fini(&s->early[i].arena);
     }
     if (!s->config.prompt) s->n_early = 0; /* at the prompt: kept, in case this cluster is lost */
+    for (int i = s->n_early; i-- > 0;)
+        if (s->early[i].inst->op == OP_NOTE) early_remove(s, i);
 }
 
 uint16_t stream_file(Stream *s, const Source *src) {
@@ -399,14 +407,8 @@ static bool is_same_signal(const Inst *a, const Inst *b) {
     return a->op == OP_SIGNAL_DEFINE && x->n == y->n && memcmp(x->str, y->str, x->n) == 0;
 }
 
-static void early_remove(Stream *s, int i) {
-    arena_fini(&s->early[i].arena);
-    s->n_early--;
-    memmove(&s->early[i], &s->early[i + 1], (size_t)(s->n_early - i) * sizeof *s->early);
-}
-
-/* Stores scopes, definitions and checks, which do not start a cluster. stream_announce sends those
- * still in effect when it starts. */
+/* Stores scopes, definitions, checks and notes, which do not start a cluster. stream_announce sends
+ * those still in effect when it starts. */
 static void control_early(Stream *s, const Inst *inst) {
     int i = s->n_early;
     if (inst->op == OP_SIGNAL_EXIT) {
@@ -421,7 +423,10 @@ static void control_early(Stream *s, const Inst *inst) {
     if (inst->op == OP_CHECK)
         while (i-- > 0)
             if (s->early[i].inst->op == OP_CHECK) early_remove(s, i);
-    if (inst->op != OP_SIGNAL_ENTER && inst->op != OP_SIGNAL_DEFINE && inst->op != OP_CHECK) return;
+    bool is_note = inst->op == OP_NOTE && !s->is_started && s->n_early < EARLY_NOTES;
+    if (inst->op != OP_SIGNAL_ENTER && inst->op != OP_SIGNAL_DEFINE && inst->op != OP_CHECK &&
+        !is_note)
+        return;
     s->early = xrealloc(s->early, (size_t)(s->n_early + 1) * sizeof *s->early);
     Early *e = &s->early[s->n_early++];
     e->arena = (Arena){0};
@@ -492,6 +497,20 @@ static void text_line(Stream *s, const Effect *ef, Span at) {
     stream_text_put(s, &inst, NULL);
 }
 
+/* Sends a note, which has no answer. */
+static bool send_note(Stream *s, const Effect *ef, Span at, LangError *e) {
+    if (ef->n) {
+        TRY(stream_room(s, at, e));
+        stream_frees(s);
+        effect_line(s, ef, at);
+        return true;
+    }
+    SrcPos pos = stream_pos(s, at);
+    Inst inst = {.op = OP_NOTE, .n_attr = (uint16_t)ef->n_attr, .attr = ef->attr, .pos = pos};
+    stream_control(s, &inst);
+    return true;
+}
+
 /* EMIT: remembers the path of a save or write. */
 static void remember_file(Stream *s, const Effect *ef) {
     for (int i = 0; i < ef->n_attr; i++) {
@@ -514,6 +533,11 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
             remember_file(s, ef);
         if (ef->drop) ef->drop(ef->ctx);
         return true;
+    }
+    if (ef->op == OP_NOTE && ef->n_attr && ef->attr[0].n) { /* an empty one only takes its turn */
+        bool ok = send_note(s, ef, at, e);
+        if (ef->drop) ef->drop(ef->ctx);
+        return ok;
     }
     Pending p = {.done = ef->done,
                  .drop = ef->drop,

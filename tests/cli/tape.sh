@@ -29,6 +29,25 @@ same "asked, sent and done alike" "$(awk '$3 == "<" && $6 == "done" { print $7, 
 same "as many asked as sent" "$(grep -c ' > c1 ' "$t")" "$(grep -c ' = c1 w0 ' "$t")"
 code replay 1 "$GTSH" --replay "$t"; has "replay, output" "$(out)" "$expected"; has "replay, error" "$(err)" "a.gt:4"
 
+# notes stand where the program makes them, also before the first tensor, with and without tensors; they replay
+cat >"$TMP/notes.gt" <<'GT'
+signal.define("rows", axis=0)
+note("begin")
+signal rows { x = ones(4, 2) }
+note(f"x is {x}")
+for i in range(2) { x = x * 2; note(f"step {i}") }
+note("")
+print(x.sum())
+GT
+for workers in 1 2; do
+    code "notes on $workers" 0 env GT_INSTRUCTION_LOG="$t" timeout 60 "$GTSH" -w $workers "$TMP/notes.gt"
+    same "notes on $workers" "$(sed -n 's/^.* > c1 - \(note .*\) @.*/\1/p; s/^.* > c1 - t[0-9]* = \([a-z]*\) .*/\1/p' "$t" | tr '\n' ';')" \
+        'note "begin";full;note "x is {!r}" t0;mul;note "step 0";mul;note "step 1";sum;'
+    code "notes of $workers, replayed" 0 "$GTSH" --replay "$t"; same "notes of $workers, replayed" "$(out)" "tensor(32.)"
+done
+code "notes alone" 0 "$GTSH" -c 'for i in range(200) { note(f"{i}") }
+print(1)'; same "notes alone" "$(out)$(err)" 1
+
 # sharded: located instructions once for all workers, conversions by name
 cat >"$TMP/b.gt" <<'GT'
 signal.define("rows", axis=0)
