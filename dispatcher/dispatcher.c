@@ -567,6 +567,14 @@ static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q,
     return true;
 }
 
+/* Answers the question "past": the client's last frames (recorder_of_client). */
+static void answer_past(Dispatcher *d, const Client *c, Question *q) {
+    if (!d->config.record_bytes) return;
+    Buf *b = recorder_of_client(d, c, PAST_ANSWER);
+    bytes_add(&q->text, b->data, b->n);
+    buf_unref(&b);
+}
+
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     const char *text;
     size_t n;
@@ -575,7 +583,9 @@ void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
     if (!wire_read_text(asked, &text, &n, NULL)) n = 0;
     Question *q = xcalloc(1, sizeof *q);
     q->client = c->id;
-    if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
+    if (is_word(text, n, "past")) {
+        answer_past(d, c, q);
+    } else if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
         bool is_profile = is_word(text, n, "profile");
         if (!is_profile) {
             dispatcher_stats(d, &q->text);

@@ -203,6 +203,33 @@ Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
     return b;
 }
 
+/* Returns the bytes of the client's entries. If b is not NULL, copies those after the first `skip`
+ * bytes to it. */
+static size_t copy_entries(Dispatcher *d, const Client *c, size_t skip, Buf *b) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < d->recorded.n; i++) {
+        PastEntry e;
+        Msg m = {0};
+        msg_push(&m, recorder_chunk(d, i));
+        for (size_t at = 0; past_read(&m, &at, &e) > 0;) {
+            bool is_event = e.kind == PAST_FRAME || (e.kind == PAST_LINE && e.event == TAPE_FAILED);
+            if (e.client != c->id || !is_event) continue;
+            bytes += past_bytes(e.n);
+            if (b && bytes > skip) past_add(b, &e);
+        }
+        msg_fini(&m);
+    }
+    return bytes;
+}
+
+Buf *recorder_of_client(Dispatcher *d, const Client *c, size_t limit) {
+    Buf *b = past_new(4096);
+    put_needs(d, b, c);
+    size_t bytes = copy_entries(d, c, 0, NULL);
+    copy_entries(d, c, bytes > limit ? bytes - limit : 0, b);
+    return b;
+}
+
 Buf *recorder_rows(const Msg *times, int rank, int64_t ahead_ns) {
     const Buf *head = times->part[0];
     Buf *b = past_new(past_bytes(head->n));

@@ -24,6 +24,9 @@ Buf *recorder_preface(Dispatcher *d, uint32_t past_ms);
  * returned is written any more. */
 size_t recorder_chunks(Dispatcher *d);
 Buf *recorder_chunk(Dispatcher *d, size_t i);
+/* Returns one PAST message's part (owned) for a client's own eyes: what is needed to read its
+ * frames, then the last of them and its failures, about `limit` bytes at most. */
+Buf *recorder_of_client(Dispatcher *d, const Client *c, size_t limit);
 /* An entry with a worker's rows (owned). */
 Buf *recorder_rows(const Msg *times, int rank, int64_t ahead_ns);
 #endif

@@ -15,6 +15,7 @@ enum {
     SCOPES_MAX = 1024,       /* open signals per client */
     CLIENT_GROUPS_MAX = 256, /* groups of ranks per client */
     QUESTIONS_MAX = 16,      /* unanswered stats per client */
+    PAST_ANSWER = 1 << 20,   /* bytes of its last frames that a client gets */
     WORKERS_MAX = MAX_WORKERS,
     REPORTS_MAX = 4096,
     SLICE = 4096,  /* instructions written in a row for one client: some 4 ms */

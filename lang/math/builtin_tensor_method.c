@@ -326,8 +326,21 @@ BUILTIN(checkpoint) { /* f, *xs */
     return grad_checkpoint(in, arg[0], xs->v, (int)xs->n, out, e);
 }
 
+/* Appends the last v instructions, one per line. */
+static bool put_instructions(Interp *in, Value v, Bytes *out, LangError *e) {
+    if (v.i < 0) return error_set(e, "the number of instructions must not be negative");
+    bytes_puts(out, "");
+    return stream_tape(in->stream, (size_t)v.i, out, e);
+}
+
 BUILTIN(tape) { /* x */
     Bytes text = {0};
+    if (arg[0].kind == V_INT) {
+        bool ok = put_instructions(in, arg[0], &text, e);
+        if (ok) *out = v_str(text.data, text.n);
+        bytes_fini(&text);
+        return ok;
+    }
     if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.tape", e));
     autograd_tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
     *out = v_str(text.data, text.n);
@@ -335,7 +348,21 @@ BUILTIN(tape) { /* x */
     return true;
 }
 
+static bool instruction_list(Interp *in, Value v, Value *out, LangError *e) {
+    Bytes text = {0};
+    bool ok = put_instructions(in, v, &text, e);
+    if (ok) *out = v_list(in, 0);
+    for (const char *line = text.data, *end = line + text.n; ok && line < end;) {
+        const char *nl = memchr(line, '\n', (size_t)(end - line));
+        list_push(out->list, v_str(line, (size_t)(nl - line)));
+        line = nl + 1;
+    }
+    bytes_fini(&text);
+    return ok;
+}
+
 BUILTIN(get_tape) { /* x */
+    if (arg[0].kind == V_INT) return instruction_list(in, arg[0], out, e);
     if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.get_tape", e));
     *out = autograd_tape_list(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor);
     return true;
@@ -346,6 +373,7 @@ BUILTIN(print_tape) {
     Pieces p = {0};
     TRY(bi_tape(in, arg, &text, e));
     pieces_text(&p, text.str->s, text.str->n);
+    if (!text.str->n) pieces_text(&p, "no instructions\n", 16);
     bool ok = effect_print(in, &p, false, e);
     pieces_fini(&p);
     value_drop(text);

@@ -166,6 +166,10 @@ bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e
 bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* Appends KEY=VALUE lines of client, dispatcher and workers. Waits. */
 bool stream_stats(Stream *s, Bytes *text, LangError *e);
+/* Appends the last n instructions of this client that its dispatcher still has (of about 1 MiB of
+ * frames), and failures between them, one per line: instruction text without result types. Nothing
+ * before the first instruction, and with GT_WATCH=0. Waits for the dispatcher, not for results. */
+bool stream_tape(Stream *s, size_t n, Bytes *out, LangError *e);
 /* One source line of a profile. */
 typedef struct ProfileLine {
     const Source *src; /* NULL: instructions of no line, or of too many */
