@@ -1,5 +1,5 @@
-/* builtin_system.c: exit, time, sync, statistics, and random numbers of the host. These come from
- * the same Philox generator as the workers' and repeat with the seed.
+/* builtin_system.c: exit, time, sync, and random numbers of the host. These come from the same
+ * Philox generator as the workers' and repeat with the seed. Statistics: builtin_stats.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/value/mapv.h"
@@ -69,104 +69,6 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     Pieces p = {0};
     bool ok = pieces_value(in, &p, arg[0], false, e) && effect_note(in, &p, e);
     pieces_fini(&p);
-    *out = v_none();
-    return ok;
-}
-
-/* Adds totals to a map of counters: "fused.ops" is the sum of "w0.fused.ops" and "w1.fused.ops";
- * likewise for the counters of jit and plan. The mean of operations per kernel is computed from the
- * totals. */
-static void add_sums(Interp *in, Value map) {
-    Value key, v, sums = v_map(in);
-    for (size_t i = 0; mapv_at(map.map, i, &key, &v); i++) {
-        const char *name = key.str->s, *dot = strchr(name, '.');
-        if (v.kind != V_INT || !dot || name[0] != 'w' ||
-            1 + strspn(name + 1, "0123456789") != (size_t)(dot - name))
-            continue;
-        if (strncmp(dot, ".fused.", 7) && strncmp(dot, ".jit.", 5) && strncmp(dot, ".plan.", 6))
-            continue;
-        Value sum = v_cstr(dot + 1), *so_far = map_find(sums.map, sum);
-        if (so_far) {
-            so_far->i += v.i;
-            value_drop(sum);
-        } else {
-            mapv_put(sums.map, sum, v);
-        }
-    }
-    int64_t ops = 0, launches = 0;
-    for (size_t i = 0; mapv_at(sums.map, i, &key, &v); i++) {
-        if (!strcmp(key.str->s, "fused.ops")) ops = v.i;
-        if (!strcmp(key.str->s, "fused.launches")) launches = v.i;
-        mapv_put(map.map, value_ref(key), v);
-    }
-    if (launches)
-        mapv_put(map.map, v_cstr("fused.ops_per_launch"), v_float((double)ops / (double)launches));
-    value_drop(sums);
-}
-
-/* Returns KEY=VALUE lines as a map; whole numbers become ints. */
-static bool bi_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Bytes b = {0};
-    if (!stream_stats(in->stream, &b, e)) {
-        bytes_fini(&b);
-        return false;
-    }
-    *out = v_map(in);
-    for (char *line = b.data, *next; line && *line; line = next) {
-        next = strchr(line, '\n');
-        if (next) *next++ = 0;
-        char *eq = strchr(line, '='), *end;
-        if (!eq) continue;
-        long long i = strtoll(eq + 1, &end, 10);
-        mapv_put(out->map, v_str(line, (size_t)(eq - line)),
-                 *end || end == eq + 1 ? v_cstr(eq + 1) : v_int(i));
-    }
-    bytes_fini(&b);
-    add_sums(in, *out);
-    return true;
-}
-
-/* Turns the "w0.kernels" of stats() into {w0: {kernels: ...}}. */
-static bool bi_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value all, key, v;
-    TRY(bi_stats(in, arg, &all, e));
-    *out = v_map(in);
-    for (size_t i = 0; mapv_at(all.map, i, &key, &v); i++) {
-        const char *name = key.str->s, *dot = strchr(name, '.');
-        size_t n = dot ? (size_t)(dot - name) : 0;
-        if (n < 2 || name[0] != 'w' || strspn(name + 1, "0123456789") != n - 1) continue;
-        Value worker = v_str(name, n), *own = map_find(out->map, worker);
-        if (!own) {
-            mapv_put(out->map, value_ref(worker), v_map(in));
-            own = map_find(out->map, worker);
-        }
-        mapv_put(own->map, v_cstr(dot + 1), value_ref(v));
-        value_drop(worker);
-    }
-    value_drop(all);
-    return true;
-}
-
-static bool bi_print_worker_stats(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Value all, worker, figures, key, v;
-    Pieces p = {0};
-    TRY(bi_worker_stats(in, arg, &all, e));
-    for (size_t i = 0; mapv_at(all.map, i, &worker, &figures); i++) {
-        pieces_text(&p, worker.str->s, worker.str->n);
-        pieces_text(&p, ":\n", 2);
-        for (size_t k = 0; mapv_at(figures.map, k, &key, &v); k++) {
-            Bytes line = {0};
-            bytes_printf(&line, "  %s: ", key.str->s);
-            value_str(in, v, &line, e);
-            bytes_putc(&line, '\n');
-            pieces_text(&p, line.data, line.n);
-            bytes_fini(&line);
-        }
-    }
-    if (!p.format.n) pieces_text(&p, "no workers yet\n", 15);
-    bool ok = effect_print(in, &p, false, e);
-    pieces_fini(&p);
-    value_drop(all);
     *out = v_none();
     return ok;
 }
@@ -242,12 +144,8 @@ const Builtin builtins_system[] = {
     {"connect", "address", bi_connect,
      "Uses the dispatcher at \"host:port\" instead of starting workers; only before the first "
      "tensor."},
-    {"debug.get_worker_stats", "", bi_worker_stats,
-     "The workers' counters as a map by worker, like {w0: {kernels: 3, ...}}; waits."},
-    {"debug.print_worker_stats", "", bi_print_worker_stats, "Prints the workers' counters; waits."},
     {"debug.check_nan", "on=true", bi_check_nan,
      "From here on, the first nan or infinity computed is an error, as with --check-nan."},
-    {"stats", "", bi_stats, "The counters of dispatcher and workers as a map; waits."},
     {NULL}};
 
 /* ---- random numbers of the host ---- */

@@ -59,5 +59,5 @@ const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or 
 extern const Builtin builtins_args[], builtins_class[], builtins_error[], builtins_file[],
     builtins_host[], builtins_io[], builtins_kernel[], builtins_list[], builtins_map[],
     builtins_object[], builtins_progress[], builtins_random[], builtins_signal[], builtins_string[],
-    builtins_system[], builtins_tensor[];
+    builtins_stats[], builtins_system[], builtins_tensor[];
 #endif

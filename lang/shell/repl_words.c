@@ -26,10 +26,11 @@ static const struct {
     {":help", "list the commands"},
     {":who", "list the variables with types and sizes"},
     {":signals", "list the signals and their configuration"},
-    {":tape", "list the operations recorded for gradients, and their parameters"},
-    {":stats", "print the workers' counters"},
+    {":tape", "list the operations recorded for gradients; :tape X those below a tensor X;"},
+    {"", ":tape N lists the last N instructions"},
+    {":stats", "print the workers' counters that are not 0; stats() has all"},
     {":kernel", ":kernel X prints the source of the kernel that computed tensor X"},
-    {":workers", "print the number of workers; :workers N sets it before the first tensor"},
+    {":workers", "print a line per worker; :workers N sets their number before the first tensor"},
     {":connect", ":connect HOST:PORT uses a running dispatcher; :connect reconnects after a loss"},
     {":where", "print the last error again, with the calls that led to it"},
     {":check-nan", ":check-nan on stops where a value first becomes nan or infinite; also off"},
@@ -432,12 +433,15 @@ static void run_call(Interp *in, bool ok, const char *wants, const char *before,
 static bool call_for(Interp *in, const char *word, const char *rest) {
     bool is_off = !strcmp(rest, "off");
     if (!strcmp(word, ":tape"))
-        run_code(in, "debug.print_tape()");
+        run_call(in, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(",
+                 rest, ")");
     else if (!strcmp(word, ":stats"))
-        run_code(in, "debug.print_worker_stats()");
+        run_code(in, "debug.print_stats()");
     else if (!strcmp(word, ":signals"))
         run_code(in, "(fn() { for name, config in signal.get().items() {"
                      " print(name + \":\", config) } })()");
+    else if (!strcmp(word, ":workers") && !*rest)
+        run_code(in, "debug.print_workers()");
     else if (!strcmp(word, ":workers"))
         run_call(in, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
                  ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
@@ -470,7 +474,7 @@ static bool colon(Interp *in, const char *line) {
     sscanf(line, "%31s", word);
     const char *rest = line + strlen(word) + strspn(line + strlen(word), " \t");
     static const char *const alone[] = {":q",    ":quit",    ":who",  ":where",
-                                        ":help", ":signals", ":tape", ":stats"};
+                                        ":help", ":signals", ":stats"};
     for (size_t k = 0; *rest && k < sizeof alone / sizeof *alone; k++)
         if (!strcmp(word, alone[k])) {
             fprintf(stderr, "%s takes no words, got '%.60s'\n", word, rest);
