@@ -34,6 +34,19 @@ XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 code compile 0 "$GTSH" scripts/compile.gt --steps 20 --rows 16 --cols 40 --times --source
 has compile "$(out)" "the same bits: true"; has "compile's statistics" "$(out)" "launches of kernels for"
 has "compile's times" "$(err)" "ms a step among the first 20"; has "compile's kernel" "$(out)" "/* w0: "
+# debug.gt shows its own run: the same on one worker and on two
+code debug 0 "$GTSH" scripts/debug.gt --steps 3 --width 8; cp "$TMP/out" "$TMP/debug"
+has debug "$(out)" "Autograd Tape (7 operations, 2 parameters):
+  1. param: inputs=[] shape=(16, 8) @scripts/debug.gt:"
+has "debug: the last" "$(sed 's/=t[0-9]*/=t/; s/debug.gt:[0-9]*/debug.gt/' "$TMP/debug")" '  note "training begins" @scripts/debug.gt
+  note "training is over" @scripts/debug.gt'
+has "debug: the last" "$(sed -n '/^the last/,/note/p' "$TMP/debug")" "= div "
+has "debug: where" "$(out)" 'where the prediction lies: {layout: "replicate", workers: [0], shapes: [[128, 1]], bytes: [512]}'
+has "debug: tensors" "$(out)" "13 tensors of this program, workers: 1"
+code "debug --all" 0 "$GTSH" -w 2 --profile --log-dir "$TMP/run" scripts/debug.gt --steps 3 --width 8 --all
+has "debug --all" "$(out)" "WORKER  ENGINE"; has "debug --all" "$(out)" "w1 "; has "debug --all" "$(out)" "/* w0: "
+has "debug --all, profile" "$(err)" "backward loss"; same "debug --all, track" "$(grep -c , "$TMP/run/metrics.csv")" 4
+same "debug: two workers" "$(sed -n '/^Autograd/,/^where/p' "$TMP/out")" "$(sed -n '/^Autograd/,/^where/p' "$TMP/debug")"
 # compile.gt compares eager and compiled steps, or says why it cannot, whatever the cache holds
 c="scripts/compile.gt --steps 20 --rows 16 --cols 40"
 has "compile, eager beside" "$(GT_FUSE=wait GT_AUTO_COMPILE=0 "$GTSH" $c)" "as it is: one by one; in the scope: kernels"
