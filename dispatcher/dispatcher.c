@@ -782,6 +782,9 @@ static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
         if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);
         break;
     case MSG_TIMES: listener_on_times(d, w, m); break;
+    case MSG_HASHES:
+        if (d->tape) tape_hashes(d, w, m);
+        break;
     case MSG_USAGE: listener_on_usage(d, w, m); break;
     case MSG_BYE: worker_remove(d, w, "it was stopped"); break;
     default: break;

@@ -21,6 +21,7 @@ typedef struct DispatcherConfig {
     uint64_t seed;                /* of its hash tables: a value that clients cannot guess */
     uint32_t slice;       /* instructions written for a client before others get a turn; 0: SLICE */
     DetectorConfig hot;   /* for clients that do not look for hot bodies; all zero: off */
+    uint8_t hashing;      /* WATCH_HASHES, WATCH_ALL: results are hashed for the log; else 0 */
     size_t record_bytes;  /* of the flight recorder (recorder.h); 0: none */
     struct Door *door;    /* by which programs watch an embedded one; NULL: none. Borrowed */
     const char *endpoint; /* where it listens, for those that watch; NULL: nowhere. Borrowed */

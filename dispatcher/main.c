@@ -11,6 +11,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
+#include "runtime/wire/wire_hash.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -48,7 +49,7 @@ typedef struct Child {
 typedef struct App {
     DispatcherConfig config;
     Endpoint endpoint;
-    const char *bind, *ipc, *file, *engine, *signals_file, *log;
+    const char *bind, *ipc, *file, *engine, *signals_file, *log, *hash;
     Config signals;
     int port, n_workers, threads, drain_s; /* port -1: none; threads 0: the worker's choice */
     uint64_t memory_bytes;                 /* of each worker; 0: its choice */
@@ -85,6 +86,8 @@ static const Flag flags[] = {
     {0, "drain", "SECONDS", "at SIGTERM, time to finish pending work (10)", FLAG_INT, &app.drain_s,
      0, 86400},
     {0, "log", "FILE", "log every instruction to FILE (GT_INSTRUCTION_LOG)", FLAG_TEXT, &app.log},
+    {0, "hash", "HOW", "... with hashes of some or all elements, for gt-diff (GT_HASH)", FLAG_TEXT,
+     &app.hash},
     {'q', "quiet", "", "print only the ready line and errors", FLAG_SET, &app.is_quiet},
     FLAGS_COMMON};
 
@@ -128,6 +131,7 @@ static void warn_of_idle(const App *a) {
     if (!a->n_workers && a->engine) fprintf(stderr, no, "--engine", "--workers");
     if (!a->n_workers && a->threads) fprintf(stderr, no, "--threads", "--workers");
     if (!a->n_workers && a->memory_bytes) fprintf(stderr, no, "--memory", "--workers");
+    if (!a->log && a->hash) fprintf(stderr, no, "--hash", "--log");
     if (a->is_insecure && a->port < 0) fprintf(stderr, no, "--insecure", "--port");
 }
 
@@ -347,6 +351,7 @@ static bool start(App *a, Err *err) {
     a->config.endpoint = a->endpoint.text;
     a->config.record_bytes = RECORD_BYTES;
     a->config.pid = (uint32_t)getpid();
+    TRY(watch_hashing(a->hash, &a->config.hashing, err));
     a->d = dispatcher_new(&a->config);
     if (a->log) TRY(dispatcher_log(a->d, a->log, err));
     TRY(start_workers(a, err));

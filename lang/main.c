@@ -298,6 +298,7 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
                    .threads = o->threads,
                    .engine = o->engine,
                    .memory_bytes = o->memory_bytes,
+                   .hashing = o->hashing,
                    .prompt = prompt,
                    .name = a->name,
                    .profile = o->profile,

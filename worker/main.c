@@ -9,6 +9,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
+#include "runtime/wire/wire_hash.h"
 #include "worker/worker.h"
 #include <errno.h>
 #include <stdio.h>
@@ -23,9 +24,10 @@ enum { EXIT_GONE = 69, AGAIN_MS = 500, AGAIN_MAX_MS = 5000 };
 typedef struct App {
     WorkerConfig worker;
     Endpoint endpoint;
-    const char *word, *host;
-    int port, wait_s;                   /* 0: not given */
-    bool is_once, is_quiet, has_waited; /* has_waited: a message has said that it waits */
+    const char *word, *host, *hash;
+    int port, wait_s; /* 0: not given */
+    bool is_once, is_quiet;
+    bool has_waited; /* a message has said that it waits */
 } App;
 
 static volatile sig_atomic_t stop;
@@ -57,6 +59,8 @@ static const Flag flags[] = {
      &app.is_once},
     {0, "wait", "SECONDS", "exit if no dispatcher answers for this long (never)", FLAG_INT,
      &app.wait_s, 1, 1000000},
+    {0, "hash", "HOW", "hash some or all elements of results for the log (GT_HASH)", FLAG_TEXT,
+     &app.hash},
     {'q', "quiet", "", "print errors only", FLAG_SET, &app.is_quiet},
     FLAGS_COMMON};
 
@@ -66,6 +70,7 @@ static bool choose(App *a, Err *err) {
     Endpoint where;
     char word[ENDPOINT_MAX];
     const char *backend = getenv("GT_BACKEND");
+    TRY(watch_hashing(a->hash, &w->hashing, err));
     if (w->data_endpoint) TRY(endpoint_find(w->data_endpoint, &where, err));
     if (!w->engine && backend && *backend) w->engine = backend;
     if (w->engine && !engine_find(w->engine)) {

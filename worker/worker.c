@@ -5,6 +5,7 @@
 #include "runtime/base/clock.h"
 #include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/stage.h"
 #include "worker/exec/stats.h"
@@ -30,6 +31,7 @@ struct Worker {
     uint32_t rank;
     uint64_t token; /* authenticates this worker to peers */
     bool is_greeted, is_welcome, has_left, is_refused;
+    uint8_t hashing;               /* WorkerConfig's */
     void (*on_waiting_hook)(void); /* NULL: none, or it was called */
     void (*on_welcome_hook)(const Worker *w);
     const volatile sig_atomic_t *stop;
@@ -108,6 +110,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     w->on_waiting_hook = config->on_waiting;
     w->on_welcome_hook = config->on_welcome;
     w->stop = config->stop;
+    w->hashing = config->hashing;
     w->welcome_ms = config->welcome_ms ? config->welcome_ms : WELCOME_MS;
     w->hello = (Hello){.version = WIRE_VERSION,
                        .table_hash = op_table_hash(),
@@ -208,6 +211,7 @@ static bool next_stats(Worker *w, Msg *out) {
 
 static void on_watch(Worker *w, const WatchAsk *ask) {
     exec_watch(w->exec, ask->what);
+    exec_hash(w->exec, ask->what & WATCH_TIMES ? ask->what | w->hashing : 0);
     if (ask->past_ms) exec_watch_past(w->exec, ask->past_ms);
 }
 

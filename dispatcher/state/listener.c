@@ -53,7 +53,7 @@ void listener_on_worker(Dispatcher *d, const WorkerPeer *w) {
 
 void listener_watch(Dispatcher *d) {
     uint8_t what = d->listeners ? WATCH_USAGE : 0;
-    if (d->tape) what |= WATCH_TIMES;
+    if (d->tape) what |= WATCH_TIMES | d->config.hashing;
     if (what == d->watching) return;
     d->watching = what;
     for (int i = 0; i < d->n_ranks; i++)

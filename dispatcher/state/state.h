@@ -163,6 +163,7 @@ void tape_sent(const Flow *f); /* when routed: one line, however many workers ge
 void tape_failed(Dispatcher *d, const Failure *f);
 void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
 void tape_disconnect(Dispatcher *d, const Client *c, const Err *err);
+void tape_hashes(Dispatcher *d, const WorkerPeer *w, const Msg *m);
 void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times);
 /* Texts of lines after the columns; without a tape, too. */
 void tape_put_worker(const WorkerPeer *w, Bytes *b);

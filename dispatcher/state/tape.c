@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/inst/tape.h"
 #include "runtime/wire/frame.h"
+#include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/time_text.h"
 #include <stdio.h>
@@ -239,6 +240,52 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times) {
         Bytes *b =
             tape_begin(t->tape, (int64_t)(end - zero), TAPE_DONE, client, 'w', (uint32_t)w->rank);
         tape_put_row(row, b);
+        end_line(d);
+    }
+}
+
+static void put_id(Bytes *b, uint64_t id) {
+    char text[24], *end = text + sizeof text, *at = end;
+    do *--at = (char)('0' + id % 10);
+    while (id /= 10);
+    *--at = 't';
+    bytes_add(b, at, (size_t)(end - at));
+}
+
+static void put_hex(Bytes *b, uint64_t v) {
+    char text[16];
+    for (int i = 16; i-- > 0; v >>= 4) text[i] = "0123456789abcdef"[v & 15];
+    bytes_add(b, text, sizeof text);
+}
+
+/* "hash t2 op=matmul hash=0123456789abcdef part=split"; by hand, because it is done for every
+ * result. */
+static void put_hashes(Bytes *b, const HashRow *row) {
+    static const char *const part[] = {"", " part=split", " part=partial"};
+    for (unsigned i = 0; i < row->n_out; i++) {
+        bytes_puts(b, i ? "," : "hash ");
+        put_id(b, row->id + i);
+    }
+    bytes_puts(b, " op=");
+    bytes_puts(b, op_info[row->op].name);
+    for (unsigned i = 0; i < row->n_out; i++) {
+        bytes_puts(b, i ? "," : " hash=");
+        put_hex(b, row->hash[i]);
+    }
+    bytes_puts(b, part[row->part]);
+    if (row->sample > 1) bytes_printf(b, " sample=%u", row->sample);
+}
+
+void tape_hashes(Dispatcher *d, const WorkerPeer *w, const Msg *m) {
+    TapeState *t = d->tape;
+    Hashes all;
+    arena_reset(&d->scratch);
+    if (!wire_read_hashes(m, &d->scratch, &all, NULL)) return;
+    uint64_t zero = (uint64_t)now_ns() - (uint64_t)tape_now_ns(t->tape);
+    for (uint32_t i = 0; i < all.n; i++) {
+        const HashRow *row = &all.row[i];
+        int64_t at = (int64_t)((uint64_t)row->at_ns + (uint64_t)w->ahead_ns - zero);
+        put_hashes(tape_begin(t->tape, at, TAPE_DONE, row->client, 'w', (uint32_t)w->rank), row);
         end_line(d);
     }
 }

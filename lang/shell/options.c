@@ -7,6 +7,7 @@
 #include "runtime/base/env.h"
 #include "runtime/base/flags.h"
 #include "runtime/inst/tape.h"
+#include "runtime/wire/wire_hash.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,11 +179,16 @@ void options_fini(Options *o) {
     o->n_bind = o->n_out = 0;
 }
 
+static bool hashing(const char *s, uint8_t *out, LangError *e) {
+    Err err = {0};
+    return watch_hashing(s, out, &err) || usage(e, "%s", err.text);
+}
+
 /* True for the options that a running dispatcher cannot change: workers, threads, engine,
  * memory. */
 static bool is_of_own_cluster(OptionId id) {
     return id == OPTION_WORKERS || id == OPTION_THREADS || id == OPTION_ENGINE ||
-           id == OPTION_MEMORY;
+           id == OPTION_MEMORY || id == OPTION_HASH;
 }
 
 static bool set(Options *o, OptionId id, const char *v, LangError *e) {
@@ -227,6 +233,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
         o->profile_file = v;
         return !v || *v || usage(e, "--profile= needs the name of a file");
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
+    case OPTION_HASH: return hashing(v, &o->hashing, e);
     case OPTION_EMIT:
     case OPTION_TEE:
     case OPTION_PAYLOADS:
@@ -339,6 +346,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     }
     o->check_nan = env_is_on("GT_CHECK_NAN");
     o->auto_shard = env_is_on("GT_AUTO_SHARD");
+    if (!hashing(NULL, &o->hashing, e)) return false;
     if ((s = environment("GT_BACKEND")) && !engine("GT_BACKEND", s, &o->engine, e)) return false;
     if ((s = environment("GT_DEBUG")) && !letters("GT_DEBUG", s, &o->debug, e)) return false;
     int i = 1;
@@ -381,18 +389,11 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
 
 /* Variables of the dispatcher and of workers, which do not see this process's. (Those that
  * describe the machine, such as GT_CC and GT_LLC_KIB, may be set for all programs.) */
-static const char *const theirs[] = {"GT_BACKEND",
-                                     "GT_COMPILE",
-                                     "GT_AUTO_COMPILE",
-                                     "GT_DEBUG_COMPILE",
-                                     "GT_DEBUG_DISPATCHER",
-                                     "GT_DEBUG_WORKER",
-                                     "GT_FUSE",
-                                     "GT_INSTRUCTION_LOG",
-                                     "GT_ISA",
-                                     "GT_PLAN",
-                                     "GT_SAVE_COMPILED_CODE",
-                                     "GT_WORKER_BATCH_SIZE"};
+static const char *const theirs[] = {
+    "GT_BACKEND",          "GT_COMPILE",      "GT_AUTO_COMPILE", "GT_DEBUG_COMPILE",
+    "GT_DEBUG_DISPATCHER", "GT_DEBUG_WORKER", "GT_FUSE",         "GT_HASH",
+    "GT_INSTRUCTION_LOG",  "GT_ISA",          "GT_PLAN",         "GT_SAVE_COMPILED_CODE",
+    "GT_WORKER_BATCH_SIZE"};
 
 static const char *const logs[] = {"GT_INSTRUCTION_LOG"};
 

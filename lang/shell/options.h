@@ -21,6 +21,7 @@ typedef struct Options {
     const char *engine, *dispatcher, *config, *log_dir; /* NULL: not given */
     bool profile;
     const char *profile_file; /* NULL: standard error */
+    uint8_t hashing;          /* WATCH_HASHES, WATCH_ALL: results are hashed for the log; else 0 */
     /* the last option given that applies only to workers that gtsh starts, or NULL */
     const char *own;
     uint64_t given; /* a bit per OptionId on the command line */

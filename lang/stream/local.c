@@ -112,6 +112,7 @@ Local *local_start(const StreamConfig *config, Err *err) {
     /* .hot: not set, because the client detects hot bodies itself */
     l->door = door_open();
     DispatcherConfig dispatcher = {.workers_wanted = n,
+                                   .hashing = config->hashing,
                                    .door = l->door,
                                    .record_bytes = l->door ? RECORD_BYTES : 0,
                                    .endpoint = l->door ? door_endpoint(l->door) : NULL,

@@ -26,10 +26,11 @@ typedef struct StreamConfig {
     int workers, threads; /* of an embedded cluster, as are engine and memory_bytes  */
     const char *engine;
     uint64_t memory_bytes;
-    bool prompt;   /* window limited to PROMPT_WINDOW_MS                      */
-    bool profile;  /* times are added up by source line: stream_profile       */
-    int answer_ms; /* timeout after which a silent remote dispatcher is lost; 0: 10 s */
-    FILE *emit_to; /* for EMIT without `file`                                 */
+    uint8_t hashing; /* DispatcherConfig's, of an embedded cluster */
+    bool prompt;     /* window limited to PROMPT_WINDOW_MS                      */
+    bool profile;    /* times are added up by source line: stream_profile       */
+    int answer_ms;   /* timeout after which a silent remote dispatcher is lost; 0: 10 s */
+    FILE *emit_to;   /* for EMIT without `file`                                 */
     /* EMIT: where the instructions go; LIVE: where a copy of them goes, with what was fetched, or
      * NULL. Borrowed: it outlives the stream. */
     InstFile *file;
@@ -39,7 +40,7 @@ typedef struct StreamConfig {
     void (*explain)(void *program, uint32_t calls, LangError *e);
     void *program;
     const char *name;        /* of the program, for those that watch; NULL: none */
-    bool has_all; /* EMIT: the elements of large files, too, instead of `load` */
+    bool has_all;            /* EMIT: the elements of large files, too, instead of `load` */
     const char *emit_header; /* " prog=\"x.gt\" seed=0" for the first line              */
 } StreamConfig;
 

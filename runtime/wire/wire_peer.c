@@ -74,7 +74,7 @@ static void watch_fields(Fields *f, WatchAsk *ask) {
     FIELD(f, ask->past_ms);
     FIELD(f, ask->what);
     field_pad(f);
-    field_check(f, ask->what <= (WATCH_TIMES | WATCH_USAGE));
+    field_check(f, ask->what <= (WATCH_TIMES | WATCH_USAGE | WATCH_HASHES | WATCH_ALL));
 }
 MESSAGE(watch, WatchAsk, MSG_WATCH)
 

@@ -44,7 +44,12 @@ typedef struct Times {
     TimeRow *row;         /* in the arena after reading */
 } Times;
 /* What a worker reports: an `or` of these. */
-enum { WATCH_TIMES = 1, WATCH_USAGE = 2 };
+enum {
+    WATCH_TIMES = 1,
+    WATCH_USAGE = 2,
+    WATCH_HASHES = 4, /* hashes of results (wire_hash.h), sampled ... */
+    WATCH_ALL = 8     /* ... or of all elements */
+};
 typedef struct WatchAsk {
     uint8_t what;
     uint32_t past_ms; /* and once the rows of the last past_ms; 0: not */

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/body.h"
 #include "runtime/wire/frame.h"
+#include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
 #include "dispatcher/watch/past.h"
@@ -95,6 +96,9 @@ static void read_others(const Msg *m, Arena *a) {
     wire_read_watch(m, &ask, &err);
     if (wire_read_times(m, a, &times, &err))
         for (uint32_t i = 0; i < times.n; i++) sum += times.row[i].bytes;
+    Hashes hashes;
+    if (wire_read_hashes(m, a, &hashes, &err))
+        for (uint32_t i = 0; i < hashes.n; i++) sum += hashes.row[i].hash[hashes.row[i].n_out - 1];
     if (!wire_read_reply(m, a, &reply, &err)) return;
     for (uint32_t i = 0; i < reply.n; i++)
         for (uint64_t k = 0; k < reply.value[i].bytes; k++)
@@ -267,6 +271,8 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         Hello hello = {WIRE_VERSION, op_table_hash(), ROLE_WORKER, 1, 2, "cpu"};
         Welcome welcome = {1, 0, 1, 2, 3, 0, "cpu"};
         TimeRow row[2] = {{.number = 1, .id = 2, .op = OP_ADD, .n_out = 1}, {.op = OP_SYNC}};
+        HashRow hash = {.id = 2, .client = 1, .op = OP_ADD, .sample = 1, .n_out = 1};
+        Hashes hashes = {.n = 1, .row = &hash};
         Times times = {.n = 2, .row = row};
         PeerInfo peer = {1, 2, {.fd = -1, .host = "a", .endpoint = "ring://b"}};
         Shard shard = {1, 2, 0, {DT_F64, 2, {2, 2}}, 64, {2, 1}, data, 32};
@@ -286,7 +292,7 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         case 11: wire_piece(&(Piece){1, 2, 3}, buf_copy("x", 1), &m); break;
         case 12: wire_taken(&(Taken){1, 2}, &m); break;
         case 13: wire_card("card", 4, &m); break;
-        case 4: wire_times(&times, &m); break;
+        case 4: rand_below(r, 2) ? wire_times(&times, &m) : wire_hashes(&hashes, &m); break;
         case 0: wire_reply(&reply, NULL, &m); break;
         case 1: wire_failure(&failure, &m); break;
         case 2: wire_hello(&hello, &m); break;

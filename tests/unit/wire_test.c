@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
+#include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
 #include "tests/unit/check.h"
@@ -309,6 +310,14 @@ static bool reads_reply(const Msg *m, Arena *a) {
     return true;
 }
 
+static bool reads_hashes(const Msg *m, Arena *a) {
+    Hashes h;
+    if (!wire_read_hashes(m, a, &h, NULL)) return false;
+    volatile uint64_t sum = 0;
+    for (uint32_t i = 0; i < h.n; i++) sum += h.row[i].hash[h.row[i].n_out - 1];
+    return true;
+}
+
 static bool reads_times(const Msg *m, Arena *a) {
     Times t;
     if (!wire_read_times(m, a, &t, NULL)) return false;
@@ -552,6 +561,27 @@ static void test_watchers(void) {
     arena_fini(&a);
 }
 
+static void test_hashes(void) {
+    HashRow row[2] = {
+        {.id = 3, .hash = {5, 6}, .client = 4, .op = OP_TOPK, .sample = 1, .n_out = 2},
+        {.id = UINT64_C(1) << 63, .sample = 9, .n_out = 1, .part = HASHED_SPLIT}};
+    Hashes h = {.n = 2, .row = row}, h2;
+    Msg m;
+    Arena a = {0};
+    wire_hashes(&h, &m);
+    CHECK(wire_read_hashes(&m, &a, &h2, NULL) && h2.n == 2);
+    CHECK(h2.row[0].id == 3 && h2.row[0].hash[1] == 6 && h2.row[0].client == 4);
+    CHECK(h2.row[0].op == OP_TOPK && h2.row[0].n_out == 2 && h2.row[0].part == HASHED_WHOLE);
+    CHECK(h2.row[1].id == UINT64_C(1) << 63 && h2.row[1].sample == 9);
+    CHECK_INT(h2.row[1].part, HASHED_SPLIT);
+    torture(&m, reads_hashes, true), drop(&m);
+    row[1].n_out = 0;
+    wire_hashes(&h, &m);
+    CHECK(!wire_read_hashes(&m, &a, &h2, NULL));
+    drop(&m);
+    arena_fini(&a);
+}
+
 /* Messages about peers, and between peers. */
 static void test_peers(void) {
     Msg m = {0};
@@ -655,6 +685,7 @@ int main(int argc, char **argv) {
     test_peers();
     test_reply();
     test_times();
+    test_hashes();
     test_watchers();
     return check_report("wire");
 }

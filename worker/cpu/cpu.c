@@ -139,6 +139,7 @@ const EngineOps engine_cpu = {
     .copy_out = cpu_copy_out,
     .fused = cpu_fused,
     .fused_product = cpu_fused_product,
+    .hash = cpu_hash,
     .set_cancel = cpu_set_cancel,
     .cancel = cpu_cancel,
 };

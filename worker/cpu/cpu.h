@@ -117,6 +117,9 @@ uint64_t cpu_key_nan(DType d);
 bool cpu_fused(Engine *e, struct Fusion *f, const struct FusedKernel *k);
 bool cpu_fused_product(Engine *e, const Call *product, struct Fusion *f,
                        const struct FusedKernel *k);
+/* cpu_hash.c: EngineOps.hash */
+uint64_t cpu_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                  uint16_t sample);
 bool cpu_reduce(Cpu *c, const Call *call, Err *err);
 void cpu_source(Cpu *c, const Call *call);
 /* Writes a row-major copy of a view. parallel: the caller must not be inside the pool. */

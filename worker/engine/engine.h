@@ -93,6 +93,10 @@ typedef struct EngineOps {
      * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fusion *f,
                           const struct FusedKernel *k);
+    /* Optional: hash_elements (runtime/inst/hash.h) of elements in device memory. All calls that
+     * write them must be done. NULL: the memory is the host's. */
+    uint64_t (*hash)(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                     uint16_t sample);
     /* Optional, for engines that compute inside submit. During a call the submitting thread calls
      * is_cancelled every few ms. Once it returns true, or after cancel(e, true), the current call
      * and all later ones end early until cancel(e, false): calls fail with ERR_CANCELLED, `fused`

@@ -8,6 +8,7 @@
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire.h"
 #include "worker/exec/cancel.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/profile.h"
@@ -101,6 +102,7 @@ void exec_free(Exec **at) {
         frame_free(f);
     }
     watch_end(x);
+    exec_hash(x, 0);
     peer_fini(x);
     outbox_fini(&x->out);
     store_fini(&x->store);
@@ -359,7 +361,7 @@ bool exec_next(Exec *x, Msg *out) {
     uint32_t none;
     Client *c = x->clients;
     while (c && !c->has_ack) c = c->next;
-    if (watch_next(x, c || x->out.n, out)) return true;
+    if (watch_next(x, c || x->out.n, out) || hash_next(x, c || x->out.n, out)) return true;
     if (outbox_take(&x->out, &none, out)) return true;
     if (c) {
         wire_ack(&(Ack){.client = c->id, .seq = c->ack_seq, .bytes = c->ack_bytes}, out);

@@ -14,6 +14,7 @@
 #include "worker/exec/check.h"
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/locate.h"
 #include "worker/exec/move.h"
 #include "worker/exec/queue.h"
@@ -306,6 +307,7 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
         exec_copy_payload(x, j, &j->call.out[0]);
         if (x->observer) x->observer->saw_data(x->observer, j);
         watch_done(x, j, 0);
+        hash_done(x, j);
         exec_name(x, j, 0, j->out[0], type);
         if (c->checks_nan && !check_data(x, j, &bad)) {
             j->out[0]->poison = bad.code;

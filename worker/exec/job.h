@@ -24,6 +24,7 @@ typedef struct Part Part;
 typedef struct Import Import;
 typedef struct Watch Watch;
 typedef struct Profile Profile;
+typedef struct Hashing Hashing;
 typedef struct Stage Stage;
 typedef struct Observer Observer;
 
@@ -66,12 +67,12 @@ struct Job {
     Inst inst;                      /* borrows from the frame */
     Call call;
     Ticket ticket;
-    uint64_t begin;   /* ticks (watch.h) */
-    ErrCode lost;     /* an effect whose reply has no values, and why; else ERR_NONE */
-    double work;      /* of the call, estimated: about the bytes that it moves */
-    Err *err;         /* owned; reported when it is the job's turn in the queue */
-    Part *part;       /* of an instruction on several ranks; in the frame's arena */
-    Import *import;   /* of JOB_IMPORT; in the frame's arena */
+    uint64_t begin; /* ticks (watch.h) */
+    ErrCode lost;   /* an effect whose reply has no values, and why; else ERR_NONE */
+    double work;    /* of the call, estimated: about the bytes that it moves */
+    Err *err;       /* owned; reported when it is the job's turn in the queue */
+    Part *part;     /* of an instruction on several ranks; in the frame's arena */
+    Import *import; /* of JOB_IMPORT; in the frame's arena */
     int n_held;
     Storage **held;        /* of tensor operands; referenced while the job is in the queue */
     Storage *out[MAX_OUT]; /* of results; referenced likewise */
@@ -139,7 +140,7 @@ struct Client {
     uint64_t unread; /* bytes of answers that it has not read */
     uint64_t instructions, kernels;
     Profile *profile; /* NULL: it did not ask for one */
-    int64_t used_ns; /* virtual time: the client that has used least is served next */
+    int64_t used_ns;  /* virtual time: the client that has used least is served next */
 };
 
 /* Another worker. */
@@ -197,7 +198,9 @@ struct Exec {
     Map pins, early;  /* number and rank -> Pin, Early (peer.c) */
     uint64_t n_sweep; /* frames since the last peer_sweep */
     uint64_t moves, bytes_in, bytes_out, inline_bytes;
-    Watch *watch; /* what was done last */
+    Watch *watch;     /* what was done last */
+    Hashing *hashing; /* NULL: results are not hashed (hash.h) */
+    bool hashes_all;  /* ... or all of them are, and all their elements */
     /* Scratch, for the instruction being issued: */
     const Tensor *in[MAX_IN];
     TensorType types[MAX_IN], wholes[MAX_IN];

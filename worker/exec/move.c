@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/move.h"
 #include "worker/exec/box.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/locate.h"
 #include "worker/exec/peer.h"
@@ -337,6 +338,7 @@ static void note_move(Exec *x, const Job *j) {
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {
     if (j->import->is_reading) note_move(x, j);
+    if (!poison) hash_done(x, j);
     import_release(x, j);
     queue_done(x, j, poison);
 }

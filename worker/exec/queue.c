@@ -26,6 +26,7 @@
 #include "worker/exec/cancel.h"
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/move.h"
 #include "worker/exec/peer.h"
@@ -305,6 +306,7 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
         if (st->made == j->ticket) st->made = 0;
         if (st->waits && !st->made) wake(x, st, true);
     }
+    hash_done(x, j);
 }
 
 void exec_retire(Exec *x, bool wait) {
@@ -444,6 +446,7 @@ static Alloc begin_call(Exec *x, Job *j) {
         watch_begin(x, j);
         exec_copy_payload(x, j, &j->call.out[0]);
         watch_done(x, j, 0);
+        hash_done(x, j);
         if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);
         j->state = JOB_IN_FLIGHT;
         queue_done(x, j, bad.code);

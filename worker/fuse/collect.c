@@ -6,6 +6,7 @@
 #include "worker/kernel/emit.h"
 #include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/queue.h"
 #include "worker/exec/watch.h"
@@ -436,6 +437,13 @@ static void report_kernel(const Collect *c, const FusedKernel *k, uint64_t ticks
                                              c->product, product_input(c), job, is_stored, n});
 }
 
+/* Hashes the results that are stored. */
+static void hash_fusion(Collect *c) {
+    if (c->product) hash_results(c->stage.x, c->product);
+    for (int i = 0; i < c->n; i++)
+        if (c->fuse.node[i].is_stored) hash_results(c->stage.x, c->job[i]);
+}
+
 static bool run_fused(Collect *c) {
     Exec *x = c->stage.x;
     Fusion *f = &c->fuse;
@@ -464,6 +472,7 @@ static bool run_fused(Collect *c) {
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
     WatchRow *row = ok ? watch_row_of(x, last, 0) : NULL;
+    if (ok && x->hashing) hash_fusion(c);
     for (int i = 0; i < c->n && !ok; i++) { /* restores the memory of inputs */
         Storage *st = c->job[i]->out[0];
         if (from[i])
@@ -534,6 +543,7 @@ static void submit(Collect *c, Job *j) {
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
     }
     watch_done(x, j, 0);
+    hash_done(x, j);
     storage_note(j->out[0], c->n > 1 ? FILLED_IN_TURN : FILLED_ALONE, j->inst.op, c->kernel);
     x->kernels++;
     j->frame->client->kernels++;

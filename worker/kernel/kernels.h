@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNELS_H
 #define GT_WORKER_KERNEL_KERNELS_H
-#include "runtime/inst/op.h"
+#include "runtime/inst/hash.h"
 #include <stdbool.h>
 
 /* out[i] = f(in[0][i], in[1][i], ...) for i < n. Bit k of scalars: operand k is a single value. */
@@ -79,6 +79,7 @@ typedef struct Kernels {
                          uint32_t *out);
     void (*random_uniform)(int64_t n, const uint32_t *word, float *out);    /* n words  */
     void (*random_normal)(int64_t pairs, const uint32_t *word, float *out); /* 2 words a pair */
+    HashSumFn hash[3];
 } Kernels;
 
 extern const Kernels kernels_base, kernels_v3, kernels_v4;

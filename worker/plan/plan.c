@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "worker/exec/cancel.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/watch.h"
 #include "worker/plan/plan_state.h"
@@ -123,8 +124,8 @@ static bool goes_once(const Spot *spot) {
 /* ---- Where plans are possible ---- */
 
 static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
-    return !x->first && !x->n_waiting && !c->jobs && !c->checks_nan && !c->is_gone &&
-           seq >= c->cancel_end && !log_is(LOG_WORKER);
+    return !x->hashes_all && !x->first && !x->n_waiting && !c->jobs && !c->checks_nan &&
+           !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
 /* True for an instruction that no plan can contain: it ends a segment. */
@@ -598,6 +599,9 @@ static void name_results(Run *u) {
         Tensor *t = store_put_view(store, names, base + l->delta, st, &l->view);
         t->group = l->group;
         if (l->has_whole) store_set_whole(store, t, &l->whole);
+        const Kept *k = &p->kept[l->kept];
+        if (u->x->hashing && (k->external < 0 || k->is_taken))
+            hash_tensor(u->x, u->client->id, base + l->delta, t);
     }
     for (int i = 0; i < p->n_kept; i++) storage_unref(store, p->kept[i].storage);
 }

@@ -60,8 +60,8 @@
  *
  * Plans belong to the body (Body.plan) and are freed with it. A recording is dropped if it is
  * incomplete when its hot record ends, or when its client is cancelled or leaves. There are no
- * plans for a client that is watched, logged or checked for nan. All of this runs on the worker's
- * thread. */
+ * plans for a client that is logged or checked for nan, and while all results are hashed (hash.h).
+ * All of this runs on the worker's thread. */
 #ifndef GT_WORKER_PLAN_PLAN_H
 #define GT_WORKER_PLAN_PLAN_H
 #include "worker/exec/stage.h"
