@@ -33,6 +33,19 @@ code fused 0 "$D" "$TMP/one" "$TMP/fused"; has fused "$(out)" "no result differs
 record some env GT_HASH=some "$GTSH" --hash=some "$TMP/plain.gt"
 code "samples of small tensors are all" 0 "$D" "$TMP/one" "$TMP/some"
 
+# within plans what is left at their ends is hashed, and with all elements nothing runs as a plan: the same hashes
+cat >"$TMP/loop.gt" <<'GT'
+seed(1)
+x = randn(100, 100); s = zeros(100)
+for i in range(120) { y = x * 0.99; x = y + 0.01; s = s + x.sum(axis=0) * 1e-3 }
+print(s.sum(), stats()["w0.plan.runs"] > 9)
+GT
+GT_INSTRUCTION_LOG="$TMP/all" "$GTSH" --hash=all "$TMP/loop.gt" >"$TMP/out"; has "all: no plans" "$(out)" false
+GT_INSTRUCTION_LOG="$TMP/some" "$GTSH" --hash=some "$TMP/loop.gt" >"$TMP/out"; has "some: plans" "$(out)" true
+code "hashes of plans" 0 "$D" "$TMP/all" "$TMP/some"
+same=$(sed -n 's/ results have equal bits.*//p' "$TMP/out")
+[ "$same" -gt 60 ] || fail "only $same results of the loop have hashes: $(out)"
+
 # a flipped bit is named, with both values: the first matmul, element [0,1]
 id=$(sed -n 's/.* > c1 - t\([0-9]*\) = matmul .*/\1/p' "$TMP/one" | head -1)
 code flip 1 "$D" "$GTSH --threads 1 $TMP/plain.gt" "GT_TEST_FLIP=w0:t$id:35 $GTSH --threads 1 $TMP/plain.gt"
@@ -63,7 +76,7 @@ for n in 2 3 5; do
     code "exact values on $n workers" 0 "$D" "$GTSH $TMP/exact.gt" "$GTSH -w $n $TMP/exact.gt"
 done
 # a flip on one worker of four
-id=$(sed -n 's/.*< c1 w2 done t\([0-9]*\) .* op=tanh .*part=split/\1/p' "$TMP/four" | head -1)
+id=$(sed -n 's/.*< c1 w2 hash t\([0-9]*\) op=tanh .*part=split/\1/p' "$TMP/four" | head -1)
 if [ -n "$id" ]; then
     GT_TEST_FLIP=w2:t$id:3 record flipped "$GTSH" -w 4 "$TMP/a.gt"
     code "flip in a part" 1 "$D" "$TMP/four" "$TMP/flipped"
@@ -72,7 +85,7 @@ else
     fail "no split tanh in the tape"
 fi
 # copies of a replicated tensor that differ: found in one run, against itself
-id=$(sed -n 's/.*< c1 w1 done t\([0-9]*\) .*op=randn hash=[0-9a-f]*$/\1/p' "$TMP/four" | head -1)
+id=$(sed -n 's/.*< c1 w1 hash t\([0-9]*\) op=randn hash=[0-9a-f]*$/\1/p' "$TMP/four" | head -1)
 GT_TEST_FLIP=w1:t$id:3 record copies "$GTSH" -w 4 "$TMP/a.gt"
 code copies 1 "$D" "$TMP/copies" "$TMP/copies"
 has copies "$(out)" "first difference, among copies in one run: t$id = randn"

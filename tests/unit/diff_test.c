@@ -31,21 +31,21 @@ static const char *const sharded[] = {
     "> c1 - file 0 a.gt",
     "> c1 - t0 = full 1.0 [4] f32 -> f32[4] @a.gt:1",
     "= c1 g2 t0 = full 1.0 [4] f32 on=2 split=[0,2]",
-    "< c1 w0 done t0 us=1.0 bytes=8 op=full hash=0000000000000001 part=split",
-    "< c1 w1 done t0 us=1.0 bytes=8 op=full hash=ffffffffffffffff part=split",
+    "< c1 w0 hash t0 op=full hash=0000000000000001 part=split",
+    "< c1 w1 hash t0 op=full hash=ffffffffffffffff part=split",
     "> c1 - t1 = sum t0 -> f32[] @a.gt:2",
     "= c1 g2 t1 = sum t0 on=2 partial=\"sum\"",
-    "< c1 w0 done t1 us=1.0 bytes=4 op=sum hash=0000000000000005 part=partial",
-    "< c1 w1 done t1 us=1.0 bytes=4 op=sum hash=0000000000000006 part=partial",
+    "< c1 w0 hash t1 op=sum hash=0000000000000005 part=partial",
+    "< c1 w1 hash t1 op=sum hash=0000000000000006 part=partial",
     "= c1 g2 t9223372036854775808 = all_reduce t1 on=2 from=2 shape=[] dtype=f32 # for print",
-    "< c1 w0 done t9223372036854775808 us=1.0 bytes=4 op=all_reduce hash=000000000000000b",
-    "< c1 w1 done t9223372036854775808 us=1.0 bytes=4 op=all_reduce hash=000000000000000b",
+    "< c1 w0 hash t9223372036854775808 op=all_reduce hash=000000000000000b",
+    "< c1 w1 hash t9223372036854775808 op=all_reduce hash=000000000000000b",
     "> c1 - t2,t3 = topk t0 1 -> f32[1],i64[1] @a.gt:3",
     "< c1 w0 hash t2,t3 op=topk hash=00000000000000aa,00000000000000bb",
     "> c1 - t4 = view t0 -> f32[4] @a.gt:4",
     "> c1 - t5 = exp t0 -> f32[4] @a.gt:5",
     "= c1 g2 t5 = exp t0 on=2 split=[0,2]",
-    "< c1 w0 done t5 us=1.0 bytes=8 op=exp hash=0000000000000001 part=split",
+    "< c1 w0 hash t5 op=exp hash=0000000000000001 part=split",
 };
 enum { N_SHARDED = sizeof sharded / sizeof *sharded };
 
@@ -71,7 +71,7 @@ static void test_whole(void) {
     CHECK(diff_step(c, 3) == &c->step[2] && !diff_step(c, 6));
     CHECK_INT(c->step[2].line, 3);
     diff_tape_close(&t);
-    put(&b, "< c1 w1 done t2,t3 us=1 bytes=1 op=topk hash=00000000000000aa,00000000000000bc");
+    put(&b, "< c1 w1 hash t2,t3 op=topk hash=00000000000000aa,00000000000000bc");
     CHECK(open_text(&t, 0, b.data, b.n) && t.client[0].step[2].got.is_torn);
     CHECK(!diff_hash(&t, &t.client[0], &t.client[0].step[2], 0, &hash));
     diff_tape_close(&t);
@@ -95,8 +95,7 @@ static void program(Bytes *b, int n, int skip, int at, int extra, int odd) {
         snprintf(line, sizeof line, "> c1 - t%d = %s t0 -> f32[2] @b.gt:%d", id, op[i * i % 5],
                  i + shift + 1);
         put(b, line);
-        snprintf(line, sizeof line, "< c1 w0 done t%d us=1 bytes=8 op=x hash=%016x", id,
-                 i == odd ? 1 : i * 3);
+        snprintf(line, sizeof line, "< c1 w0 hash t%d op=x hash=%016x", id, i == odd ? 1 : i * 3);
         put(b, line);
         id++;
     }
@@ -171,9 +170,9 @@ static void test_damage(Rand *r) {
 static void test_order(void) {
     Bytes a = {0}, b = sharded_tape(), out = {0};
     put(&a, "> c1 - t0 = full 1.0 [4] f32 -> f32[4] @a.gt:1");
-    put(&a, "< c1 w0 done t0 us=1.0 bytes=16 op=full hash=0000000000000000");
+    put(&a, "< c1 w0 hash t0 op=full hash=0000000000000000");
     put(&a, "> c1 - t1 = sum t0 -> f32[] @a.gt:2");
-    put(&a, "< c1 w0 done t1 us=1.0 bytes=4 op=sum hash=000000000000000c");
+    put(&a, "< c1 w0 hash t1 op=sum hash=000000000000000c");
     compare(&a, &b, &out);
     CHECK(out.n && strstr(out.data, "first difference: t1 = sum t0 -> f32[] at a.gt:2\n"));
     CHECK(out.n && strstr(out.data, "  equal operands: t0\n"));
