@@ -40,6 +40,7 @@ code "down" 0 sh scripts/cluster down
 
 # ---- at the prompt
 cat >"$TMP/typed" <<'G'
+:help
 :workers
 :stats
 :tape 2
@@ -57,7 +58,7 @@ has "before" "$(out)" "2 workers, to be started with the first tensor
 no workers yet: they start with the first tensor
 no instructions
 "
-has ":tape 2" "$(out)" 'note "mark" @repl:6
+has ":tape 2" "$(out)" 'note "mark" @repl:7
 sync
 Autograd Tape (2 operations, 1 parameter):'
 has ":workers" "$(tr -s ' ' <"$TMP/out")" "WORKER ENGINE THREADS MEMORY TENSORS INSTRUCTIONS QUEUE
