@@ -438,7 +438,8 @@ bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w)
     bool is_run = !o->check && !o->dry && !o->emit;
     const Idle all[] = {
         {o->dry && !o->check, "--dry runs nothing", NULL,
-         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(SEED) | BIT(SPEED) | BIT(TEE),
+         CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(PROFILE) | BIT(SEED) |
+             BIT(SPEED) | BIT(TEE),
          logs, 1},
         {o->check, "--check runs nothing", NULL,
          CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(PROFILE) | BIT(SEED) |

@@ -86,6 +86,7 @@ has "instructions" "$(err)" "600  heavy.gt:5"
 # options
 code "no such folder" 1 "$GTSH" --profile=no/such/p.csv -c 'ones(3) + 1'; has "no such folder" "$(err)" "no/such/p.csv"
 code "no name" 2 "$GTSH" --profile= -c 1; has "no name" "$(err)" "needs the name of a file"
+code "--dry" 0 "$GTSH" --profile --dry --replay heavy.gti; has "--dry" "$(err)" "--profile has no effect: --dry runs nothing"
 code "--emit" 0 "$GTSH" --profile --emit -c 'ones(3)'; has "--emit" "$(err)" "--profile has no effect: --emit computes nothing"
 
 # a running dispatcher with two workers in processes
