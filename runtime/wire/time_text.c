@@ -4,27 +4,41 @@
 #include "runtime/inst/op.h"
 #include "runtime/wire/wire_watch.h"
 
+/* " key=12". By hand, because it is done for every line. */
+static void put_number(Bytes *b, const char *key, uint64_t v) {
+    char text[24], *end = text + sizeof text, *s = end;
+    do *--s = (char)('0' + v % 10);
+    while (v /= 10);
+    bytes_puts(b, key);
+    bytes_add(b, s, (size_t)(end - s));
+}
+
 static void put_us(Bytes *b, uint64_t ns) {
-    if (ns < 100000)
-        bytes_printf(b, "%.1f", (double)ns / 1e3);
-    else
-        bytes_printf(b, "%llu", (unsigned long long)(ns / 1000));
+    if (ns >= 100000) {
+        put_number(b, "", ns / 1000);
+        return;
+    }
+    uint64_t tenths = (ns + 50) / 100;
+    put_number(b, "", tenths / 10);
+    bytes_putc(b, '.');
+    bytes_putc(b, (char)('0' + tenths % 10));
 }
 
 static void put_done(Bytes *b, const TimeRow *row) {
     bytes_puts(b, "done ");
-    for (int i = 0; i < row->n_out; i++)
-        bytes_printf(b, "%st%llu", i ? "," : "", (unsigned long long)row->id + (unsigned)i);
+    for (int i = 0; i < row->n_out; i++) put_number(b, i ? ",t" : "t", row->id + (unsigned)i);
     bytes_puts(b, row->n_out ? " us=" : "- us="); /* always the same columns */
     put_us(b, row->ns);
-    bytes_printf(b, " bytes=%llu op=%s", (unsigned long long)row->bytes, op_info[row->op].name);
+    put_number(b, " bytes=", row->bytes);
+    bytes_puts(b, " op=");
+    bytes_puts(b, op_info[row->op].name);
     bool is_first = true;
-    for (int k = 0; k < 64; k++) {
+    for (unsigned k = 0; row->from && k < 64; k++) {
         if (!(row->from >> k & 1)) continue;
-        bytes_printf(b, is_first ? " from=w%d" : ",w%d", k);
+        put_number(b, is_first ? " from=w" : ",w", k);
         is_first = false;
     }
-    if (row->moved) bytes_printf(b, " moved=%llu", (unsigned long long)row->moved);
+    if (row->moved) put_number(b, " moved=", row->moved);
 }
 
 static void put_idle(Bytes *b, const TimeRow *row) {
