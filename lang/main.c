@@ -264,6 +264,11 @@ static bool open_tee(App *a, InstFileConfig *c, LangError *e) {
 static bool begin_file(App *a, LangError *e) {
     const Options *o = &a->o;
     if (o->check || o->dry || (!o->emit && !o->tee)) return true;
+    if (o->emit_binary && isatty(STDOUT_FILENO)) {
+        *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+        error_set(e, "the binary form is not for a terminal");
+        return error_hint(e, "gtsh --emit=binary x.gt >x.gtb");
+    }
     size_t n = o->tee ? strlen(o->tee) : 0;
     bool is_given = o->given >> OPTION_PAYLOADS & 1;
     if (o->emit_step) a->emitted = open_memstream(&a->run, &a->n_run);
@@ -276,7 +281,8 @@ static bool begin_file(App *a, LangError *e) {
     } else if (is_given && o->payloads == PAYLOADS_FILES) {
         Bytes name = {0}; /* beside standard output: of the program's name, here */
         const char *slash = a->name ? strrchr(a->name, '/') : NULL;
-        bytes_puts(&name, slash ? slash + 1 : a->name ? a->name : "stdin");
+        const char *file = slash ? slash + 1 : a->name;
+        bytes_puts(&name, file && file[0] != '-' ? file : "program"); /* not -c.data */
         c.path = a->beside = name.data;
     }
     if (is_given && (c.path || o->payloads != PAYLOADS_FILES)) c.payloads = o->payloads;
