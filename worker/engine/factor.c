@@ -38,8 +38,9 @@ static void swap_rows(double *a, int64_t n, int64_t i, int64_t j) {
     }
 }
 
-/* Divides by the power of two next to the largest element, so that squares neither overflow nor
- * underflow. Returns that power; 1 for zeros, nan if an element is not finite. */
+/* Divides by the largest power of two that is at most the largest absolute value, so that squares
+ * neither overflow nor underflow. Returns that power, which is finite for every finite matrix; 1
+ * for zeros, nan if an element is not finite. */
 static double scale_down(double *a, int64_t n) {
     double most = 0;
     int e;
@@ -48,9 +49,9 @@ static double scale_down(double *a, int64_t n) {
         if (fabs(a[i]) > most) most = fabs(a[i]);
     }
     if (most == 0) return 1;
-    frexp(most, &e);
-    for (int64_t i = 0; i < n; i++) a[i] = ldexp(a[i], -e);
-    return ldexp(1, e - 1) * 2;
+    frexp(most, &e); /* most < 2^e, and 2^1024 is no double */
+    for (int64_t i = 0; i < n; i++) a[i] = ldexp(a[i], 1 - e);
+    return ldexp(1, e - 1);
 }
 
 /* Replaces x (n) by v of H = I - tau v v' with v[0] = 1 (not stored: x[0] becomes the first element
