@@ -569,7 +569,7 @@ bool builtin_near(void *interp, const char *path, char *near, size_t size) {
 
 HabitNames builtin_habits(Interp *in) { return (HabitNames){builtin_is_known, builtin_near, in}; }
 
-/* ---- names for near matches and completion ---- */
+/* ---- names for near matches and for lists ---- */
 
 void names_add(NameList *l, const char *name) {
     if (l->n == l->cap) {

@@ -39,7 +39,7 @@ bool space_get(Interp *in, MapV *space, const char *interned, Value *out, LangEr
 /* Returns the namespace among nn, optim and those inside them that defines the name,
  * "optim.lr_scheduler" for StepLR, or NULL. */
 const char *space_with(Interp *in, const char *interned);
-/* Candidates for near matches and completion; names are borrowed (interned or static). */
+/* Names for near matches and for lists (dir, `?`). They are borrowed: interned or static. */
 typedef struct NameList {
     const char **name;
     size_t n, cap;

@@ -23,8 +23,8 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e);
 /* Registers the file that interp_run is about to run, so that importing it is reported as a
  * circular import. */
 void import_main(Interp *in, const char *path);
-/* The i-th global name in order of definition, without builtins, for completion and :who. False at
- * the end. */
+/* Sets *name and *v, borrowed, to the i-th global variable in order of definition, `main` left out.
+ * Returns false at the end. */
 bool interp_global(Interp *in, size_t i, const char **name, Value *v);
 /* Keeps v, a constant of a program, until the interpreter is freed. Consumes v. */
 void keep_value(Interp *in, Value v);
