@@ -65,7 +65,7 @@ static void on_signal(int number) { stop = number; }
 
 /* ---- The command line ---- */
 
-/* A whole text that is a number of seconds. */
+/* True if s is a number and nothing else; *out is set to it. */
 static bool is_seconds(const char *s, double *out) {
     char *end;
     *out = strtod(s, &end);
@@ -75,7 +75,7 @@ static bool is_seconds(const char *s, double *out) {
 static bool choose(App *a, Err *err) {
     static const char *const name[TOP_KINDS] = {"workers", "clients", "signals", "ops"};
     double seconds;
-    /* As top(1): -d SECONDS. No dispatcher has such a name. */
+    /* As in top(1), -d SECONDS is the delay. No dispatcher has a number as its address. */
     if (a->where && !a->delay && is_seconds(a->where, &seconds)) {
         a->delay = a->where;
         a->where = NULL;
@@ -107,7 +107,8 @@ static bool choose(App *a, Err *err) {
 
 /* ---- The flight recorder ---- */
 
-/* As far back as the instructions that are done now were sent. */
+/* Returns how many seconds of the past to ask for: PAST_S and the age of the oldest instruction in
+ * flight, at most PAST_MOST_US, so that they include the time when it was sent. */
 static int past_seconds(const App *a) {
     int64_t lag_us = 0;
     for (int i = 0; i < a->model.rows[TOP_CLIENT].n; i++) {

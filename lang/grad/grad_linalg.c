@@ -31,8 +31,8 @@ static bool flag_of(const GradCall *g, AttrKey key) {
     return a && a->b;
 }
 
-/* With P the lower triangle of L.T @ d, its diagonal halved: the symmetric part of L^-T @ P @
- * L^-1. */
+/* The gradient is the symmetric part of L^-T @ P @ L^-1. P is the lower triangle of L.T @ d with
+ * its diagonal halved. */
 GRAD(cholesky, SAVE_OUT) {
     Arg lt = transposed(g, Y), p = op2(g, OP_MATMUL, lt, d);
     p = where(g, places(g, OP_EQ, p), MUL(p, NUM(0.5)), part_where(g, OP_GT, p));
@@ -41,8 +41,7 @@ GRAD(cholesky, SAVE_OUT) {
     give(g, 0, MUL(ADD(both, transposed(g, both)), NUM(0.5)));
 }
 
-/* Rows perm of the gradient are L^-T @ (strict lower part of L.T @ d + upper part of d @ U.T) @
- * U^-T. */
+/* da[perm] = L^-T @ (strict lower part of L.T @ d + upper part of d @ U.T) @ U^-T. */
 GRAD(lu, SAVE_OUT | SAVE_OUT1) {
     Arg below = part_where(g, OP_GT, Y), u = SUB(Y, below);
     Arg l = where(g, places(g, OP_EQ, Y), NUM(1), below);
@@ -99,8 +98,8 @@ static Arg rows_of(GradCall *g, Arg x, int64_t first, int64_t n) {
 
 static Arg product(GradCall *g, Arg a, Arg b) { return op2(g, OP_MATMUL, a, b); }
 
-/* a / b, and 0 where a is 0: a vector that the loss does not use has gradient 0 even if eigenvalues
- * are equal. */
+/* a / b, but 0 where a is 0. So equal eigenvalues do no harm if the loss does not use their
+ * vectors. */
 static Arg quotient(GradCall *g, Arg a, Arg b) {
     Arg none = op2(g, OP_EQ, a, NUM(0));
     return where(g, none, NUM(0), DIV(a, where(g, none, NUM(1), b)));
@@ -117,7 +116,8 @@ GRAD(qr, SAVE_OUT) {
     give(g, 0, transposed(g, triangle_solve(g, r, transposed(g, left), true, false)));
 }
 
-/* da = V @ (dw on the diagonal, else V.T @ dV / (w_j - w_i)) @ V.T, its symmetric part. */
+/* da is the symmetric part of V @ M @ V.T. M has dw on its diagonal, and (V.T @ dV) / (w_j - w_i)
+ * elsewhere. */
 GRAD(eigh, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t n = t->shape[t->rank - 1];
@@ -132,9 +132,9 @@ GRAD(eigh, SAVE_OUT) {
 /* x - x.T */
 static Arg skew(GradCall *g, Arg x) { return SUB(x, transposed(g, x)); }
 
-/* With E = s_j^2 - s_i^2: inner = skew(U.T @ dU) / E * s_j + s_i * skew(V.T @ dV) / E + diag(dS);
- * da = U @ inner @ V.T, plus, for the longer side, the part outside the span of its vectors, over
- * s. */
+/* With E = s_j^2 - s_i^2: inner = skew(U.T @ dU) / E * s_j + s_i * skew(V.T @ dV) / E + diag(dS).
+ * da = U @ inner @ V.T. If m > n, add ((dU - U @ U.T @ dU) / s) @ V.T. If n > m, add
+ * U @ ((dV - V @ V.T @ dV) / s).T. */
 GRAD(svd, SAVE_OUT) {
     const TensorType *t = in_type(g, 0);
     int64_t m = t->shape[t->rank - 2], n = t->shape[t->rank - 1], k = m < n ? m : n;

@@ -49,7 +49,7 @@ static Tensor *crop(Interp *in, Tensor *x, Widths *w, LangError *e) {
     return x;
 }
 
-/* A full tensor with x written into it. Takes ownership of x. */
+/* Crops x and writes it into a larger tensor that is filled with value. Takes ownership of x. */
 static Tensor *constant(Interp *in, Tensor *x, Widths *w, Operand value, LangError *e) {
     int64_t step[MAX_DIMS];
     Tensor *frame = NULL, *t = NULL;
@@ -116,7 +116,8 @@ static Tensor *gathered(Interp *in, Tensor *x, Widths *w, PadMode mode, const ch
     return x;
 }
 
-/* x, widths, mode, value; a number as mode is the value */
+/* Arguments: x, widths, mode, value. If mode is not a string, it is the value, and the mode is
+ * constant. */
 bool bi_pad(Interp *in, const Value *arg, Value *out, LangError *e) {
     static const char *const names[] = {"constant", "reflect", "replicate", "circular"};
     bool has_mode = arg[2].kind == V_STR;

@@ -1,7 +1,7 @@
 /* shape_conv.c: shape rules of convolutions and poolings, and window.h's reading of the
  * attributes they accepted. The three convolution rows share one rule: of input, weights and
- * result two are operands and the third is the result or the attribute `shape`. Output sizes are
- * PyTorch's, including pooling's ceil_mode.
+ * output, two are operands and the third is the result. In a gradient row the attribute `shape`
+ * gives the result's shape. Output sizes are PyTorch's, including pooling's ceil_mode.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 #include "runtime/infer/window.h"
@@ -83,7 +83,8 @@ static const char *spatial_text(const int64_t *v, int n, ShapeText *text) {
     return shape_text(&t, text);
 }
 
-/* "conv2d", "max_pool1d", "conv2d_dx". */
+/* Writes the operation's name with n, its number of spatial axes, into buf, and returns it:
+ * "conv2d", "max_pool1d", "conv2d_dx". */
 static const char *name_of(const Infer *s, int n, char buf[32]) {
     const char *name = s->info->name, *tail = name;
     while (*tail && !(tail[0] == '_' && tail[1] == 'd')) tail++;

@@ -54,8 +54,8 @@ static double scale_down(double *a, int64_t n) {
     return ldexp(1, e - 1);
 }
 
-/* Replaces x (n) by v of H = I - tau v v' with v[0] = 1 (not stored: x[0] becomes the first element
- * of H x, whose others are 0). Returns tau. */
+/* Makes H = I - tau v v', which turns all elements of x (n) but the first into 0, and returns tau.
+ * x[0] becomes the first element of H x, the others become those of v. v[0] = 1 is not stored. */
 static double reflection(double *x, int64_t n) {
     double below = n > 1 ? dot(x + 1, x + 1, n - 1) : 0;
     if (below == 0) return 0;
@@ -221,8 +221,9 @@ static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const Lina
     return true;
 }
 
-/* Replaces row i of g, which is zero, by a unit vector orthogonal to all other nonzero rows: the
- * remainder of the axis vector that those rows cover least. */
+/* Replaces row i of g by a unit vector orthogonal to the earlier rows, which are orthonormal: takes
+ * the axis vector with the smallest projection onto them, subtracts that projection, and scales to
+ * length 1. */
 static void fill_row(double *g, int64_t i, int64_t n) {
     double *x = g + i * n, least = INFINITY;
     int64_t at = 0;

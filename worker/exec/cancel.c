@@ -35,8 +35,9 @@ static void begin_call(Exec *x, Client *c, uint64_t seq) {
         x->ops->cancel(x->engine, c->has_pending_cancel || x->is_ending);
 }
 
+/* A move calls the engine directly (move.c), with busy NULL, so a cancel does not end its calls. */
 static void end_call(Exec *x) {
-    x->busy = NULL; /* other calls, those of moves, are not cancelled */
+    x->busy = NULL;
     if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel) x->ops->cancel(x->engine, false);
 }
 
@@ -63,7 +64,8 @@ void exec_call_failed(Exec *x, Job *j, const Err *err) {
         exec_fail_in_order(x, j, err);
         return;
     }
-    if (!c->has_pending_cancel) return; /* the worker shuts down */
+    /* If no cancel is pending, the worker is shutting down, and nothing is reported. */
+    if (!c->has_pending_cancel) return;
     if (c->pending_cancel_end > c->cancel_end) {
         c->cancel_end = c->pending_cancel_end;
         c->is_cancel_reported =

@@ -52,7 +52,8 @@ static View along_space(const Fusion *f, const View *v, const TensorType *t, boo
     }
     return r;
 }
-/* A view along the space of a row value that repeats it along the last axes. */
+/* True if v, a view of a row value along the space, has the rows in order and repeats each value
+ * along the last axes. */
 static bool repeats_rows(const Fusion *f, const View *v) {
     int64_t step = 1;
     for (int d = f->space.rank - 1; d >= 0; d--) {
@@ -79,7 +80,8 @@ static FuseRef tensor_ref(Fusion *f, const Storage *st, const View *v, bool is_r
             View shown = along_space(f, v, t, false);
             return repeats_rows(f, &shown) ? i : FUSE_NONE;
         }
-        /* As many elements, and broadcast to t: element for element. */
+        /* v broadcasts to t. If it is contiguous and has as many elements, it is read element for
+         * element. */
         bool whole = view_is_contiguous(v) && type_numel(&v->type) == type_numel(t);
         return f->node[i].is_row == is_row && whole ? i : FUSE_NONE;
     }
@@ -124,7 +126,8 @@ static bool has_pending(const Job *j) {
     return false;
 }
 
-/* A fusion without rows, whose values are one for each row of t: its space is t from now on. */
+/* Makes t the space of a fusion without rows. Its values so far become one per row of t. Returns
+ * false, with f unchanged, if f has rows or the shapes do not allow it. */
 static bool becomes_rows(Fusion *f, const TensorType *t) {
     int lead = f->space.rank;
     if (f->trailing || t->rank < lead) return false;
@@ -187,7 +190,8 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
     int64_t rows = 1, columns = 1;
     int lead = over_rows ? folded : x->rank - folded;
     for (int a = 0; a < x->rank; a++) *(a < lead ? &rows : &columns) *= x->shape[a];
-    if (columns < 2 || (over_rows && rows < FUSED_LANE_COUNT)) return FUSE_NONE; /* empty lanes */
+    /* With fewer rows than lanes, some lanes would be empty. */
+    if (columns < 2 || (over_rows && rows < FUSED_LANE_COUNT)) return FUSE_NONE;
     if (!n) fuse_init(f, x, x->rank - lead);
     if (!same_shape(&f->space, x) && (over_rows || !becomes_rows(f, x))) return FUSE_NONE;
     if (f->trailing && lead_rank(f) != lead) return FUSE_NONE;
@@ -198,7 +202,9 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
                      : fuse_node(f, j->inst.op, d, true, in, 1);
 }
 
-/* For an operation whose operands are pending totals, other single elements and numbers. */
+/* Fits an operation whose operands are pending totals, other single elements and numbers. A pending
+ * total is one value for the whole space: a node that folds all row values, or is computed from
+ * such totals (fuse.h). */
 static FuseRef fit_total(Fusion *f, const Job *j, const TensorType *type, FuseRef operand[3]) {
     FuseRef in[3];
     for (int i = 0, k = 0; i < j->call.n_in; i++) {
@@ -264,7 +270,7 @@ static FuseRef fit_full(Fusion *f, int n, const Job *j, const TensorType *type) 
     return fuse_node(f, OP_FULL, d, is_row, &in, 1);
 }
 
-/* One element of each row is read, or added to: the index has the last axis, of 1. */
+/* Reads, or adds to, one element of each row. The last axis of the index has size 1. */
 static FuseRef fit_along(Fusion *f, int n, const Job *j, const TensorType *type,
                          FuseRef operand[3]) {
     const TensorType *x = &j->call.in[0].type;

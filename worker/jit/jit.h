@@ -39,15 +39,18 @@
 typedef struct Jit Jit;
 enum { JIT_ENTRIES_MAX = 8192 /* per worker */ };
 
-/* NULL and 0 mean the default: the environment's, or the number given here. Strings are copied. */
+/* If dir or compiler is NULL, the environment gives it. A number that is 0 takes the default in its
+ * comment. Strings are copied. */
 typedef struct JitConfig {
     const char *isa; /* "base", "v3" or "v4": that of the built-in kernels; required */
     const char *dir, *compiler;
     uint64_t bytes_max; /* default 256 MiB */
     int min_requests;   /* requests before a kernel is looked for; default 1 */
-    uint64_t worth_ns;  /* time lost (jit_lost) before it is compiled */
+    uint64_t worth_ns;  /* time lost (jit_lost) before it is compiled; default 0: at once */
 } JitConfig;
 
+/* compiled to pending, and compile_ms, cover only kernels that this Jit was the first to
+ * request. */
 typedef struct JitStats {
     uint64_t hits, misses;     /* launches; requests without a kernel */
     uint64_t compiled, cached; /* kernels from the compiler, from disk */
@@ -55,7 +58,7 @@ typedef struct JitStats {
     uint64_t compiler_calls;
     double compile_ms;
     bool is_off; /* no compiler or no cache */
-} JitStats;      /* compiled to pending, compile_ms: of kernels requested here first */
+} JitStats;
 
 Jit *jit_new(const JitConfig *config);
 /* Ends a running compiler and frees the kernels: none of them may be running. Sets *j to NULL. */
@@ -76,8 +79,8 @@ void jit_let_go(JitEntry *e);
 const FusedKernel *jit_kernel(JitEntry *e);
 void jit_launched(Jit *j, JitEntry *e); /* counts a hit */
 /* Requests the kernel of e, which is not ready: counts a miss. Calls make at most once per entry,
- * before it returns. is_soon: at the first request whatever min_requests and worth_ns say, and
- * before all others. */
+ * before it returns. is_soon: ignores min_requests and worth_ns, and the kernel is compiled before
+ * those that only lost time. */
 void jit_want(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon);
 void jit_lost(Jit *j, JitEntry *e, int64_t ns); /* adds the time that a kernel might have saved */
 bool jit_is_requested(const JitEntry *e);       /* its kernel was looked for, or is going to be */
@@ -109,7 +112,8 @@ uint32_t jit_number(const JitEntry *e); /* from 1, in the order of jit_entry's f
 /* Returns false if no entry has that number, or no longer. */
 bool jit_about(Jit *j, uint32_t number, JitAbout *out);
 int jit_pending(Jit *j); /* requested, neither ready nor failed */
-/* Waits until none is pending: true. timeout_ms < 0: as long as that takes. */
+/* Waits until no kernel is pending, and returns true. Returns false after timeout_ms; a negative
+ * timeout_ms sets no limit. */
 bool jit_wait(Jit *j, int64_t timeout_ms);
 JitStats jit_stats(Jit *j);
 /* A call of the compiler that made kernels: its times of CLOCK_MONOTONIC, the number of kernels,
@@ -119,8 +123,8 @@ typedef struct JitCall {
     uint32_t n;
     uint64_t key;
 } JitCall;
-/* Returns the oldest call of this process that was not returned yet, of the last JIT_CALLS. False:
- * there is none. */
+/* Sets *out to the oldest of the last JIT_CALLS compiler calls that was not returned yet. Jits that
+ * share the thread share these calls. Returns false if there is none. */
 enum { JIT_CALLS = 32 };
 bool jit_call(Jit *j, JitCall *out);
 #endif

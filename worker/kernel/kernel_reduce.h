@@ -15,8 +15,8 @@ enum { LANES = 16 };
     for (int l = 0; l < w; l++) lane[l] = NAME##_both(lane[l], lane[l + w]);
 
 /* NAME_row: reduces n adjacent elements, at most a block. NAME_op: takes an accumulator and an
- * element, NAME_both: two accumulators. Lanes without elements hold INIT, which changes nothing: no
- * accumulator is -0. */
+ * element, NAME_both: two accumulators. A lane without elements holds INIT, which changes no other
+ * lane: the 0 of a sum would change only -0, and a sum that begins with 0 is never -0. */
 #define REDUCE(NAME, A, R, INIT, EXPR)                                                             \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
     REDUCE_ROW(NAME, A, R, INIT)                                                                   \
@@ -40,8 +40,8 @@ enum { LANES = 16 };
         FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
 /* Sums and products of bytes in int64 are exact in any order, so narrower types serve where they
- * cannot overflow: a lane of a sum adds up at most 4096 / 64 elements, below 2^15; a product of
- * eight bytes is below 2^64. */
+ * cannot overflow. A block has at most 4096 elements, so each of the 64 lanes of a sum adds at most
+ * 64 of them and stays below 2^15. A product of eight bytes is below 2^64. */
 #define REDUCE_SUM_BYTES(NAME, A, R, INIT, EXPR)                                                   \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
     static inline R NAME##_row(int64_t n, const A *x) {                                            \
@@ -54,7 +54,7 @@ enum { LANES = 16 };
         return sum;                                                                                \
     }                                                                                              \
     REDUCE_REST(NAME, A, R, INIT)
-/* W, D, Q: of A's sign, 2, 4 and 8 bytes. */
+/* W, D and Q are integer types of 2, 4 and 8 bytes, signed if A is. */
 #define REDUCE_PROD_BYTES(NAME, A, R, INIT, EXPR, W, D, Q)                                         \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
     static inline R NAME##_row(int64_t n, const A *x) {                                            \
