@@ -198,6 +198,36 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCa
 
 /* ---- Singular values ---- */
 
+/* A sum of squares below this may have lost terms by underflow. */
+static const double TINY = 0x1p-900;
+
+/* Returns the length of x (n); squares that underflow do no harm. */
+static double length(const double *x, int64_t n) {
+    double sum = dot(x, x, n), most = 0;
+    if (sum >= TINY) return sqrt(sum);
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    if (most == 0) return 0;
+    sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] / most * (x[i] / most);
+    return most * sqrt(sum);
+}
+
+/* Sets *a, *b and *xy to the products x x', y y' and x y' of two rows (n) that are divided by the
+ * same power of two, next to the length of the longer one. Returns the product of their lengths. */
+static double tiny_products(const double *x, const double *y, int64_t n, double *a, double *b,
+                            double *xy) {
+    double of_x = length(x, n), of_y = length(y, n);
+    int e;
+    *a = *b = *xy = 0;
+    if (of_x == 0 || of_y == 0) return 0;
+    frexp(fmax(of_x, of_y), &e);
+    for (int64_t i = 0; i < n; i++) {
+        double p = ldexp(x[i], -e), q = ldexp(y[i], -e);
+        *a += p * p, *b += q * q, *xy += p * q;
+    }
+    return ldexp(of_x, -e) * ldexp(of_y, -e);
+}
+
 /* Rotates the rows of g (k, n) until they are orthogonal, and j (k, k) with them. Returns false if
  * cancelled. */
 static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCancel *cancel) {
@@ -208,7 +238,9 @@ static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const Lina
             for (int64_t q = p + 1; q < k; q++) {
                 double *x = g + p * n, *y = g + q * n;
                 double a = dot(x, x, n), b = dot(y, y, n), xy = dot(x, y, n);
-                if (!(fabs(xy) > 2 * DBL_EPSILON * sqrt(a) * sqrt(b))) continue;
+                double lengths = sqrt(a) * sqrt(b);
+                if (a < TINY || b < TINY) lengths = tiny_products(x, y, n, &a, &b, &xy);
+                if (!(fabs(xy) > 2 * DBL_EPSILON * lengths)) continue;
                 double z = (b - a) / (2 * xy), t = copysign(1 / (fabs(z) + hypot(1, z)), z);
                 double c = 1 / hypot(1, t);
                 rotate(x, y, c, c * t, n);
@@ -252,7 +284,7 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
     double *long_side = out + (tall ? 0 : (m + 1) * k),
            *short_side = out + (tall ? (m + 1) * k : 0);
     double *s = out + m * k;
-    for (int64_t i = 0; i < k; i++) s[i] = sqrt(dot(g + i * l, g + i * l, l));
+    for (int64_t i = 0; i < k; i++) s[i] = length(g + i * l, l);
     for (int64_t i = 0; i < k; i++) {
         int64_t most = i;
         for (int64_t r = i + 1; r < k; r++)
@@ -260,8 +292,8 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
         double t = s[i];
         s[i] = s[most], s[most] = t;
         if (most != i) swap_rows(g, l, i, most), swap_rows(j, k, i, most);
-        for (int64_t c = 0; c < l && s[i] > 0; c++) g[i * l + c] /= s[i];
-        if (s[i] == 0) fill_row(g, i, l);
+        for (int64_t c = 0; c < l && s[i] >= DBL_MIN; c++) g[i * l + c] /= s[i];
+        if (s[i] < DBL_MIN) fill_row(g, i, l); /* its direction is rounded away */
         for (int64_t c = 0; c < l; c++) long_side[c * k + i] = g[i * l + c];
         for (int64_t c = 0; c < k; c++) short_side[c * k + i] = j[i * k + c];
     }
