@@ -95,6 +95,8 @@ static void read_comment(Expect *x, const char *c, size_t n, int line) {
         set_text(&x->args, s, strlen(s));
     else if ((s = directive(text, "options")))
         set_text(&x->options, s, strlen(s));
+    else if ((s = directive(text, "not-world")))
+        set_text(&x->not_world, s, strlen(s));
     else if ((s = directive(text, "worlds")))
         set_text(&x->worlds, s, strlen(s));
     else if ((s = directive(text, "skip")))
@@ -121,6 +123,7 @@ Expect *expect_read(const char *path) {
     x->args = strdup("");
     x->options = strdup("");
     x->worlds = strdup("");
+    x->not_world = strdup("");
     x->skip = strdup("");
     char *line = NULL;
     size_t cap = 0;
@@ -157,6 +160,7 @@ void expect_free(Expect **xp) {
     free(x->args);
     free(x->options);
     free(x->worlds);
+    free(x->not_world);
     free(x->skip);
     text_free(&x->stdin_text);
     free(x);
@@ -316,9 +320,14 @@ static bool check_out(const Expect *x, const char *path, const Text *out, Text *
     return ok;
 }
 
+/* False in worlds whose messages show no path or no source text. */
+static bool is_with_source(const char *world) {
+    return strcmp(world, "stdin") && strcmp(world, "replay");
+}
+
 static bool check_err(const Expect *x, const char *path, const char *world, const Text *err,
                       Text *why) {
-    bool ok = true, is_path = strcmp(world, "stdin") && strcmp(world, "replay");
+    bool ok = true, is_path = is_with_source(world);
     for (int i = 0; i < x->n_error; i++) {
         char place[4200] = "";
         if (x->error[i].line && is_path)
@@ -362,7 +371,7 @@ bool expect_check(const Expect *x, const char *path, const char *world, const Te
                   const Text *err, int code, Text *why) {
     bool ok = x->has_out_file ? check_file(path, ".out", out, why) : check_out(x, path, out, why);
     ok &= check_err(x, path, world, err, why);
-    if (x->has_err_file && strcmp(world, "stdin")) ok &= check_file(path, ".err", err, why);
+    if (x->has_err_file && is_with_source(world)) ok &= check_file(path, ".err", err, why);
     bool code_ok = x->exit_code >= 0 ? code == x->exit_code
                    : x->n_error      ? code == 1 || code == 65
                                      : code == 0;

@@ -11,6 +11,7 @@
  *   # exit: CODE   # args: of the script   # options: of gtsh   # stdin: LINE
  *   # skip: WHY    # nontest    # env: NAME=VALUE
  *   # worlds: reference workers=2 threads=3 replay stdin    run again in these
+ *   # not-world: replay                where it means something else: it is never run there
  *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
  * Lines of stdout that nothing expects fail, and so does a stderr that nothing mentions.
  * SPDX-License-Identifier: MIT */
@@ -40,7 +41,7 @@ typedef struct ExpectLine {
 typedef struct Expect {
     ExpectLine *out, *err, *error;
     int n_out, n_err, n_error;
-    char *args, *options, *worlds, *skip; /* "" when absent */
+    char *args, *options, *worlds, *not_world, *skip; /* "" when absent */
     char **env;
     int n_env;
     Text stdin_text;

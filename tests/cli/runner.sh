@@ -58,6 +58,20 @@ ln -s "$B/gtsh" build/gtsh
 run swaps
 has "the line that is missing" "$(out)" "- a        (expected at tests/swaps.gt:1)"
 has "the line that is printed later" "$(out)" "+ a"
+# The world "replay": a program's instructions print what it prints; what reads values is skipped, unless it says that it
+# replays.
+echo 'print("b"); print(ones(2).sum())  # expect: a' >tests/swaps.gt
+printf '%s\n' 'x = ones(2); print(x + 1)  # expect: tensor([2., 2.])' 'nothing  # error: is not defined' >tests/replays.gt
+echo 'print(ones(2).sum().item())  # expect: 2.0' >tests/reads.gt
+echo 'print(ones(2).sum().item())  # expect: 2.0' >tests/stays.gt; echo '# not-world: replay' >>tests/stays.gt
+"$B/test/runner" -b build -w replay gt >"$TMP/out" 2>"$TMP/err"
+has "replay: what is printed" "$(out)" "FAILED tests/swaps.gt in world replay"
+has "replay: what reads values" "$(out)" "skipped tests/reads.gt in world replay: tests/reads.gt:1:"
+has "replay: the sum" "$(out)" "1 skipped
+4 passed, 2 failed"
+echo '# worlds: replay' >>tests/reads.gt
+"$B/test/runner" -b build gt reads >"$TMP/out" 2>"$TMP/err"
+has "replay: it says that it replays" "$(out)" "FAILED tests/reads.gt in world replay"
 # A signal that the runner ignores, as under nohup, still ends the processes of a test.
 echo 'kill -HUP $$; exit 0' >tests/hup.sh
 (trap '' HUP; run hup)

@@ -78,3 +78,4 @@ for expr, values in {**SCALARS, **VECTORS}.items():
     ours = expr.replace("(Normal", "(D.Normal").replace("(Exponential", "(D.Exponential")
     for v in values.split():
         print(f"at(fn() => D.{ours}.log_prob(tensor({v})))  # expect~ 1e-5: {said(expr, v)}")
+print("# not-world: replay")

@@ -271,6 +271,7 @@ def main():
                 print(f'no("{name}", fn(v) => {expr}, [{", ".join(values)}])')
     named = n - OTHERWISE - TAKEN
     print(f"print(count)  # expect: {{named: {named}, otherwise: {OTHERWISE}, taken: {TAKEN}}}")
+    print("# not-world: replay")
 
 
 main()
