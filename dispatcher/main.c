@@ -399,6 +399,7 @@ int main(int argc, char **argv) {
     sigaction(SIGUSR1, &act, NULL);
     sigaction(SIGCHLD, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
     if (!start(a, &err)) {
         complain(&err);
         a->file = NULL; /* not ours to remove */

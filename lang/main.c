@@ -86,6 +86,7 @@ static void set_signals(void) {
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
     struct sigaction end = {.sa_handler = on_end}, before;
     sigaction(SIGINT, &interrupt, NULL);
+    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         bool is_nohup = sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN &&
                         ends[i] != SIGPIPE;

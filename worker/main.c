@@ -162,6 +162,7 @@ int main(int argc, char **argv) {
     sigaction(SIGTERM, &act, NULL);
     sigaction(SIGINT, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
     /* Started by gt-dispatcher: ends with it, however it ends. */
     const char *spawned = getenv("GT_SPAWNED");
     if (spawned) {

@@ -296,6 +296,7 @@ static int start(Cc *c, char **args, int input, int output, const char *temp_dir
     sigaddset(&usual, SIGTERM);
     sigaddset(&usual, SIGHUP);
     sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGXFSZ);
     sigaddset(&usual, SIGCHLD);
     posix_spawnattr_setsigmask(&how, &none);
     posix_spawnattr_setsigdefault(&how, &usual);
