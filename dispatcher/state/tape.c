@@ -61,6 +61,9 @@ void tape_fini(Dispatcher *d) {
     TapeState *t = d->tape;
     d->tape = NULL;
     if (!t) return;
+    Err err;
+    tape_finish(t->tape);
+    if (tape_take_error(t->tape, &err)) log_line("DISPATCHER", "%s", err.text);
     tape_close(&t->tape);
     free(t);
 }

@@ -131,13 +131,18 @@ void tape_flush(Tape *t) {
     t->tried = t->text.n;
 }
 
+void tape_finish(Tape *t) {
+    int64_t end = now_ns() + CLOSE_MS * INT64_C(1000000);
+    for (tape_flush(t); t->fd >= 0 && t->text.n > 0 && now_ns() < end; tape_flush(t))
+        poll(&(struct pollfd){.fd = t->fd, .events = POLLOUT}, 1, 50);
+    if (t->fd >= 0 && t->text.n > 0) fail(t, "its reader is too slow");
+}
+
 void tape_close(Tape **tp) {
     Tape *t = *tp;
     *tp = NULL;
     if (!t) return;
-    int64_t end = now_ns() + CLOSE_MS * INT64_C(1000000);
-    for (tape_flush(t); t->fd >= 0 && t->text.n > 0 && now_ns() < end; tape_flush(t))
-        poll(&(struct pollfd){.fd = t->fd, .events = POLLOUT}, 1, 50);
+    tape_finish(t);
     if (t->fd >= 0) close(t->fd);
     bytes_fini(&t->text);
     beside_free(&t->beside);

@@ -42,8 +42,10 @@ typedef struct Tape Tape;
 Tape *tape_open(const char *path, Err *err);
 /* A tape without a file, for tape_line alone; its clock began at start_ns of CLOCK_MONOTONIC. */
 Tape *tape_new(int64_t start_ns);
-/* Writes what is left; waits at most a second for a pipe's reader. */
-void tape_close(Tape **t);
+/* Writes what is left; waits at most a second for a pipe's reader. tape_take_error says if it
+ * failed. */
+void tape_finish(Tape *t);
+void tape_close(Tape **t); /* finishes it, too */
 int64_t tape_now_ns(const Tape *t); /* since it began, by CLOCK_MONOTONIC */
 /* Begins a line with its five columns; append the rest to the result, without a newline. client
  * 0: none; kind 'w' or 'g' with its number, or '-'. */

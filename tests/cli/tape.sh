@@ -135,4 +135,14 @@ GT_INSTRUCTION_LOG=/nowhere/tape code "no such place" 69 "$GTSH" -c 'x = ones(1)
 GT_INSTRUCTION_LOG=/dev/full code "full disk" 0 "$GTSH" -c 'x = ones(1); for i in range(9000) { x = x + 1 }; print(x)'
 same "full disk" "$(out)" "tensor([9001.])"
 same "full disk" "$(err)" "[DISPATCHER] the instruction log '/dev/full' ends here: No space left on device"
+# ... also if only the last lines cannot be written; past a limit of the file size a write fails, and no signal ends the program
+limited() { # BLOCKS COMMAND...
+    ulimit -f "$1"
+    shift
+    exec "$@"
+}
+long='x = ones(1); for i in range(300) { x = x + i }; print(x)'
+GT_INSTRUCTION_LOG="$TMP/big" code "file size" 0 limited 8 "$GTSH" -c "$long"; same "file size" "$(out)" "tensor([44851.])"
+same "file size" "$(err)" "[DISPATCHER] the instruction log '$TMP/big' ends here: File too large"
+code "file size of --tee" 1 limited 8 "$GTSH" --tee "$TMP/big.gti" -c "$long"; has "file size of --tee" "$(err)" "File too large"
 finish
