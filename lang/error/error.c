@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LINE_MAX_COLUMNS 120 /* a hint that would exceed this goes on its own line */
+#define LINE_SHOWN_BYTES  400 /* of a longer line, such as data in instruction text, this part */
+#define LINE_BEFORE_BYTES 100 /* ... of it before the first caret */
+#define LINE_MAX_COLUMNS  120 /* a hint that would exceed this goes on its own line */
 
 /* Formats into a fixed buffer. Truncates at a character boundary. */
 static void set_text(char *to, size_t size, const char *format, va_list ap) {
@@ -211,18 +213,27 @@ static void finish_row(size_t row_at, int width, const char *hint, bool has_text
     bytes_putc(out, '\n');
 }
 
-static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_carets,
-                      const char *hint, const Paint *p, Bytes *out) {
-    const char *s = "";
-    size_t n = 0;
-    if (!source_line(src, line, &s, &n)) {
-        if (hint[0]) {
-            bytes_printf(out, "    ");
-            put_hint(hint, p, out);
-            bytes_putc(out, '\n');
-        }
-        return;
+/* Sets part to the LINE_SHOWN_BYTES of s around the first caret, and moves the carets there. */
+static void shorten(const char *s, size_t n, Caret *caret, int n_carets, Bytes *part) {
+    size_t first = n_carets ? n : 0, from = 0;
+    for (int k = 0; k < n_carets; k++)
+        if (caret[k].col - 1 < first) first = caret[k].col - 1;
+    if (first + LINE_BEFORE_BYTES > LINE_SHOWN_BYTES) from = first - LINE_BEFORE_BYTES;
+    size_t to = n - from > LINE_SHOWN_BYTES ? from + LINE_SHOWN_BYTES : n;
+    while (from && from < to && (s[from] & 0xc0) == 0x80) from++; /* whole characters */
+    while (to < n && to > from && (s[to] & 0xc0) == 0x80) to--;
+    if (from) bytes_puts(part, "... ");
+    size_t shift = part->n;
+    bytes_add(part, s + from, to - from);
+    if (to < n) bytes_puts(part, " ...");
+    for (int k = 0; k < n_carets; k++) {
+        caret[k].col = (uint32_t)(caret[k].col - from + shift);
+        if (caret[k].col > part->n + 1) caret[k].col = (uint32_t)part->n + 1;
     }
+}
+
+static void draw_text(const char *s, size_t n, uint32_t line, Caret *caret, int n_carets,
+                      const char *hint, const Paint *p, Bytes *out) {
     int width = gutter(line);
     bytes_printf(out, "%*u | ", width, line);
     error_put_line(s, n, out);
@@ -258,6 +269,27 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
         has_text = true;
     }
     finish_row(row_at, width, hint, has_text, p, out);
+}
+
+static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_carets,
+                      const char *hint, const Paint *p, Bytes *out) {
+    const char *s = "";
+    size_t n = 0;
+    Bytes part = {0};
+    if (!source_line(src, line, &s, &n)) {
+        if (hint[0]) {
+            bytes_printf(out, "    ");
+            put_hint(hint, p, out);
+            bytes_putc(out, '\n');
+        }
+        return;
+    }
+    if (n > LINE_SHOWN_BYTES) {
+        shorten(s, n, caret, n_carets, &part);
+        s = part.data, n = part.n;
+    }
+    draw_text(s, n, line, caret, n_carets, hint, p, out);
+    bytes_fini(&part);
 }
 
 static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }

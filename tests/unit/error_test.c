@@ -36,6 +36,34 @@ static void plain(void) {
           "    |     ^^^^^ hint: randn(4, 4)\n");
 }
 
+/* Of a line such as base64, only a part is shown, in whole characters, around the carets. */
+static void long_line(void) {
+    char text[3001], part[512], want[1024];
+    for (int i = 0; i < 1500; i++) memcpy(text + 2 * (size_t)i, "\xc3\xa9", 2);
+    text[3000] = 0;
+    Source a = source("a.gti", text, 1);
+    LangError e = {0};
+    error_at(&e, at(&a, 1, 0, 0), "bad");
+    snprintf(part, sizeof part, "%.400s", text);
+    snprintf(want, sizeof want, "a.gti:1: error: bad\n  1 | %s ...\n", part);
+    draws(&e, "error", want);
+    memcpy(text + 2000, "xy", 2);
+    e = (LangError){0};
+    error_at(&e, at(&a, 1, 2001, 2), "bad");
+    error_hint(&e, "good");
+    snprintf(part, sizeof part, "%.100sxy%.298s", text, text);
+    snprintf(want, sizeof want,
+             "a.gti:1:2001: error: bad\n  1 | ... %s ...\n    |     %50s^^ hint: good\n", part, "");
+    draws(&e, "error", want);
+    memcpy(text + 2990, "xy", 2);
+    e = (LangError){0};
+    error_at(&e, at(&a, 1, 2991, 2), "bad");
+    Bytes b = {0};
+    error_print(&e, "error", false, &b);
+    CHECK(b.n < 600 && strstr(b.data, "^^") && !strstr(b.data, "\xa9 ..."));
+    bytes_fini(&b);
+}
+
 /* Text from files cannot send control sequences to the terminal; line breaks come from the program
  * only. */
 static void controls(void) {
@@ -252,6 +280,7 @@ static void spans(void) {
 
 int main(void) {
     plain();
+    long_line();
     controls();
     labels();
     no_column();
