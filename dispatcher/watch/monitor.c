@@ -6,6 +6,8 @@
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/wire/wire_watch.h"
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +185,27 @@ MonitorKind monitor_next(Monitor *m, int timeout_ms, MonitorEvent *out) {
 
 /* ---- Opening and closing ---- */
 
+/* True if the endpoint is the socket of a program (find.c) whose process exists. */
+static bool is_running_program(const Monitor *m) {
+    const char *name = strstr(m->endpoint.text, "/run-");
+    long pid;
+    return name && sscanf(name, "/run-%ld", &pid) == 1 && pid > 0 &&
+           !(kill((pid_t)pid, 0) && errno == ESRCH);
+}
+
+/* A program replaces its socket when somebody knocks (door.h in dispatcher/): for a moment there is
+ * none. */
+static bool is_served(const Monitor *m, Err *err) {
+    bool ok;
+    for (int i = 0; !(ok = endpoint_is_served(m->endpoint.text, err)) && i < 20; i++) {
+        if (!is_running_program(m)) break;
+        usleep(50000);
+    }
+    return ok;
+}
+
+static bool is_local(const Monitor *m) { return !strncmp(m->endpoint.text, "ipc:", 4); }
+
 static bool await_first(Monitor *m, Err *err) {
     int64_t end = now_ms() + ANSWER_MS;
     MonitorEvent e;
@@ -190,7 +213,8 @@ static bool await_first(Monitor *m, Err *err) {
         switch (monitor_next(m, 200, &e)) {
         case MONITOR_SNAPSHOT: m->first = e; return m->has_first = true;
         case MONITOR_END: *err = e.why; return false;
-        default: break;
+        default: /* the process may have ended since it accepted the connection */
+            if (is_local(m)) TRY(is_served(m, err));
         }
     }
     return err_set(err, ERR_TIMEOUT, "no answer from %s within 10 s", m->endpoint.text);
@@ -205,15 +229,6 @@ static bool choose(const char *where, Endpoint *out, Err *err) {
         where = found;
     }
     return endpoint_find(where, out, err);
-}
-
-/* A program replaces its socket when somebody knocks (door.h in dispatcher/): for a moment there is
- * none. */
-static bool is_served(const Monitor *m, Err *err) {
-    bool is_program = strstr(m->endpoint.text, "/run-") != NULL, ok;
-    for (int i = 0; !(ok = endpoint_is_served(m->endpoint.text, err)) && is_program && i < 20; i++)
-        usleep(50000);
-    return ok;
 }
 
 Monitor *monitor_open(const char *where, Err *err) {

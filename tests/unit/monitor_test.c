@@ -12,7 +12,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +148,27 @@ static void test_crash(void) {
     unsetenv("GT_WATCH");
 }
 
+/* Accepts a connection, then ends. */
+static void *brief_main(void *ctx) {
+    int fd = *(int *)ctx;
+    close(accept(fd, NULL, NULL));
+    close(fd);
+    return NULL;
+}
+
+/* A process that ends between a connection and its answer is not waited for. */
+static void test_end_before_answer(void) {
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    pthread_t thread;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/gt/brief", dir);
+    CHECK(!bind(fd, (struct sockaddr *)&at, sizeof at) && !listen(fd, 5));
+    CHECK(!pthread_create(&thread, NULL, brief_main, &fd));
+    CHECK_FAIL(monitor_open(at.sun_path, &err), ERR_GONE);
+    pthread_join(thread, NULL);
+    unlink(at.sun_path);
+}
+
 int main(void) {
     snprintf(dir, sizeof dir, "/tmp/monitor_test_XXXXXX");
     CHECK(mkdtemp(dir) != NULL);
@@ -155,6 +178,7 @@ int main(void) {
     test_alone();
     test_client_at_door();
     test_crash();
+    test_end_before_answer();
     net_fini();
     char path[100];
     snprintf(path, sizeof path, "%s/gt/token", dir), unlink(path);
