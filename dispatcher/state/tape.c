@@ -239,7 +239,7 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times) {
         const TimeRow *row = &times->row[i];
         /* Only a worker that reports false times makes these sums overflow. */
         uint64_t end = (uint64_t)row->begin_ns + row->ns + (uint64_t)w->ahead_ns;
-        uint32_t client = row->kind == TIME_DONE ? row->client : 0;
+        uint32_t client = time_is_done(row->kind) ? row->client : 0;
         Bytes *b =
             tape_begin(t->tape, (int64_t)(end - zero), TAPE_DONE, client, 'w', (uint32_t)w->rank);
         tape_put_row(row, b);

@@ -231,7 +231,7 @@ static void put_rows(Past *p, const PastEntry *e) {
         int64_t at = (int64_t)((uint64_t)row->begin_ns + row->ns + (uint64_t)e->at_ns);
         if (at < p->since_ns) continue;
         PastLine *l =
-            add_line(p, at, TAPE_DONE, row->kind == TIME_DONE ? row->client : 0, 'w', e->number);
+            add_line(p, at, TAPE_DONE, time_is_done(row->kind) ? row->client : 0, 'w', e->number);
         if (!l) break;
         tape_put_row(row, &p->text);
         end_line(p, l);

@@ -364,7 +364,8 @@ static void derive_ranks(Timeline *t, const ClientLane *c, const Asked *a, int r
     }
 }
 
-static bool read_done(Timeline *t, Line *l, Slice *s, Err *err) {
+/* heaviest: of a kernel of several operations, the id of that which gives it its name. */
+static bool read_done(Timeline *t, Line *l, Slice *s, uint64_t *heaviest, Err *err) {
     Word word, key, value;
     int64_t ns = 0;
     if (word_next(&l->w, &word) && !word_is(word, "-")) {
@@ -388,6 +389,8 @@ static bool read_done(Timeline *t, Line *l, Slice *s, Err *err) {
             s->op = (uint16_t)op;
             s->class_ = (uint8_t)watch_class(op);
             s->name = timeline_intern(t, value.s, value.n);
+        } else if (word_is(key, "of")) {
+            if (!word_id(value, heaviest)) return bad(l, value, err, "of= is an id such as t12");
         } else if (word_is(key, "from")) {
             TRY(add_ranks(t, l, value, s, err));
         }
@@ -421,7 +424,8 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
                .seq = (uint32_t)t->n_lines + 1,
                .op = OP_COUNT,
                .class_ = WATCH_OTHER};
-    TRY(read_done(t, l, &s, err));
+    uint64_t heaviest = TIMELINE_NO_ID;
+    TRY(read_done(t, l, &s, &heaviest, err));
     see(t, s.begin_ns, s.end_ns);
     const ClientLane *c = l->client ? timeline_lane(t, l->client) : NULL;
     Effect e;
@@ -431,6 +435,8 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     if (a) {
         s.sent_ns = a->sent_ns;
         s.file = a->file, s.line = a->line, s.signal = a->signal;
+        const Asked *of = heaviest == TIMELINE_NO_ID ? NULL : asked_find(t, c, heaviest, NULL);
+        if (of) s.file = of->file, s.line = of->line;
         if (!s.n_from && s.class_ == WATCH_TRANSFER) derive_ranks(t, c, a, l->rank, &s);
     }
     t->is_chosen = is_within(t, s.begin_ns, s.end_ns) && is_of_client(t, l->client) &&

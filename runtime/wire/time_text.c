@@ -32,6 +32,10 @@ static void put_done(Bytes *b, const TimeRow *row) {
     put_number(b, " bytes=", row->bytes);
     bytes_puts(b, " op=");
     bytes_puts(b, op_info[row->op].name);
+    if (row->kind == TIME_FUSED) {
+        put_number(b, " of=t", row->from);
+        return;
+    }
     bool is_first = true;
     for (unsigned k = 0; row->from && k < 64; k++) {
         if (!(row->from >> k & 1)) continue;

@@ -17,6 +17,8 @@ typedef struct PeerInfo {
 /* What a row of TIMES says. */
 typedef enum TimeKind {
     TIME_DONE,    /* an instruction took this time: a call of the engine, a move, an effect */
+    TIME_FUSED,   /* the same of several in one kernel: id and n_out are of the last result, op and
+                   * `from`, an id, of the heaviest operation (collect.c) */
     TIME_IDLE,    /* the worker had nothing to compute */
     TIME_COMPILE, /* a compiler call that made `bytes` kernels; id: the first one's key */
     TIME_MEMORY,  /* `bytes` of at most `moved` are in use, at begin_ns */
@@ -31,11 +33,12 @@ typedef struct TimeRow {
     uint64_t moved;     /* bytes that came from other workers for it */
     uint64_t from;      /* DONE: these workers, a bit each below 64; IDLE: the one it waits for, or
                          * UINT32_MAX */
-    uint32_t client;    /* DONE: whose */
-    uint16_t op;        /* of DONE; of IDLE what it waits for, or OP_COUNT */
+    uint32_t client;    /* DONE, FUSED: whose */
+    uint16_t op;        /* of these; of IDLE what it waits for, or OP_COUNT */
     uint8_t kind;
     uint8_t n_out; /* of IDLE: why (IdleWhy in wire_watch.h) */
 } TimeRow;
+static inline bool time_is_done(uint8_t kind) { return kind <= TIME_FUSED; }
 enum { TIMES_MAX = 4096 }; /* rows of one message */
 typedef struct Times {
     uint32_t n;

@@ -56,6 +56,27 @@ code "a kernel" 0 env GT_FUSE=wait "$GTSH" --profile=p.csv fused.gt
 awk -F, '$2 == 3 { a = $4 } $2 == 4 { b = $4 } END { exit !(a > 0 && b < 1.5 * a && a < 1.5 * b) }' p.csv ||
     fail "shares of a kernel: $(cat p.csv)"
 
+# A kernel counts for the tools as its heaviest operation, at that one's line, also in a loop body that repeats.
+cat >product.gt <<'G'
+x = rand(256, 256); w = rand(256, 256)
+for i in range(40) {
+    y = x @ w
+    z = (y * 2.0).tanh()
+    x = z / (1 + (z * z).sum())
+}
+print(x.sum() > 0)
+G
+code "a product" 0 env GT_FUSE=wait GT_INSTRUCTION_LOG=product.tape "$GTSH" product.gt
+kernels=$(awk '$3 == "<" && $10 == "op=matmul" && $11 ~ /^of=t/' product.tape | wc -l)
+[ "$kernels" -ge 30 ] || fail "kernels named after their product: $kernels"
+code "the summary" 0 "$B/gt-trace" product.tape; has "the summary" "$(out | sed -n 5p)" "product.gt:3"
+has "the summary" "$(out | sed -n 5p)" "  matmul "
+code "of=" 65 "$B/gt-trace" - <<'T'
+gti 1 kind=tape
+0.004020 1 < c1 w0 done t2 us=812 bytes=4000000 op=matmul of=x
+T
+has "of=" "$(err)" "<stdin>:2: error: column 62: of= is an id such as t12"
+
 # sharded: times of both workers, and what they fetch from each other
 cat >split.gt <<'G'
 signal.define("a", axis=0, workers=[0, 1])

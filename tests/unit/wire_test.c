@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/make_inst.h"
 #include "runtime/wire/frame.h"
+#include "runtime/wire/time_text.h"
 #include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
 #include "runtime/wire/wire_watch.h"
@@ -521,6 +522,14 @@ static void test_times(void) {
     wire_watch(&(WatchAsk){WATCH_TIMES, 5000}, &m);
     CHECK(wire_read_watch(&m, &ask, NULL) && ask.what == WATCH_TIMES && ask.past_ms == 5000);
     torture(&m, reads_watch, true), drop(&m);
+    row[1].kind = TIME_FUSED, row[1].op = OP_MATMUL, row[1].from = 5;
+    wire_times(&t, &m);
+    CHECK(wire_read_times(&m, &a, &t2, NULL) && t2.row[1].kind == TIME_FUSED);
+    Bytes text = {0};
+    tape_put_row(&t2.row[1], &text);
+    CHECK_STR(text.data, "done - us=18446744073709551 bytes=0 op=matmul of=t5");
+    bytes_fini(&text);
+    drop(&m);
     row[3].kind = TIME_DONE; /* it has no operation */
     wire_times(&t, &m);
     CHECK(!wire_read_times(&m, &a, &t2, NULL));

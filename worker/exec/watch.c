@@ -89,7 +89,7 @@ static uint64_t tick_of(const Watch *w, double rate, int64_t ns) {
 static void sum(Watch *w) {
     for (uint64_t i = w->summed; i < w->n; i++) {
         const WatchRow *row = &w->row[i % WATCH_ROWS];
-        if (row->kind != TIME_DONE) continue;
+        if (!time_is_done(row->kind)) continue;
         OpUsage *u = &w->op[row->op];
         u->count++;
         u->ns += row->end - row->begin;

@@ -419,22 +419,42 @@ static int kernel_jobs(const Collect *c, Job *job[FUSE_NODES + 1], bool is_store
     return n;
 }
 
-/* Tells the client's profile and the observer of the kernel that was called. */
-static void report_kernel(const Collect *c, const FusedKernel *k, uint64_t ticks) {
+/* Returns the operation after which the tools name the kernel, and which gives it its class: that
+ * with the most work (exec_work), of several the last. */
+static const Job *heaviest(const Collect *c) {
+    const Job *best = c->product ? c->product : c->job[0];
+    double most = exec_work(&best->call);
+    for (int i = !c->product; i < c->n; i++) {
+        double work = exec_work(&c->job[i]->call);
+        if (work >= most) best = c->job[i], most = work;
+    }
+    return best;
+}
+
+/* Tells those that watch (row), the client's profile and the observer of the kernel that was
+ * called. */
+static void report_kernel(const Collect *c, const FusedKernel *k, const Job *heaviest,
+                          WatchRow *row) {
     const Exec *x = c->stage.x;
     Profile *p = x->pending_of->profile;
     Job *job[FUSE_NODES + 1];
     bool is_stored[FUSE_NODES + 1];
     ProfileShare share[FUSE_NODES + 1];
     int n = kernel_jobs(c, job, is_stored);
+    row->kind = TIME_FUSED;
+    row->op = (uint16_t)heaviest->inst.op;
+    row->from = heaviest->inst.out[0];
+    row->bytes = 0;
+    for (int i = 0; i < n; i++)
+        if (is_stored[i]) row->bytes += job[i]->out[0]->bytes;
     if (p) {
         profile_shares(p, job, is_stored, n, share);
-        profile_add_shares(p, share, n, ticks);
+        profile_add_shares(p, share, n, row->end - row->begin);
     }
     if (x->observer)
-        x->observer->saw_fusion(x->observer,
-                                &(FusionRun){&c->fuse, c->entry, k, c->job, c->n, c->operand,
-                                             c->product, product_input(c), job, is_stored, n});
+        x->observer->saw_fusion(x->observer, &(FusionRun){&c->fuse, c->entry, k, c->job, c->n,
+                                                          c->operand, c->product, product_input(c),
+                                                          job, is_stored, n, heaviest, row->bytes});
 }
 
 /* Hashes the results that are stored. */
@@ -468,7 +488,9 @@ static bool run_fused(Collect *c) {
         f->args.out[f->node[i].output] = st->data;
     }
     Job *last = c->job[c->n - 1]; /* a monitor sees one launch */
+    const Job *main = heaviest(c);
     watch_begin(x, last);
+    x->watch->running_op = (uint16_t)main->inst.op;
     ok = ok && (c->product ? run_with_product(c, k, from)
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
     WatchRow *row = ok ? watch_row_of(x, last, 0) : NULL;
@@ -501,7 +523,7 @@ static bool run_fused(Collect *c) {
     }
     x->kernels++;
     x->pending_of->kernels++;
-    if (x->pending_of->profile || x->observer) report_kernel(c, k, row->end - row->begin);
+    report_kernel(c, k, main, row);
     return true;
 }
 

@@ -67,6 +67,8 @@ typedef struct FusionRun {
     Job *const *timed;           /* the product and the nodes, n_timed jobs ... */
     const bool *is_stored;       /* ... and which of their results are stored */
     int n_timed;
+    const Job *heaviest; /* of these, with the most work */
+    uint64_t bytes;      /* of the results that are stored */
 } FusionRun;
 /* A fusion whose faster way (choice.h) is not decided yet. */
 typedef struct CollectTrial {

@@ -520,14 +520,19 @@ static bool do_step(Run *u, const Step *s, Err *err) {
 static uint64_t note(Run *u, const Step *s, uint64_t began) {
     const FrameReader *r = &u->frame->reader;
     uint64_t now = watch_tick(u->x), number = r->number ? r->number + r->next : 0;
-    *watch_row(u->x) = (WatchRow){.begin = began,
-                                  .end = now,
-                                  .number = number ? number + (unsigned)s->inst : 0,
-                                  .id = s->n_out ? s->id + (s->is_added ? u->added : u->base) : 0,
-                                  .bytes = s->made,
-                                  .client = u->client->id,
-                                  .op = s->op,
-                                  .n_out = s->n_out};
+    WatchRow *row = watch_row(u->x);
+    *row = (WatchRow){.begin = began,
+                      .end = now,
+                      .number = number ? number + (unsigned)s->inst : 0,
+                      .id = s->n_out ? s->id + (s->is_added ? u->added : u->base) : 0,
+                      .bytes = s->made,
+                      .client = u->client->id,
+                      .op = s->op,
+                      .n_out = s->n_out};
+    if (s->kind == STEP_FUSED) {
+        row->kind = TIME_FUSED;
+        row->from = s->of + (s->of_added ? u->added : u->base);
+    }
     if (s->n_share) profile_add_shares(u->client->profile, s->share, s->n_share, now - began);
     return now;
 }

@@ -293,6 +293,15 @@ static void note_step(Recorder *r, int step, const Job *j) {
     s->id = j->inst.out[0] - (s->is_added ? r->added : r->base);
 }
 
+/* The same of a kernel: see TIME_FUSED. */
+static void note_heaviest(const Recorder *r, Step *s, const FusionRun *c) {
+    uint64_t id = c->heaviest->inst.out[0];
+    s->op = (uint16_t)c->heaviest->inst.op;
+    s->made = c->bytes;
+    s->of_added = id >> 63;
+    s->of = id - (s->of_added ? r->added : r->base);
+}
+
 static void touch(Recorder *r, int slot, int step) {
     RecSlot *s = &r->slot[r->slot[slot].root];
     if (s->first < 0) s->first = step;
@@ -600,6 +609,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     s->product = call;
     if (product) place_product(r, s, product, c->input, patch, &n_patch);
     end_step(r, step, patch, s->n_read, n_patch);
+    note_heaviest(r, s, c);
     add_shares(r, step, c->timed, c->is_stored, c->n_timed);
     r->kernels++;
     r->products += product != NULL;

@@ -120,7 +120,9 @@ typedef struct Step {
     uint16_t op;              /* for those that watch: op, results, id minus the base, bytes */
     uint8_t n_out;
     bool is_added; /* the id counts from the first inserted result */
+    bool of_added; /* the same for `of` */
     uint64_t id, made;
+    uint64_t of; /* STEP_FUSED: the heaviest operation's id, minus the base */
     int n_begin, n_drop;
     Patch *patch;
     Begin *begin;
