@@ -13,6 +13,7 @@
 #include "runtime/inst/element.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
+#include "worker/exec/watch.h"
 
 /* ---- Programs ---- */
 
@@ -394,6 +395,32 @@ static void check_baseline(World *w) {
     }
 }
 
+/* ---- Times ---- */
+
+static void watch_all(World *w) {
+    for (int i = 0; i < w->n; i++) exec_watch(w->x[i], WATCH_USAGE);
+    w->began_ns = now_ns();
+}
+
+/* No operation took longer than the program: the time of a call that ends during a move, and may
+ * have begun before it, is not taken off the move's. */
+static void check_times(World *w) {
+    uint64_t most = (uint64_t)(now_ns() - w->began_ns);
+    for (int i = 0; i < w->n; i++) {
+        Arena a = {0};
+        Msg m = {0};
+        Usage u;
+        w->x[i]->watch->usage_ns = 0;
+        CHECK(exec_next(w->x[i], &m) && wire_read_usage(&m, &a, &u, NULL));
+        for (uint32_t k = 0; k < u.n; k++)
+            CHECK_MSG(u.op[k].ns <= most, "seed %llu: %s took %llu ns of %llu",
+                      (unsigned long long)w->seed, op_info[u.op[k].op].name,
+                      (unsigned long long)u.op[k].ns, (unsigned long long)most);
+        msg_fini(&m);
+        arena_fini(&a);
+    }
+}
+
 /* ---- Scenarios ---- */
 
 static const EngineOps *some_engine(void) {
@@ -407,12 +434,14 @@ static int some_reach(void) { return (int[]){0, 50, 100}[below(3)]; }
 static void test_program(uint64_t seed, int percent) {
     World *w = world_new(seed, some_engine(), some_size(), 256 << 20, some_reach());
     w->name = "program";
+    watch_all(w);
     program(w, &w->c[0], 60 + below(100), chance(30) ? 40 : 9, percent);
     program(w, &w->c[1], below(60), 5, percent);
     settle(w);
     check_done(w);
     look(w, false);
     CHECK_INT(w->n_errors, 0);
+    check_times(w);
     check_baseline(w);
     world_free(w);
 }

@@ -70,6 +70,7 @@ typedef struct World {
     Cli c[CLIENTS];
     int n_errors, n_unexpected;
     bool expects_errors, is_hostile;
+    int64_t began_ns;        /* of a program whose times are checked */
     uint64_t live, live_max; /* limit of the bytes of all tensors on all ranks; 0: none */
 } World;
 

@@ -315,13 +315,16 @@ static void import_release(Exec *x, Job *j) {
 }
 
 /* Adds a row about the move, whose boxes were read. Other calls ran and the worker slept while it
- * waited for pieces: the sums must not count that time twice. */
+ * waited for pieces: the sums must not count that time twice. A call that ended meanwhile may have
+ * begun earlier than the move: then all of the move's time is the call's. */
 static void note_move(Exec *x, const Job *j) {
     const Import *m = j->import;
     Watch *w = x->watch;
     uint64_t others = w->taken - m->taken;
     WatchRow *row = watch_row_of(x, j, 0);
     Profile *p = j->frame->client->profile;
+    uint64_t ticks = row->end - row->begin;
+    if (others > ticks) others = ticks;
     w->taken -= others;
     w->op[j->inst.op].ns -= others;
     for (int i = 0; i < m->n; i++) {
@@ -330,10 +333,7 @@ static void note_move(Exec *x, const Job *j) {
         row->moved += s->bytes;
         if (s->rank < 64) row->from |= UINT64_C(1) << s->rank;
     }
-    uint64_t ticks = row->end - row->begin;
-    if (p)
-        profile_add_move(p, profile_row(p, j->inst.pos), ticks > others ? ticks - others : 0,
-                         row->moved);
+    if (p) profile_add_move(p, profile_row(p, j->inst.pos), ticks - others, row->moved);
 }
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {
