@@ -572,7 +572,7 @@ static bool emit_has_none(Span at, LangError *e) {
     static const char *const reads[] = {"item", "tolist", "float", "int", "bool", "numpy", NULL},
                              *const shapes[] = {"[",     "nonzero", "argwhere", "masked_select",
                                                 "where", "unique",  NULL};
-    static const char way[] = "GT_INSTRUCTION_LOG=run.tape, then --replay run.tape";
+    static const char way[] = "--tee run.gti, then --replay run.gti";
     size_t n;
     const char *s = span_text(at, &n);
     if (s && is_among(s, n, reads)) {

@@ -39,11 +39,11 @@ code "gpt: damaged" 65 "$GTSH" --replay bad.gti; has "gpt: damaged" "$(err)" "th
 sed 's/data i64 \[[0-9]*\]/data i64 [99999999999]/' gpt.gti >bad.gti
 code "gpt: a bomb" 65 "$GTSH" --replay bad.gti; has "gpt: a bomb" "$(err)" "fewer bytes than the elements take"
 
-# the same with a branch on a value: --emit refuses and names the tape, and that tape replays
+# the same with a branch on a value: --emit refuses and names --tee; a tape replays, too
 sed 's/print(f"step.*/if loss.item() > 0 { print(f"step {step} loss {loss}") }/; s/len(text)/len(text) - 1/
     s/^ids = .*/ids = tensor([stoi[c] for c in text * 2])/' gpt.gt >branch.gt
 code "branch: emit" 1 "$GTSH" --emit branch.gt; has "branch: emit" "$(err)" "item reads a value, but --emit computes none"
-has "branch: hint" "$(err)" "GT_INSTRUCTION_LOG=run.tape"
+has "branch: hint" "$(err)" "--tee run.gti, then --replay run.gti"
 GT_INSTRUCTION_LOG=run.tape code "branch: run" 0 "$GTSH" branch.gt; grep -v '^\[' out >run
 has "branch: beside" "$(grep -c 'data i64 .* path="run.tape.data" at=0 sha256=' run.tape)" 1
 code "branch: replay" 0 "$GTSH" --replay run.tape
