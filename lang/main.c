@@ -177,6 +177,8 @@ static bool read_all(FILE *f, const char *name, char **text, size_t *n, LangErro
     }
     bytes_reserve(&b, 1);
     b.data[b.n] = '\0';
+    if (b.n >= 3 && !memcmp(b.data, "\xef\xbb\xbf", 3)) /* a byte-order mark */
+        memmove(b.data, b.data + 3, (b.n -= 3) + 1);
     *text = b.data;
     *n = b.n;
     return true;

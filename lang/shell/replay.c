@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { NAMES_SHOWN = 12 }; /* of the tensors that a prompt gets */
+
 /* ---- positions ---- */
 
 /* A source without text for a position's file name. NULL beyond REPLAY_FILES_MAX names. */
@@ -91,10 +93,18 @@ static uint32_t find_line(const Replay *r, uint64_t id, bool frees, Span *at) {
     return found;
 }
 
+static bool names_twice(const Inst *inst, uint64_t id) {
+    int n = 0;
+    for (int i = 0; i < inst->n_in; i++) n += inst->in[i].kind == IN_TENSOR && inst->in[i].id == id;
+    return n > 1;
+}
+
 static bool unknown_id(Replay *r, uint64_t id, LangError *e) {
     Span at = id_span(&r->l, id), freed = {0};
     if (!was_seen(r, id)) return error_at(e, at, "t%llu is not defined", (unsigned long long)id);
     uint32_t line = find_line(r, id, true, &freed);
+    if (line == 0 && r->l.now.inst.op == OP_FREE && names_twice(&r->l.now.inst, id))
+        return error_at(e, at, "free names t%llu twice", (unsigned long long)id);
     if (line == 0)
         return error_at(e, at, "t%llu is not there: its definition failed", (unsigned long long)id);
     error_at(e, at, "t%llu was freed in line %u", (unsigned long long)id, line);
@@ -398,25 +408,25 @@ static bool run_lines(Replay *r, LangError *e) {
     return true;
 }
 
-static uint64_t least_id(const Replay *r) {
-    uint64_t least = UINT64_MAX, id;
-    for (size_t i = 0; map_next(&r->handle, &i, &id, NULL);)
-        if (id < least) least = id;
-    return least;
-}
-
 static int by_id(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return x < y ? -1 : x > y;
 }
 
-/* Frees the remaining handles in the order of their ids, not of the map; or names them t12 ... for
- * the prompt. */
-static void drop_handles(Replay *r) {
-    uint64_t *ids = xmalloc(r->handle.n * sizeof *ids);
+/* The ids of the live tensors, in ascending order; the caller frees them. */
+static uint64_t *live_ids(const Replay *r) {
+    uint64_t *ids = xmalloc((r->handle.n + 1) * sizeof *ids);
     size_t n = 0;
     for (size_t i = 0; map_next(&r->handle, &i, &ids[n], NULL);) n++;
     qsort(ids, n, sizeof *ids, by_id);
+    return ids;
+}
+
+/* Frees the remaining handles in the order of their ids, not of the map; or names them t12 ... for
+ * the prompt. */
+static void drop_handles(Replay *r) {
+    uint64_t *ids = live_ids(r);
+    size_t n = r->handle.n;
     for (size_t i = 0; i < n; i++) {
         Handle *h = map_remove(&r->handle, ids[i]);
         if (r->config.keep) {
@@ -446,6 +456,16 @@ static void replay_fini(Replay *r) {
     buf_unref(&r->whole);
 }
 
+static void put_names(const Replay *r, Bytes *out) {
+    uint64_t *ids = live_ids(r);
+    size_t n = r->handle.n;
+    bytes_printf(out, n == 1 ? "; 1 tensor is here:" : "; %zu tensors are here:", n);
+    for (size_t i = 0; i < n && i < NAMES_SHOWN; i++)
+        bytes_printf(out, " t%llu", (unsigned long long)ids[i]);
+    if (n > NAMES_SHOWN) bytes_puts(out, " ...");
+    free(ids);
+}
+
 /* What was done, for standard error: a cut file must not look whole. */
 static void print_summary(const Replay *r) {
     Bytes text = {0};
@@ -457,9 +477,7 @@ static void print_summary(const Replay *r) {
         bytes_printf(&text, ", up to line %u", r->last_line);
     if (lines_are_cut(&r->l)) bytes_puts(&text, "; its incomplete last line was skipped");
     if (r->verify) verify_summary(r, &text);
-    if (r->config.keep && r->handle.n)
-        bytes_printf(&text, "; %zu tensors are here, named t%llu ...", r->handle.n,
-                     (unsigned long long)least_id(r));
+    if (r->config.keep && r->handle.n) put_names(r, &text);
     fflush(stdout);
     fprintf(stderr, "%s\n", text.data);
     bytes_fini(&text);

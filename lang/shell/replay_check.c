@@ -29,6 +29,8 @@ static bool not_instructions(const Replay *r, bool is_read, LangError *e) {
         error_at(e, replay_here(r, 0), "a transfer as text has changed this binary file");
         return error_hint(e, "transfer it as binary, or make it again: gtsh --emit=binary");
     }
+    if (r->l.n_data == 0)
+        return error_set(e, "'%.200s' is empty: there are no instructions in it", file);
     error_at(e, replay_here(r, 1), "this is not instruction text: it does not begin with 'gti 1'");
     if (is_read && !is_program) return error_hint(e, "put the line 'gti 1' before it");
     return error_hint(e,

@@ -136,7 +136,7 @@ code "dry: a wrong shape" 1 "$GTSH" --dry bad.gti; has "dry: a wrong shape" "$(e
 code "emit: a wrong shape" 1 "$GTSH" --emit bad.gti; same "emit: nothing is written" "$(out)" ""
 code "upto" 0 "$GTSH" --replay e.gti --upto 6; has "upto" "$(err)" "replayed 6 instructions from e.gti, up to line 7"
 printf 'print(t0.shape, t1.shape)\nt99\n' | "$GTSH" -i --replay e.gti --upto 6 >out 2>err
-has "look around" "$(cat out)" "[200] [200]"; has "look around" "$(cat err)" "tensors are here, named t0 ..."; has "look around" "$(cat err)" "'t99' is not defined"
+has "look around" "$(cat out)" "[200] [200]"; has "look around" "$(cat err)" "tensors are here: t0 t1"; has "look around" "$(cat err)" "'t99' is not defined"
 code "upto: emit" 0 "$GTSH" --emit --replay e.gti --upto 3; same "upto: emit" "$(cat out)" "$(head -n 4 e.gti)"
 
 # ---- time ----

@@ -142,7 +142,19 @@ X
 code "the way out" 0 "$GTSH" --replay "$f"
 
 code empty 65 "$GTSH" --replay - </dev/null
-has empty "$(err)" "this is not instruction text: it does not begin with 'gti 1'"
+has empty "$(err)" "'stdin' is empty: there are no instructions in it"
+
+# Text that an editor saved with a byte-order mark, or with line ends of another system
+printf 'gti 1\nt0 = full 1 [2] f32\nfetch t0\n' >"$f"
+{ printf '\357\273\277'; cat "$f"; } >"$TMP/bom.gti"; code BOM 0 "$GTSH" "$TMP/bom.gti"; same BOM "$(out)" "tensor([1., 1.])"
+code "BOM, replay" 0 "$GTSH" --replay - <"$TMP/bom.gti"; same "BOM, replay" "$(out)" "tensor([1., 1.])"
+wrong "a free of one id twice" 1 "a.gti:3:9: error: free names t0 twice" <<'X'
+t0 = full 1 [2] f32
+free t0 t0
+X
+# An error in a long line does not fill the terminal
+{ printf 't0 = data f32 [9] b64="'; head -c 400000 /dev/zero | tr '\0' A; printf '"\n'; } | wrong "a long line" 1 "a.gti:2: error: data: "
+[ "$(err | wc -c)" -lt 1000 ] || fail "a long line: $(err | wc -c) bytes"
 
 # A gt program is not instruction text
 printf 'seed(3)\nprint(1)\n' >"$TMP/e.gt"
