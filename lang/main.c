@@ -467,6 +467,7 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
     if (src->n != a->n) c.data = a->text, c.n = a->n; /* a binary file */
     StepRun step = {.bind = o->bind, .n_bind = o->n_bind, .out = o->out, .n_out = o->n_out};
     step.times = o->times;
+    step.quiet = o->quiet;
     if (is_step(a)) {
         if (!o->dry && asks_for_replay(a, e))
             return error_hint(e, "a step has --bind, --times, --out and --dry");

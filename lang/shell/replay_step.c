@@ -18,10 +18,10 @@ typedef struct StepReplay {
     Step step;
     Replay *replay;
     const StepRun *run;
-    uint64_t times;
-    const char **out; /* file of the output on line i, or NULL */
-    Bytes text;       /* of a line with its numbers */
-    Arena arena;      /* reset for each line */
+    uint64_t times, n_done; /* rounds to do, and done */
+    const char **out;       /* file of the output on line i, or NULL */
+    Bytes text;             /* of a line with its numbers */
+    Arena arena;            /* reset for each line */
     LangError *e;
 } StepReplay;
 
@@ -322,9 +322,18 @@ static bool run_rounds(StepReplay *r) {
         for (int i = s->body; i < s->carry; i++) TRY(run_line(r, i, round));
         arena_reset(&r->arena);
         TRY(end_round(r, is_last));
+        r->n_done++;
     }
     for (int i = s->end; i < s->n; i++) TRY(run_line(r, i, 0));
     return true;
+}
+
+/* As replay_run's: what was done, for standard error. */
+static void print_summary(const StepReplay *r, const Source *src) {
+    bool is_dry = stream_mode(r->in->stream) == STREAM_CHECK;
+    fflush(stdout);
+    fprintf(stderr, "gtsh: %s %llu round%s of %s\n", is_dry ? "checked" : "replayed",
+            (unsigned long long)r->n_done, r->n_done == 1 ? "" : "s", src->name);
 }
 
 bool replay_is_step(const char *text, size_t n) { return step_is_text(text, n); }
@@ -339,6 +348,7 @@ bool replay_step(Interp *in, const Source *src, const StepRun *run, LangError *e
     if (ok) {
         r.replay = replay_open(in, src);
         ok = run_rounds(&r);
+        if (!run->quiet) print_summary(&r, src);
         replay_close(&r.replay);
     }
     free(r.out);

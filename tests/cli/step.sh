@@ -39,6 +39,7 @@ echo "save(model, \"$TMP/w.safetensors\")" >>"$TMP/sgd.gt"
 trains "SGD" "$TMP/sgd.gt"
 grep -v sometimes "$TMP/run" >"$TMP/want"
 same "SGD: prints" "$(cat "$TMP/replayed")" "$(cat "$TMP/want")"
+has "SGD: summary" "$(err)" "gtsh: replayed 50 rounds of $TMP/step.gti"
 has "SGD: notes" "$(cat "$TMP/notes")" "left out: print at $TMP/sgd.gt:18, which is not the same in every round"
 # a tensor made before the body may be replaced: here by itself, then by another
 "$GTSH" -c "seed(2); save(randn(64, 2), \"$TMP/X.npy\"); save(zeros(64, 2), \"$TMP/Z.npy\"); save(zeros(64, 3), \"$TMP/bad.npy\")"
