@@ -16,6 +16,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/gtb.h"
+#include "runtime/inst/tape.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/env.h"
@@ -240,6 +241,11 @@ static bool is_instructions(const App *a) {
     return a->o.replay || (a->text && replay_is_text(a->text, a->n));
 }
 
+static bool is_tape(const App *a) {
+    const char *end = a->text ? memchr(a->text, '\n', a->n) : NULL;
+    return a->text && tape_is_header(a->text, end ? (size_t)(end - a->text) : a->n);
+}
+
 static StreamMode stream_mode_of(const App *a) {
     if (a->o.check || a->o.dry) return STREAM_CHECK;
     if (!a->o.emit) return STREAM_LIVE;
@@ -435,6 +441,16 @@ static bool asks_for_replay(const App *a, LangError *e) {
 
 static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a->n); }
 
+/* True if an option stands behind a file of instructions, which take no arguments: an error, since
+ * to run without it might lose a result. */
+static bool has_late_option(const App *a, LangError *e) {
+    if (!is_instructions(a) || !a->o.argc || a->o.argv[0][0] != '-') return false;
+    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    error_set(e, "'%.100s' stands behind the file", a->o.argv[0]);
+    error_hint(e, "options come before it: gtsh %.100s ... %.100s", a->o.argv[0], a->name);
+    return true;
+}
+
 /* True if an option for steps is given, but the text is none: an error. */
 static bool is_for_steps(const App *a, LangError *e) {
     const Options *o = &a->o;
@@ -484,13 +500,12 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
 /* Warns of options and variables without effect. */
 static void warn_of_idle(App *a) {
     LangError w;
-    bool instructions = is_instructions(a);
-    for (size_t at = 0; options_idle(&a->o, instructions, &at, &w);)
+    bool instructions = is_instructions(a), tape = instructions && is_tape(a);
+    for (size_t at = 0; options_idle(&a->o, instructions, tape, &at, &w);)
         report_plain(&a->o, &w, "warning");
-    if (!instructions || !a->o.argc) return;
+    if (!instructions || !a->o.argc || a->o.argv[0][0] == '-') return;
     w = (LangError){.kind = E_EXIT};
     error_set(&w, "instructions take no arguments: '%.100s'", a->o.argv[0]);
-    if (a->o.argv[0][0] == '-') error_hint(&w, "options come before the file");
     report_plain(&a->o, &w, "warning");
 }
 
@@ -501,9 +516,10 @@ static int run_text(App *a) {
     bool is_binary = gtb_is(a->text, a->n) || gtb_is_damaged(a->text, a->n);
     Source *src =
         interp_source(a->in, a->name, is_binary ? "" : a->text, is_binary ? 0 : a->n, 1, false);
-    bool ok = is_for_steps(a, &e)  ? false
-              : is_instructions(a) ? run_instructions(a, src, &e)
-                                   : !asks_for_replay(a, &e) && run_source(a, src, &e);
+    bool ok = is_for_steps(a, &e)      ? false
+              : has_late_option(a, &e) ? false
+              : is_instructions(a)     ? run_instructions(a, src, &e)
+                                       : !asks_for_replay(a, &e) && run_source(a, src, &e);
     bool interrupted = !ok && e.kind == E_INTERRUPT, is_reported = !ok && e.is_late && a->o.prompt;
     if (is_reported) report(a, &e);
     if (!interrupted && (ok || e.kind != E_GONE)) {

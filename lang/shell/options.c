@@ -434,7 +434,7 @@ static bool say_idle(const Idle *i, uint64_t given, LangError *w) {
     return n > 0;
 }
 
-bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w) {
+bool options_idle(const Options *o, bool instructions, bool tape, size_t *at, LangError *w) {
     bool is_run = !o->check && !o->dry && !o->emit;
     const Idle all[] = {
         {o->dry && !o->check, "--dry runs nothing", NULL,
@@ -451,6 +451,8 @@ bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w)
          "set it where gt-dispatcher and gt-worker start", 0, theirs,
          sizeof theirs / sizeof *theirs},
         {!o->emit && !o->tee, "it is for --emit and --tee", NULL, BIT(PAYLOADS), NULL, 0},
+        {is_run && instructions && !tape, "these instructions are no tape", NULL,
+         BIT(SPEED) | BIT(CLIENT), NULL, 0},
         {is_run && instructions, "instructions have their own seeds",
          "--seed with --emit, which makes them", BIT(SEED), NULL, 0},
     };

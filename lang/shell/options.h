@@ -46,7 +46,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e);
 /* True if some of o have no effect beside the others: w says which, and why. Options that cancel
  * each other out are errors of options_parse. *at: 0 before the first call. instructions: the
  * program's text is instructions. */
-bool options_idle(const Options *o, bool instructions, size_t *at, LangError *w);
+bool options_idle(const Options *o, bool instructions, bool tape, size_t *at, LangError *w);
 void options_help(Bytes *out);
 void options_fini(Options *o);
 #endif

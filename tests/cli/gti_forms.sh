@@ -160,7 +160,7 @@ for wrong in "--emit=json e.gt" "--speed=0 e.tape" "--speed=fast e.tape" "--fill
     "--dry e.gt" "--verify e.gt" "--upto 3 e.gt" "--fill=zeros e.gt" "--speed=1x e.gt" "--emit --tee x.gti e.gt" "--dry --verify t.gti" "--emit --verify t.gti"; do
     code "$wrong" 2 "$GTSH" $wrong; same "$wrong: nothing runs" "$(out)" ""
 done
-code "an option behind the file" 0 "$GTSH" e.gti --dry; has "an option behind the file" "$(err)" "options come before the file"
+code "an option behind the file" 2 "$GTSH" e.gti --dry; has "an option behind the file" "$(err)" "options come before it"
 
 # ---- torn, damaged, foreign ----
 # cut at many places: what is whole runs, nothing half, and the place is named

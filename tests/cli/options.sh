@@ -86,6 +86,9 @@ idle "GT_BACKEND, GT_INSTRUCTION_LOG have" "the running dispatcher and its worke
     env GT_BACKEND=cpu GT_INSTRUCTION_LOG="$TMP/tape" "$GTSH" -d ipc:///none -p 1
 printf 'gti 1\n' >"$TMP/a.gti"
 idle "--seed has" "instructions have their own seeds" "$GTSH" --seed 3 "$TMP/a.gti"
+idle "--client has" "these instructions are no tape" "$GTSH" --client c1 "$TMP/a.gti"
+idle "--speed has" "these instructions are no tape" "$GTSH" --speed 1x --replay "$TMP/a.gti"
+code "an option behind instructions" 2 "$GTSH" "$TMP/a.gti" --dry; has "an option behind instructions" "$(err)" "'--dry' stands behind the file"
 code "arguments of instructions" 0 "$GTSH" "$TMP/a.gti" x; has "arguments of instructions" "$(err)" "instructions take no arguments: 'x'"
 code "no warning" 0 env GT_DISPATCHER=ipc:///none "$GTSH" --emit --seed 3 --check-nan -c 1
 case $(err) in *warning*) fail "no warning: $(err)" ;; esac
