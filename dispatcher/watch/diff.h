@@ -165,7 +165,7 @@ typedef struct DiffCommand {
 bool diff_run(DiffCommand *c, const char *keep, const char *kept, int n_kept, Err *err);
 /* For a signal handler: ends the command that runs. */
 void diff_run_stop(void);
-/* The last line of its output, without the newline; "": none. */
+/* The last line with an error in its output, or the last line, without the newline; "": none. */
 const char *diff_last_words(const DiffCommand *c, char *buf, size_t size);
 
 /* ---- diff_value.c: values that differ ---- */

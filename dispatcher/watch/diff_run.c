@@ -91,23 +91,37 @@ bool diff_run(DiffCommand *c, const char *keep, const char *kept, int n_kept, Er
     if (kept || stat(c->tape, &st) == 0) return true;
     char line[200];
     diff_last_words(c, line, sizeof line);
-    err_set(err, ERR_IO, "'%.200s' wrote no tape%s%s", c->text, line[0] ? "; its last line: " : "",
+    err_set(err, ERR_IO, "%.200s: it wrote no tape%s%s", c->text, line[0] ? "; it printed: " : "",
             line);
+    if (c->status != 0) return false; /* it failed, which its words explain */
     return err_hint(err, "workers of a running dispatcher: start gt-dispatcher with --log and "
                          "--hash=all, and compare the tapes");
 }
 
+/* The last line with an error, which may have its source line and a hint behind it; else the last
+ * one. Cuts the text after it. */
+static char *telling_line(char *text) {
+    char *found = NULL;
+    for (char *at = text; (at = strstr(at, "error: ")); at += 7) found = at;
+    if (!found) found = text + strlen(text);
+    found[strcspn(found, "\n")] = 0;
+    char *before = memrchr(text, '\n', (size_t)(found - text));
+    return before ? before + 1 : text;
+}
+
 const char *diff_last_words(const DiffCommand *c, char *buf, size_t size) {
+    char text[4096];
     buf[0] = 0;
     FILE *f = fopen(c->log, "re");
     if (!f) return buf;
-    if (fseek(f, -(long)(size - 1), SEEK_END) != 0) rewind(f);
-    size_t n = fread(buf, 1, size - 1, f);
+    if (fseek(f, -(long)(sizeof text - 1), SEEK_END) != 0) rewind(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
-    while (n && (buf[n - 1] == '\n' || buf[n - 1] == '\r')) n--;
-    buf[n] = 0;
-    const char *last = strrchr(buf, '\n');
-    if (last) memmove(buf, last + 1, strlen(last));
+    while (n && (text[n - 1] == '\n' || text[n - 1] == '\r')) n--;
+    for (size_t i = 0; i < n; i++)
+        if (!text[i]) text[i] = ' ';
+    text[n] = 0;
+    snprintf(buf, size, "%s", telling_line(text));
     for (char *s = buf; *s; s++)
         if ((unsigned char)*s < 0x20 || *s == 0x7f) *s = ' ';
     return buf;

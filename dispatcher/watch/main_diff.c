@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 enum { EXIT_EQUAL, EXIT_DIFFERENT, EXIT_TROUBLE };
+enum { CLIENTS_SHOWN = 8 };
 
 /* One of the two runs that are compared. */
 typedef struct Run {
@@ -96,13 +97,17 @@ static bool has_end(const char *s, const char *end) {
     return n > m && !strcmp(s + n - m, end);
 }
 
+static bool is_program(const char *path) {
+    return has_end(path, ".gt") || has_end(path, ".gti") || has_end(path, ".gtb");
+}
+
 static bool run_init(Run *r, const char *argument, Err *err) {
     struct stat st;
     *r = (Run){.argument = argument, .path = argument};
     bool is_there = stat(argument, &st) == 0;
     if (is_there && is_tape(argument)) return true;
     r->is_command = true;
-    if (is_there && (has_end(argument, ".gt") || has_end(argument, ".gti"))) {
+    if (is_there && is_program(argument)) {
         r->command.text = command_of(argument);
     } else if (is_there && !S_ISREG(st.st_mode)) {
         return err_set(err, ERR_ARG, "'%.200s' is neither a tape nor a command", argument);
@@ -247,17 +252,46 @@ static void tell_run(App *a, const char *name, const Run *r) {
     bytes_putc(&a->out, '\n');
 }
 
+/* False, with an error, if --client names one that a run does not have. */
+static bool has_client(const App *a, const Run *r, Err *err) {
+    Bytes names = {0};
+    if (!a->client || client_at(a, &r->tape, 0)) return true;
+    for (int i = 0; i < r->tape.n_clients; i++)
+        if (r->tape.client[i].n && names.n < 100)
+            bytes_printf(&names, "%sc%u", names.n ? ", " : "", r->tape.client[i].number);
+    err_set(err, ERR_ARG, "there is no client %s in '%.200s'", a->client, r->argument);
+    if (names.n) err_hint(err, "it has %s", names.data);
+    bytes_fini(&names);
+    return false;
+}
+
+/* Says which clients, from the i-th on, only one run has. */
+static void tell_alone(App *a, const DiffTape *const tape[2], int i) {
+    for (int run = 0; run < 2; run++) {
+        const DiffClient *c = client_at(a, tape[run], i);
+        if (!c) continue;
+        bytes_printf(&a->out, "only in %s, not compared:", run ? "B" : "A");
+        for (int k = i; c && k < i + CLIENTS_SHOWN; c = client_at(a, tape[run], ++k))
+            bytes_printf(&a->out, " c%u", c->number);
+        bytes_puts(&a->out, c ? " ...\n" : "\n");
+    }
+}
+
 /* Compares all clients of two tapes that are read. Returns the exit code. */
 static int compare(App *a, Run *first, Run *second, Err *err) {
     const DiffTape *const tape[2] = {&first->tape, &second->tape};
     Run *run[2] = {first, second};
     int code = EXIT_EQUAL;
     size_t n_compared = 0;
+    if (!has_client(a, first, err) || !has_client(a, second, err)) return EXIT_TROUBLE;
     for (int i = 0; code == EXIT_EQUAL; i++) {
         const DiffClient *c = client_at(a, tape[0], i), *d = client_at(a, tape[1], i);
         DiffPairs p;
         DiffFound f;
-        if (!c || !d) break;
+        if (!c || !d) {
+            tell_alone(a, tape, i);
+            break;
+        }
         diff_align(&p, c, d);
         diff_find(tape[0], tape[1], &p, &f);
         n_compared += f.n_same + (f.kind != DIFF_EQUAL);
@@ -265,7 +299,7 @@ static int compare(App *a, Run *first, Run *second, Err *err) {
         if (f.kind != DIFF_EQUAL || p.n_gaps || f.n_same) {
             if (i) bytes_printf(&a->out, "c%u in A, c%u in B:\n", c->number, d->number);
             diff_tell_gaps(&p, &a->out);
-            diff_tell(tape, &p, &f, &a->out);
+            if (f.kind != DIFF_EQUAL || f.n_same) diff_tell(tape, &p, &f, &a->out);
         }
         if (f.kind == DIFF_BITS || f.kind == DIFF_COPIES) tell_values(a, run, &p, &f);
         diff_pairs_fini(&p);

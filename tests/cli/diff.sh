@@ -109,7 +109,17 @@ code "no tape" 2 "$D" "$TMP/one" "$TMP/four.tap"; has "no tape" "$(err)" "there 
 echo "gti 1" >"$TMP/bad"; code "not a tape" 2 "$D" "$TMP/one" "$TMP/bad"; has "not a tape" "$(err)" "is not a tape"
 GT_INSTRUCTION_LOG="$TMP/bare" "$GTSH" "$TMP/plain.gt" >/dev/null
 code "no hashes" 2 "$D" "$TMP/one" "$TMP/bare"; has "no hashes" "$(err)" "there are no hashes in"
-code "no tape written" 2 "$D" "$TMP/one" "echo hello there"; has "no tape written" "$(err)" "wrote no tape; its last line: hello there"
+code "no tape written" 2 "$D" "$TMP/one" "echo hello there"; has "no tape written" "$(err)" "wrote no tape; it printed: hello there"; has "no tape written" "$(err)" "hint: workers"
+echo 'x = (' >"$TMP/bad.gt"; code "a program with an error" 2 "$D" "$TMP/one" "$TMP/bad.gt"
+has "a program with an error" "$(err)" "it wrote no tape; it printed: $TMP/bad.gt:1: error: '(' opened"
+case $(err) in *hint:*) fail "a program with an error: $(err)" ;; esac
+code "no such client" 2 "$D" -c c2 "$TMP/one" "$TMP/two"; has "no such client" "$(err)" "there is no client c2 in '$TMP/one'"
+has "no such client" "$(err)" "hint: it has c1"
+{ cat "$TMP/one"; sed -n 's/ c1 / c2 /p' "$TMP/one"; } >"$TMP/more"; code "a client more" 0 "$D" "$TMP/more" "$TMP/one"
+has "a client more" "$(out)" "only in A, not compared: c2"
+awk '/ hash /{ exit } { print }' "$TMP/one" >"$TMP/early"; code "cut before any hash" 2 "$D" "$TMP/one" "$TMP/early"
+case $(out) in *"no result differs"*) fail "cut before any hash: $(out)" ;; esac
+"$GTSH" --emit=binary "$TMP/plain.gt" >"$TMP/plain.gtb"; code "the binary form" 0 "$D" "$TMP/plain.gt" "$TMP/plain.gtb"
 head -c "$(($(wc -c <"$TMP/two") * 9 / 10 - 5))" "$TMP/two" >"$TMP/torn"; code torn 0 "$D" "$TMP/one" "$TMP/torn"; has torn "$(out)" "cut off in the last line"
 code "hash needs a word" 2 "$GTSH" --hash=maybe -c 1; has "hash needs a word" "$(err)" "some or all"
 finish
