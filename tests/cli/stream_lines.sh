@@ -37,6 +37,10 @@ has "op histogram" "$(out)" "400 matmul"; has "op histogram" "$(head -n 1 out)" 
 cp train.gt a.gt; sed 's/x.sum(1, keepdims=true)/x.sum(1, keepdims=true) * 2/' train.gt >b.gt
 bash -c 'diff <(gtsh --emit a.gt) <(gtsh --emit b.gt)' >out 2>err && fail "diff: no difference"
 has "diff" "$(out)" '> t2 = mul t1 2'
+# ... and, as gti(5) has it, without positions, which differ in another file: from the first other instruction on
+maths=$(grep '^maths()' "$top/man/gti.5"); { echo; cat a.gt; } >'a 2.gt'
+line "maths, the same" "$maths; diff <(maths a.gt) <(maths 'a 2.gt')"
+bash -c "$maths; diff <(maths a.gt) <(maths b.gt)" >out 2>err; same "maths, another" "$(grep -m 1 '^>' out)" "> t2 = mul t1 2 -> f32[64,1]"
 line "tee" 'gtsh --tee run.gti train.gt'; same "tee" "$(out)" "$(cat want)"
 printf 'print(t0.shape, t0[0, :2])\n' >look
 line "time travel" 'gtsh -i --replay run.gti --upto 5000 <look'
