@@ -163,6 +163,7 @@ static bool bi_glob(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_shell(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(path_of(arg[0], e) && stream_files(in->stream, NULL, interp_span(in), e));
+    stream_flush(in->stream); /* the workers go on meanwhile */
     fflush(NULL);
     FILE *f = popen(arg[0].str->s, "r");
     if (!f) return error_set(e, "shell: %s", strerror(errno));

@@ -45,6 +45,16 @@ for workers in 1 2; do
         'note "begin";full;note "x is {!r}" t0;mul;note "step 0";mul;note "step 1";sum;'
     code "notes of $workers, replayed" 0 "$GTSH" --replay "$t"; same "notes of $workers, replayed" "$(out)" "tensor(32.)"
 done
+# shell() does not keep what was issued before it from the workers; a note has the time at which the program made it
+cat >"$TMP/shell.gt" <<'GT'
+x = ones(2) + 1
+note("before")
+shell("sleep 0.3")
+note("after")
+print(x)
+GT
+code "shell" 0 env GT_INSTRUCTION_LOG="$t" "$GTSH" "$TMP/shell.gt"
+same "shell" "$(awk '$3 == ">" && $6 == "note" { at[$7] = $1 } END { print (at["\"after\""] - at["\"before\""] > 0.2) }' "$t")" 1
 code "notes alone" 0 "$GTSH" -c 'for i in range(200) { note(f"{i}") }
 print(1)'; same "notes alone" "$(out)$(err)" 1
 
