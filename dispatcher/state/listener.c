@@ -56,8 +56,12 @@ void listener_watch(Dispatcher *d) {
     if (d->tape) what |= WATCH_TIMES | d->config.hashing;
     if (what == d->watching) return;
     d->watching = what;
-    for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i]) tell(d, d->worker[i]);
+    for (int i = 0; i < d->n_ranks; i++) {
+        if (!d->worker[i]) continue;
+        tell(d, d->worker[i]);
+        /* A worker counts anew for the next one that watches. */
+        if (!(what & WATCH_USAGE)) d->worker[i]->usage.now_ns = 0;
+    }
 }
 
 /* The kernel's boot id: equal on two processes of one machine. */
@@ -79,6 +83,7 @@ void listener_look_at_clock(Dispatcher *d, WorkerPeer *w, int64_t sent_ns) {
 
 void listener_on_usage(Dispatcher *d, WorkerPeer *w, const Msg *m) {
     Usage u;
+    if (!(d->watching & WATCH_USAGE)) return; /* it is late */
     arena_reset(&d->scratch);
     if (!wire_read_usage(m, &d->scratch, &u, NULL)) return;
     OpUsage *op = xrealloc(w->usage.op, (u.n + 1) * sizeof *op);

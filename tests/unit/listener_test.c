@@ -114,6 +114,12 @@ static void test_snapshot(void) {
     CHECK_INT(asked(), 0);
     tick(d, 3000);
     CHECK_STR(snapshot(EYE, 0), "none");
+    /* What the worker counted for that one is not the beginning of what it counts for the next. */
+    wire_usage(&u, &m);
+    deliver(d, WORKER, &m); /* too late */
+    hello(d, EYE2, ROLE_WATCHER);
+    tick(d, 4000);
+    CHECK(strstr(snapshot(EYE2, 0), "worker ") && !strstr(snapshot(EYE2, 0), "busy_us"));
     stop(d);
 }
 
