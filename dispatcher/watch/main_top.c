@@ -25,6 +25,8 @@ enum {
     SAVE_S = 5,
     PAST_S = 5,
     PAST_MOST_US = 30000000,
+    REPORT_US =
+        3000000, /* the longest wait for the first figures of a worker that does not report */
     ANSWER_US = 10000000
 };
 
@@ -203,13 +205,21 @@ static void print_page(App *a, int number) {
     bytes_fini(&text);
 }
 
+/* True if there are rates: of all workers, or some do not report. */
+static bool is_ready(const App *a, int64_t began_us) {
+    const TopRows *workers = &a->model.rows[TOP_WORKER];
+    if (a->model.n_snapshots < 2) return false;
+    for (int i = 0; i < workers->n; i++)
+        if (!workers->row[i].has_rate) return now_us() - began_us > REPORT_US;
+    return true;
+}
+
 static void run_batch(App *a) {
-    int64_t delay_us = (int64_t)(a->delay_s * 1e6), due = now_us() + delay_us;
+    int64_t delay_us = (int64_t)(a->delay_s * 1e6), began = now_us(), due = began + delay_us;
     for (int number = 0; !stop && !a->is_over && (!a->count || number < a->count);) {
         int64_t left = due - now_us();
         take(a, left > 0 ? (int)(left / 1000) + 1 : 100);
-        /* Rates need two snapshots. */
-        if (now_us() < due || a->model.n_snapshots < 2 || a->is_over) continue;
+        if (now_us() < due || (!number && !is_ready(a, began)) || a->is_over) continue;
         print_page(a, number++);
         due += delay_us;
         if (due < now_us()) due = now_us();

@@ -27,9 +27,10 @@ static void put_key(Bytes *b, bool *has, const char *key) {
     bytes_printf(b, "\"%s\":", key);
 }
 
-/* "busy":{"matmul":0.5,...}: n counters from `first`, by the names that name() gives. */
+/* "busy":{"matmul":0.5,...}: n fractions, of the counters from `first`, by the names that name()
+ * gives. */
 static void put_fractions(Bytes *b, const TopRow *row, bool *has, const char *key, int first, int n,
-                          const char *(*name)(int)) {
+                          const double *fraction, const char *(*name)(int)) {
     bool has_one = false;
     for (int k = 0; k < n; k++) has_one |= top_row_has(row, first + k);
     if (!has_one) return;
@@ -39,7 +40,7 @@ static void put_fractions(Bytes *b, const TopRow *row, bool *has, const char *ke
     for (int k = 0; k < n; k++) {
         if (!top_row_has(row, first + k)) continue;
         put_key(b, &has_one, name(k));
-        bytes_printf(b, "%.4f", row->rate[first + k] * 1e-6);
+        bytes_printf(b, "%.4f", fraction[k] > 1 ? 1 : fraction[k]);
     }
     bytes_putc(b, '}');
 }
@@ -48,6 +49,9 @@ static const char *cause_name(int k) { return top_cause_name[k]; }
 
 static void put_row(Bytes *b, const TopRow *row) {
     bool has = false;
+    double busy[WATCH_CLASS_COUNT], idle[TOP_CAUSES];
+    top_row_busy(row, busy);
+    for (int c = 0; c < TOP_CAUSES; c++) idle[c] = row->rate[TOP_IDLE + c] * 1e-6;
     bytes_putc(b, '{');
     for (int k = 0; k < TOP_NUMBERS; k++) {
         if (row->number[k] == TOP_UNKNOWN || (k == TOP_BLOCKED_ON && row->number[k] < 0)) continue;
@@ -65,8 +69,8 @@ static void put_row(Bytes *b, const TopRow *row) {
         put_key(b, &has, name);
         bytes_printf(b, "%.0f,\"%s_per_s\":%.3f", row->count[c], name, row->rate[c]);
     }
-    put_fractions(b, row, &has, "busy", TOP_BUSY, WATCH_CLASS_COUNT, class_name);
-    put_fractions(b, row, &has, "idle", TOP_IDLE, TOP_CAUSES, cause_name);
+    put_fractions(b, row, &has, "busy", TOP_BUSY, WATCH_CLASS_COUNT, busy, class_name);
+    put_fractions(b, row, &has, "idle", TOP_IDLE, TOP_CAUSES, idle, cause_name);
     bytes_putc(b, '}');
 }
 

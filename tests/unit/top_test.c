@@ -490,6 +490,16 @@ static void json(void) {
               "\"name\":\"a\\u0022\\u005c\\u0001\\ufffdé\",\"insts\":0,\"insts_per_s\":0.000}],"
               "\"signals\":[],\"ops\":[{\"name\":\"add\",\"count\":2,\"count_per_s\":2.000}]}\n");
     bytes_fini(&out);
+    /* Parts of the time are at most 1, whatever was counted meanwhile. */
+    for (int i = 0; i < 2; i++)
+        take(&m,
+             "dispatcher now_us=%d\n"
+             "worker rank=1 busy_us.matmul=%d busy_us.other=%d idle_us.comm=%d\n",
+             3000000 + i * 500000, i * 1500000, i * 500000, i * 600000);
+    top_json(&m, &out);
+    CHECK(strstr(out.data,
+                 "\"busy\":{\"matmul\":0.7500,\"other\":0.2500},\"idle\":{\"comm\":1.0000}"));
+    bytes_fini(&out);
     top_model_fini(&m);
 }
 
