@@ -7,6 +7,7 @@
 #include "runtime/base/version.h"
 #include "runtime/inst/inst_text.h"
 #include "runtime/wire/wire_watch.h"
+#include <stdlib.h>
 #include <string.h>
 
 typedef unsigned long long Number;
@@ -139,13 +140,27 @@ static void put_ops(const Dispatcher *d, Bytes *out) {
                          (Number)all[op].count, (Number)(all[op].ns / 1000), (Number)all[op].bytes);
 }
 
+static int by_id(const void *a, const void *b) {
+    const Client *x = *(const Client *const *)a, *y = *(const Client *const *)b;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* In the order in which they came. */
+static void put_clients(const Dispatcher *d, Bytes *out) {
+    const Client **client = xmalloc((d->client_by_id.n + 1) * sizeof *client);
+    size_t n = 0;
+    uint64_t id;
+    void *value;
+    for (size_t i = 0; map_next(&d->client_by_id, &i, &id, &value);) client[n++] = value;
+    qsort(client, n, sizeof *client, by_id);
+    for (size_t i = 0; i < n; i++) put_client(d, client[i], out);
+    free(client);
+}
+
 void snapshot_write(const Dispatcher *d, Bytes *out) {
     put_dispatcher(d, out);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i] && !d->worker[i]->is_lost) put_worker(d, d->worker[i], out);
-    for (uint32_t id = 1; id <= d->last_client; id++) {
-        const Client *c = map_get(&d->client_by_id, id);
-        if (c) put_client(d, c, out);
-    }
+    put_clients(d, out);
     put_ops(d, out);
 }

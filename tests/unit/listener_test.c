@@ -106,8 +106,11 @@ static void test_snapshot(void) {
     CHECK(strstr(s, "\nop name=\"matmul\" count=2 us=7 bytes=64\n"));
     tick(d, 1100);
     CHECK_STR(snapshot(EYE, 1), "none"); /* not yet */
+    d->last_client = UINT32_MAX - 1;     /* clients that are gone take no time: minutes here */
+    hello(d, BOB, ROLE_CLIENT);
     tick(d, 1000 + SNAPSHOT_MS);
-    CHECK(strstr(snapshot(EYE, 1), "dispatcher "));
+    s = strstr(snapshot(EYE, 1), "\nclient id=1 ");
+    CHECK(s && strstr(s, "\nclient id=4294967295 "));
     forget();
     dispatcher_on_gone(d, EYE, 2000); /* it ends without a word */
     collect(d);
