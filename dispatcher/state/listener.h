@@ -2,7 +2,8 @@
  *
  * A listener gets a snapshot every SNAPSHOT_MS, and the lines of the tape if it asks for them. What
  * is sent to it and not acknowledged is at most LISTEN_BYTES; the rest is dropped and counted. So a
- * listener that does not read costs that memory and no time. Without listeners nothing here runs.
+ * listener that does not read costs that memory, and no more time than one that reads. Without
+ * listeners nothing here runs.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_LISTENER_H
 #define GT_DISPATCHER_STATE_LISTENER_H

@@ -27,9 +27,8 @@ static Buf *chunk_for(Dispatcher *d, size_t n) {
     Buf *b = d->recorded.n ? *chunk_at(d, d->recorded.n - 1) : NULL;
     size_t bytes = past_bytes(n);
     if (n > d->config.record_bytes / 8) return NULL;
-    if (b && !d->recorder_is_closed && b->cap - b->n >= bytes) return b;
+    if (b && b->cap - b->n >= bytes) return b;
     b = past_new(bytes > RECORD_CHUNK ? bytes : RECORD_CHUNK);
-    d->recorder_is_closed = false;
     d->recorded_bytes += b->cap;
     *(Buf **)fifo_push(&d->recorded, sizeof b) = b;
     while (d->recorded_bytes > d->config.record_bytes && d->recorded.n > 1) drop_oldest(d);
@@ -42,12 +41,12 @@ static void add(Dispatcher *d, PastEntry *e) {
     if (b) past_add(b, e);
 }
 
-size_t recorder_chunks(Dispatcher *d) {
-    d->recorder_is_closed = true;
-    return d->recorded.n;
-}
+size_t recorder_chunks(const Dispatcher *d) { return d->recorded.n; }
 
-Buf *recorder_chunk(Dispatcher *d, size_t i) { return buf_ref(*chunk_at(d, i)); }
+Buf *recorder_chunk(const Dispatcher *d, size_t i) {
+    Buf *b = *chunk_at(d, i);
+    return i + 1 < d->recorded.n ? buf_ref(b) : buf_copy(b->data, b->n);
+}
 
 /* ---- Entries ---- */
 
@@ -100,28 +99,29 @@ static void client_line(const Client *c, PastEntry *e, Bytes *text) {
     inst_quote(text, c->name, strlen(c->name));
 }
 
-/* What is needed to read a client's frames: the names of its files, its bodies. They are put into
- * b, up to PREFACE_BYTES; NULL: into the recorder. */
+/* Adds e to b, up to PREFACE_BYTES; NULL: to the recorder. */
+static void put(Dispatcher *d, Buf *b, PastEntry *e) {
+    if (!b)
+        add(d, e);
+    else if (b->n < PREFACE_BYTES)
+        past_add(b, e);
+}
+
+/* Puts what is needed to read a client's frames: the names of its files, its bodies. */
 static void put_needs(Dispatcher *d, Buf *b, const Client *c) {
     PastEntry e = {.client = c->id, .at_ns = now_ns()};
     for (int k = 0; k < c->n_files; k++) {
         if (!c->file[k]) continue;
         e.kind = PAST_FILE, e.number = (uint32_t)k;
         e.data = c->file[k], e.n = strlen(c->file[k]);
-        if (!b)
-            add(d, &e);
-        else if (b->n < PREFACE_BYTES)
-            past_add(b, &e);
+        put(d, b, &e);
     }
     for (uint64_t i = c->bodies.oldest; i < c->bodies.next && i < UINT32_MAX; i++) {
         const Body *body = bodies_get(&c->bodies, i);
         if (!body) continue;
         e.kind = PAST_BODY, e.number = (uint32_t)i;
         e.data = body->bytes, e.n = body->n_bytes;
-        if (!b)
-            add(d, &e);
-        else if (b->n < PREFACE_BYTES)
-            past_add(b, &e);
+        put(d, b, &e);
     }
 }
 
@@ -205,12 +205,12 @@ Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
 
 /* Returns the bytes of the client's entries. If b is not NULL, copies those after the first `skip`
  * bytes to it. */
-static size_t copy_entries(Dispatcher *d, const Client *c, size_t skip, Buf *b) {
+static size_t copy_entries(const Dispatcher *d, const Client *c, size_t skip, Buf *b) {
     size_t bytes = 0;
     for (size_t i = 0; i < d->recorded.n; i++) {
         PastEntry e;
         Msg m = {0};
-        msg_push(&m, recorder_chunk(d, i));
+        msg_push(&m, buf_ref(*chunk_at(d, i)));
         for (size_t at = 0; past_read(&m, &at, &e) > 0;) {
             bool is_event = e.kind == PAST_FRAME || (e.kind == PAST_LINE && e.event == TAPE_FAILED);
             if (e.client != c->id || !is_event) continue;

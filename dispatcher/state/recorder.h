@@ -20,10 +20,10 @@ void recorder_worker(Dispatcher *d, const WorkerPeer *w, bool comes);
 void recorder_group(Dispatcher *d, const Members *g);
 /* Returns what a reader of the past must know first (owned), ... */
 Buf *recorder_preface(Dispatcher *d, uint32_t past_ms);
-/* ... and the number of chunks and the i-th, oldest first (owned, by reference); no chunk that is
- * returned is written any more. */
-size_t recorder_chunks(Dispatcher *d);
-Buf *recorder_chunk(Dispatcher *d, size_t i);
+/* ... and the number of chunks and the i-th, oldest first (owned): by reference, or a copy of the
+ * youngest, which is still being written. */
+size_t recorder_chunks(const Dispatcher *d);
+Buf *recorder_chunk(const Dispatcher *d, size_t i);
 /* Returns one PAST message's part (owned) for a client's own eyes: what is needed to read its
  * frames, then the last of them and its failures, about `limit` bytes at most. */
 Buf *recorder_of_client(Dispatcher *d, const Client *c, size_t limit);

@@ -90,10 +90,9 @@ struct Dispatcher {
     int64_t lines_ms;       /* ... since */
     Fifo recorded;          /* of Buf *: the flight recorder's chunks, oldest first */
     size_t recorded_bytes;
-    bool recorder_is_closed; /* the youngest chunk is not written any more */
-    char host[64];           /* the kernel's boot id; "": not read yet */
-    uint8_t watching;        /* what workers report for them and for the tape (WATCH_...) */
-    int64_t snapshot_ms;     /* when the last snapshot was sent; 0: none was */
+    char host[64];       /* the kernel's boot id; "": not read yet */
+    uint8_t watching;    /* what workers report for them and for the tape (WATCH_...) */
+    int64_t snapshot_ms; /* when the last snapshot was sent; 0: none was */
     int64_t born_us;
     int64_t now_ms, beat_ms, silent_ms;
     bool is_open; /* workers_wanted were present once: from then on one is enough */

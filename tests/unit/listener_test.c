@@ -292,6 +292,50 @@ static void test_past_without_worker(void) {
     stop(d);
 }
 
+/* The past stays in the recorder, however often somebody asks for it. */
+static void test_past_often(void) {
+    Dispatcher *d = start(&(DispatcherConfig){.record_bytes = 1 << 20});
+    Bytes b = {0};
+    hello(d, EYE, ROLE_WATCHER);
+    for (uint64_t seq = 0; seq < 40; seq++) {
+        begin(seq), full(seq, shape_23), end(d, ANN);
+        ack(d, 1, seq + 1);
+        credit(d, EYE);
+        listen(d, EYE, LISTEN_PAST, 60000);
+        send_rows(d, 0, true);
+    }
+    past_text(EYE, &b);
+    CHECK(strstr(b.data, " t0 = full") && strstr(b.data, " t39 = full"));
+    bytes_fini(&b);
+    stop(d);
+}
+
+/* However many rows a worker sends, a limited number is kept for a listener that does not read. */
+static void test_rows_bounded(void) {
+    enum { MOST = 64 << 20 };
+    Dispatcher *d = start(&(DispatcherConfig){.record_bytes = 1 << 20});
+    TimeRow *row = xcalloc(TIMES_MAX, sizeof *row);
+    uint64_t sent_bytes = 0, bytes = 0;
+    hello(d, EYE, ROLE_WATCHER);
+    credit(d, EYE);
+    listen(d, EYE, LISTEN_PAST, 5000);
+    for (int i = 0; i < 300; i++) {
+        Times t = {.n = TIMES_MAX, .is_past = true, .is_end = i == 299, .row = row};
+        Msg m;
+        wire_times(&t, &m);
+        sent_bytes += msg_bytes(&m);
+        deliver(d, WORKER, &m);
+    }
+    for (bool is_over = false; !is_over; credit(d, EYE)) {
+        is_over = n_sent == 0;
+        for (int i = 0; i < n_sent; i++)
+            if (sent[i].to == EYE) bytes += msg_bytes(&sent[i].msg);
+    }
+    CHECK(sent_bytes > MOST && bytes > MOST / 2 && bytes <= MOST + 65536);
+    free(row);
+    stop(d);
+}
+
 /* However much passes, the recorder keeps its limit, and the newest. */
 static void test_bounded(void) {
     enum { LIMIT = 1 << 20 };
@@ -326,6 +370,8 @@ int main(void) {
     test_cancel();
     test_past();
     test_past_without_worker();
+    test_past_often();
+    test_rows_bounded();
     test_bounded();
     return check_report("listener_test");
 }
