@@ -623,6 +623,13 @@ static void test_watch_later(const EngineOps *ops) {
     CHECK(exec_next(t->x, &m) && wire_read_times(&m, &a, &got, NULL));
     CHECK(got.is_past && got.is_end && got.n > 3 * WATCH_CHECK && got.row[0].op == OP_FULL);
     CHECK(got.row[got.n - 1].begin_ns + (int64_t)got.row[got.n - 1].ns <= got.now_ns);
+    int64_t end_ns = 0, n_overlaps = 0; /* of calls, by more than rounding */
+    for (uint32_t i = 0; i < got.n; i++) {
+        if (got.row[i].kind != TIME_DONE) continue;
+        n_overlaps += got.row[i].begin_ns + 2 < end_ns;
+        end_ns = got.row[i].begin_ns + (int64_t)got.row[i].ns;
+    }
+    CHECK_INT(n_overlaps, 0);
     msg_fini(&m);
     CHECK(!exec_next(t->x, &m)); /* once */
     exec_watch(t->x, WATCH_USAGE);
