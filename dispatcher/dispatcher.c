@@ -322,7 +322,7 @@ static void send_profile_on(Dispatcher *d, const WorkerPeer *w, const Client *c)
     dispatcher_post(d, w->peer, &m, false);
 }
 
-/* A worker that joins late is told of the clients that are profiled. */
+/* Tells a worker that joins late which clients are profiled. */
 static void send_profiled(Dispatcher *d, const WorkerPeer *w) {
     uint64_t key;
     void *c;

@@ -66,10 +66,9 @@ static bool split(const char *option, const char *s, size_t *n, const char **pat
 
 /* ---- binding ---- */
 
-static bool bad_file(LangError *e, const char *path, const Err *err) {
+static bool bad_file(LangError *e, const Err *err) {
     error_from(e, err);
     e->kind = E_NOINPUT;
-    (void)path;
     return false;
 }
 
@@ -154,7 +153,7 @@ static bool bind_one(StepReplay *r, const char *option) {
     if (in->is_bound) return usage(r->e, "'%s' is bound twice", in->name);
     IoValue v = {0};
     Err err = {0};
-    if (!io_load(path, NULL, NULL, &v, &err)) return bad_file(r->e, path, &err);
+    if (!io_load(path, NULL, NULL, &v, &err)) return bad_file(r->e, &err);
     const IoTensor *t = file_tensor(&v, in, path, r->e);
     bool ok = t && (in->is_number ? bind_number(r, in, t, path) : bind_tensor(r, in, t, path));
     io_fini(&v);

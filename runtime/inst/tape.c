@@ -43,8 +43,8 @@ static void beside_init(Tape *t) {
 }
 
 /* Opens an empty file, a pipe or a device. A new file is closed to others, because users' data will
- * be in it. Returns NULL, or why not. A link or another user's
- * file may have been planted: it is neither written nor truncated. */
+ * be in it. A link or another user's file may have been planted: it is neither written nor
+ * truncated. Returns NULL, or why not. */
 static const char *open_log(const char *path, int *fd) {
     int flags = O_WRONLY | O_NONBLOCK | O_CLOEXEC;
     struct stat st;
