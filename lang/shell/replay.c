@@ -375,9 +375,13 @@ static bool run_one(Replay *r, LangError *e) {
     return error_at(e, replay_here(r, 0), "interrupted");
 }
 
+enum { WAIT_MAX_S = 1 << 30 };
+
 /* Waits until a tape's line is due. What was sent before goes on. */
 static bool wait_until_due(Replay *r, int64_t begun_us, double first, LangError *e) {
-    int64_t due = begun_us + (int64_t)((r->l.seconds - first) / r->config.speed * 1e6);
+    double wait_s = (r->l.seconds - first) / r->config.speed;
+    if (!(wait_s > 0)) return true;
+    int64_t due = begun_us + (int64_t)(1e6 * (wait_s < WAIT_MAX_S ? wait_s : WAIT_MAX_S));
     if (now_us() >= due) return true;
     stream_flush(r->stream);
     for (int64_t left; (left = due - now_us()) > 0 && !stream_interrupted;) {
