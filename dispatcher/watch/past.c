@@ -38,6 +38,7 @@ struct Past {
     Fifo messages;              /* of Msg */
     uint64_t bytes;
     Map clients;
+    Map here; /* place and number -> index + 1 of the line that says it is here */
     PastLine *line;
     size_t n_lines, cap_lines;
     Bytes text;
@@ -67,6 +68,7 @@ void past_end(Past **at) {
     fifo_fini(&p->messages);
     for (size_t i = 0; map_next(&p->clients, &i, &key, &value);) client_free(value);
     map_fini(&p->clients);
+    map_fini(&p->here);
     free(p->line);
     bytes_fini(&p->text);
     arena_fini(&p->arena);
@@ -140,14 +142,14 @@ static void end_line(Past *p, PastLine *l) {
         if ((unsigned char)p->text.data[i] < 0x20) p->text.data[i] = '?';
 }
 
+/* Of a client, a worker or a group. */
+static uint64_t here_key(const PastEntry *e) {
+    return (uint64_t)e->place << 32 | (e->place == '-' ? e->client : e->number);
+}
+
 static PastLine *find_comes(Past *p, const PastEntry *e) {
-    for (size_t i = 0; i < p->n_lines; i++) {
-        PastLine *l = &p->line[i];
-        if (l->event == TAPE_COMES && l->place == e->place && l->client == e->client &&
-            l->number == e->number && l->n)
-            return l;
-    }
-    return NULL;
+    uintptr_t k = (uintptr_t)map_get(&p->here, here_key(e));
+    return k && p->line[k - 1].n ? &p->line[k - 1] : NULL;
 }
 
 /* Who is here is said once, at the beginning; who left before it is not mentioned. */
@@ -167,6 +169,7 @@ static void put_text(Past *p, const PastEntry *e) {
     if (!l) return;
     bytes_add(&p->text, e->data, e->n);
     end_line(p, l);
+    if (e->event == TAPE_COMES) map_put(&p->here, here_key(e), (void *)(uintptr_t)p->n_lines);
 }
 
 static void release_nothing(void *data, void *ctx) { (void)data, (void)ctx; }
