@@ -45,7 +45,7 @@ void monitor_events(Monitor *m, bool on) {
 
 void monitor_past(Monitor *m, double seconds) {
     double ms = seconds * 1000;
-    if (!(ms > 0)) ms = 0;
+    if (!(ms > 1)) ms = 1; /* 0 asks for nothing */
     if (ms > PAST_MS_MAX) ms = PAST_MS_MAX;
     send_listen(m, &(Listen){.verb = LISTEN_PAST, .past_ms = (uint32_t)ms});
 }
