@@ -49,14 +49,16 @@ void client_learn_file(Client *c, const Inst *inst) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     if (!name || inst->n_in < 1 || inst->in[0].kind != IN_IMM_INT) return;
     int64_t k = inst->in[0].i;
-    if (k < 0 || k > UINT16_MAX || c->file_bytes + name->n > NAMES_BYTES) return;
+    if (k < 0 || k > UINT16_MAX) return;
+    size_t old = k < c->n_files && c->file[k] ? strlen(c->file[k]) : 0;
+    if (c->file_bytes - old + name->n > NAMES_BYTES) return;
     if (k >= c->n_files) {
         c->file = xrealloc(c->file, ((size_t)k + 1) * sizeof c->file[0]);
         while (c->n_files <= k) c->file[c->n_files++] = NULL;
     }
     free(c->file[k]);
     c->file[k] = xstrndup(name->str, name->n);
-    c->file_bytes += name->n;
+    c->file_bytes += name->n - old;
 }
 
 /* ---- Credit ---- */

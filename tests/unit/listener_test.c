@@ -292,6 +292,28 @@ static void test_past_without_worker(void) {
     stop(d);
 }
 
+/* A client cannot make the dispatcher keep more than 1 MiB of names of files; it may change them.
+ */
+static void test_names_bounded(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    char name[60001];
+    size_t bytes = 0;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = 0;
+    for (int i = 0; i < 30; i++) {
+        Operand number[] = {{.kind = IN_IMM_INT, .i = i < 10 ? 3 : i}};
+        begin((uint64_t)i);
+        frame_add(
+            &writer,
+            &(Inst){.op = OP_FILE, .n_in = 1, .in = number, ATTRS(attr_text(ATTR_NAME, name))});
+        end(d, ANN);
+    }
+    const Client *c = map_get(&d->client_by_id, 1);
+    for (int k = 0; c && k < c->n_files; k++) bytes += c->file[k] ? strlen(c->file[k]) : 0;
+    CHECK(bytes == 17 * 60000);
+    stop(d);
+}
+
 /* The past stays in the recorder, however often somebody asks for it. */
 static void test_past_often(void) {
     Dispatcher *d = start(&(DispatcherConfig){.record_bytes = 1 << 20});
@@ -370,6 +392,7 @@ int main(void) {
     test_cancel();
     test_past();
     test_past_without_worker();
+    test_names_bounded();
     test_past_often();
     test_rows_bounded();
     test_bounded();
