@@ -609,6 +609,46 @@ static void test_watch(const EngineOps *ops) {
     talk_free(t);
 }
 
+static void add_rows(Exec *x, uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; i++) {
+        uint64_t now = watch_tick(x);
+        *watch_row(x) = (WatchRow){.begin = now,
+                                   .end = now,
+                                   .number = i,
+                                   .from = UINT32_MAX,
+                                   .op = OP_COUNT,
+                                   .kind = TIME_IDLE};
+    }
+}
+
+/* More rows of the past than a message holds are sent one message after the other. Those that the
+ * ring overwrites meanwhile are left out, and the end is said all the same. */
+static void test_watch_ring(const EngineOps *ops) {
+    enum { PAST = 3 * TIMES_MAX };
+    Talk *t = talk_new(ops, 1 << 20);
+    Arena a = {0};
+    Times got = {0};
+    uint64_t n = 0, last = 0;
+    add_rows(t->x, 1, PAST + 1);
+    exec_watch_past(t->x, 60000);
+    for (int k = 0; k < 9 && !got.is_end; k++) {
+        Msg m = {0};
+        CHECK(exec_next(t->x, &m) && wire_read_times(&m, &a, &got, NULL) && got.is_past);
+        for (uint32_t i = 0; i < got.n; i++) {
+            if (got.row[i].kind != TIME_IDLE) continue; /* about memory */
+            CHECK_MSG(got.row[i].number > last && got.row[i].number <= PAST, "row %llu after %llu",
+                      (unsigned long long)got.row[i].number, (unsigned long long)last);
+            last = got.row[i].number, n++;
+        }
+        msg_fini(&m);
+        if (k == 0) add_rows(t->x, PAST + 1, WATCH_ROWS + TIMES_MAX + WATCH_CHECK);
+    }
+    CHECK(got.is_end && last == PAST && n > TIMES_MAX && n < PAST);
+    CHECK(!exec_next(t->x, &(Msg){0}));
+    arena_fini(&a);
+    talk_free(t);
+}
+
 /* What was done is kept for those that ask later; sums and waits are reported while watched. */
 static void test_watch_later(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
@@ -812,6 +852,7 @@ int main(int argc, char **argv) {
         test_cancel(engines[i]);
         test_watch(engines[i]);
         test_watch_later(engines[i]);
+        test_watch_ring(engines[i]);
         test_unread(engines[i]);
         test_clients(engines[i]);
     }
