@@ -18,6 +18,7 @@
 static struct BareApi {
 #define DNNL(function) __typeof__(&function) function;
 #include "worker/dnnl/dnnl_api.def"
+    __typeof__(&dnnl_matmul_desc_init) dnnl_matmul_desc_init;
     void (*omp_set_num_threads)(int);
 } bare_api;
 static dnnl_engine_t bare_engine;
@@ -39,6 +40,7 @@ static inline bool bare_open(void) {
     *(void **)&bare_api.function = dlsym(l, #function);                                            \
     if (!bare_api.function) return false;
 #include "worker/dnnl/dnnl_api.def"
+    *(void **)&bare_api.dnnl_matmul_desc_init = dlsym(l, "dnnl_matmul_desc_init");
     *(void **)&bare_api.omp_set_num_threads = dlsym(l, "omp_set_num_threads");
     return bare_api.omp_set_num_threads &&
            !bare_api.dnnl_engine_create(&bare_engine, dnnl_cpu, 0) &&

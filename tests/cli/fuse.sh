@@ -73,12 +73,13 @@ run() { "$GTSH" "$@" >"$TMP/out" 2>"$TMP/err" || fail "GT_FUSE=$GT_FUSE $*: $(er
 for each in train:base far:v4 rows:v3 light:own laws:own; do
     program=${each%:*} all=
     case $program in rows | light) all=${SOAK:+--all} ;; esac
-    GT_FUSE=0 GT_ISA=; export GT_FUSE GT_ISA
-    run "$TMP/$program.gt" $all; cp "$TMP/out" "$TMP/plain"
+    export GT_FUSE GT_ISA
     isas=${each#*:}
     [ -z "${SOAK:-}" ] || isas="base v3 v4 own"
     for isa in $isas; do
         [ "$isa" = own ] && GT_ISA= || GT_ISA=$isa
+        GT_FUSE=0 # base has products of its own bits
+        run "$TMP/$program.gt" $all; cp "$TMP/out" "$TMP/plain"
         for how in wait 1; do
             GT_FUSE=$how
             run "$TMP/$program.gt" $all; same "$program, $isa, GT_FUSE=$how" "$(out)" "$(cat "$TMP/plain")"

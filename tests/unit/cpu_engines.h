@@ -1,8 +1,9 @@
 /* cpu_engines.h: the cpu engine on one thread and on several: their bits must be the same. Random
- * float32 and float64 tensors.
+ * tensors of floats.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_CPU_ENGINES_H
 #define GT_TESTS_UNIT_CPU_ENGINES_H
+#include "runtime/inst/element.h"
 #include "tests/unit/check.h"
 #include "tests/unit/make_inst.h"
 #include "worker/engine/engine.h"
@@ -42,10 +43,9 @@ static inline void fill_random(View *v) {
     int64_t n = type_numel(&v->type);
     v->data = aligned_alloc(64, (size_t)(n * 8 + 64) / 64 * 64);
     for (int64_t i = 0; i < n; i++) {
-        if (v->type.dtype == DT_F32)
-            ((float *)v->data)[i] = (float)(rnd_unit() - 0.5);
-        else
-            ((double *)v->data)[i] = rnd_unit() - 0.5;
+        element_set_float((DType)v->type.dtype,
+                          (char *)v->data + i * dtype_info[v->type.dtype].size_bytes,
+                          rnd_unit() - 0.5);
     }
 }
 

@@ -2,6 +2,7 @@
  * call is executed inside submit (host.h), a large one on all threads.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
+#include "worker/dnnl/dnnl.h"
 #include "runtime/base/env.h"
 #include "runtime/base/buf.h"
 #include <assert.h>
@@ -59,7 +60,6 @@ static Engine *cpu_open(const EngineConfig *config, Err *err) {
     if (!host_open(&c->host, &engine_cpu, config, err)) return free(c), NULL;
     c->pool = pool_new(config->threads > 0 ? config->threads : 1);
     c->kernels = kernels_find();
-    c->dense = dense_new();
     c->cache_bytes = cache_bytes();
     snprintf(c->isa, sizeof c->isa, "cpu-%s", c->kernels->isa);
     return &c->host.engine;
@@ -69,7 +69,7 @@ static void cpu_close(Engine **e) {
     if (!*e) return;
     Cpu *c = (Cpu *)*e;
     pool_free(&c->pool);
-    dense_free(&c->dense);
+    dnnl_free(&c->dnnl);
     host_close(&c->host);
     free(c);
     *e = NULL;

@@ -16,13 +16,12 @@ enum {
     CPU_SIDES = 8         /* temporary allocations of a call */
 };
 
-typedef struct Dense Dense; /* cpu_matmul.c: library, caches */
-
 typedef struct Cpu {
     HostEngine host;
     Pool *pool;
     const Kernels *kernels;
-    Dense *dense;
+    struct Dnnl *dnnl; /* loaded by the first convolution; NULL: not yet, or not installed */
+    bool has_tried_dnnl;
     struct Side {
         void *data;
         uint64_t bytes;
@@ -132,13 +131,6 @@ void cpu_copy(Cpu *c, const View *from, void *to);
  * soon as they are computed. was_called: fn was called for all of them; else for none. Returns
  * false if memory is lacking. */
 bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err);
-/* out (M,N) = a (M,K) @ b (K,N) of float32 by the library, row-major. Returns false if the library
- * is missing or does not support strides or shape. Do not call it inside the pool. */
-bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
-                   const void *b, int64_t b_k, int64_t b_n, void *out);
-struct Dnnl *cpu_dnnl(Cpu *c); /* loaded on first use; NULL: not installed */
-Dense *dense_new(void);
-void dense_free(Dense **d);
 
 /* X(ID, suffix, type, accumulator, type of sums) for the dtypes that loops compute in: not for
  * bool, whose elements are uint8_t, and halves. */

@@ -147,7 +147,10 @@ static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, co
     double work = (double)s->N * (double)s->O * (double)v->out * (double)v->C *
                   (double)window_volume(s->window.kernel);
     if (v->dtype != DT_F32 || work < TINY) return NOT_FOR_IT;
-    Dnnl *d = cpu_dnnl(v->cpu);
+    Cpu *cpu = v->cpu;
+    if (!cpu->has_tried_dnnl) cpu->dnnl = dnnl_new(cpu->pool, cpu->kernels->isa);
+    cpu->has_tried_dnnl = true;
+    Dnnl *d = cpu->dnnl;
     DnnlPlan plan;
     DnnlConv c = {.kind = kind, .N = s->N, .C = s->C, .O = s->O, .groups = s->groups};
     for (int i = 0; i < WINDOW_AXES; i++) {
@@ -169,7 +172,7 @@ static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, co
 static void forward_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Conv *v = ctx;
     int64_t rows = v->is_dx ? v->C : v->O, from = v->is_dx ? v->O * v->out : v->C * v->in;
-    void *side = pool_scratch(v->cpu->pool, thread, GEMM_SIDE);
+    void *side = pool_scratch(v->cpu->pool, thread, gemm_side(GEMM_M, PIXELS, v->K));
     for (int64_t t = begin; t < end; t++) {
         int64_t block = t % v->blocks, group = t / v->blocks; /* group: among those of all images */
         int64_t p = block * PIXELS, n = v->pixels - p < PIXELS ? v->pixels - p : PIXELS;
@@ -257,7 +260,7 @@ static void weights_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Conv *v = ctx;
     char *columns = v->columns + thread * v->column_bytes;
     char *part = columns + GEMM_N * DW_PIXELS * v->size;
-    void *side = pool_scratch(v->cpu->pool, thread, GEMM_SIDE);
+    void *side = pool_scratch(v->cpu->pool, thread, gemm_side(GEMM_M, GEMM_N, DW_PIXELS));
     MapFn add = v->cpu->kernels->map[OP_ADD][v->dtype];
     for (int64_t t = begin; t < end; t++) {
         int64_t tile = t % v->tiles, group = t / v->tiles % v->s.groups;

@@ -1,10 +1,9 @@
 /* cpu_linalg.c: factorizations and triangular systems of the engine `cpu`. All of them are
- * recursive: a matrix is halved, one half factorized, the rest updated by a matrix product (the
- * table's, or oneDNN's), until a few columns are left for plain loops; so nearly all work is in
- * products. In a batch of small matrices each thread takes a matrix; large matrices go one after
- * the other, with the threads inside. Which of the two, and every division, depends on shapes
- * alone, and so do the bits. Method: recursive LU and Cholesky after Toledo (1997) and Gustavson
- * (1997).
+ * recursive: a matrix is halved, one half factorized, the rest updated by a matrix product, until a
+ * few columns are left for plain loops; so nearly all work is in products. In a batch of small
+ * matrices each thread takes a matrix; large matrices go one after the other, with the threads
+ * inside. Which of the two, and every division, depends on shapes alone, and so do the bits.
+ * Method: recursive LU and Cholesky after Toledo (1997) and Gustavson (1997).
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
 #include "worker/engine/linalg.h"
@@ -13,11 +12,12 @@
 #include <string.h>
 
 enum {
-    BASE = 32,         /* order of triangles that are solved by plain loops */
-    PANEL = 16,        /* columns that LU eliminates one by one                                */
-    STRIP = 128,       /* columns or rows of a right side per part */
-    LARGE = 160,       /* from this order on the threads work inside one matrix */
-    LIBRARY = 1 << 24, /* multiplications from which oneDNN pays off */
+    BASE = 32,   /* order of triangles that are solved by plain loops */
+    PANEL = 16,  /* columns that LU eliminates one by one                                */
+    STRIP = 128, /* columns or rows of a right side per part */
+    LARGE = 160, /* from this order on the threads work inside one matrix */
+    DOWN = 128,  /* rows and columns of an update per part */
+    ACROSS = 256,
 };
 
 /* A matrix being factorized. */
@@ -27,7 +27,6 @@ typedef struct Work {
     int size;
     bool is_wide; /* it uses the pool's threads */
     int thread;
-    char *temp; /* for wide float32 work: memory for the largest product */
 } Work;
 
 static inline double value_at(const Work *w, const char *p) {
@@ -66,13 +65,14 @@ static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
     const Update *u = ctx;
     const Work *w = u->w;
     int size = w->size;
-    int64_t across = (u->N + GEMM_N - 1) / GEMM_N;
-    char *side = pool_scratch(w->cpu->pool, thread, GEMM_SIDE + 8 * GEMM_M * GEMM_N);
-    char *product = side + GEMM_SIDE;
+    int64_t across = (u->N + ACROSS - 1) / ACROSS;
+    size_t side_bytes = gemm_side(DOWN, ACROSS, u->K);
+    char *side = pool_scratch(w->cpu->pool, thread, side_bytes + 8 * DOWN * ACROSS);
+    char *product = side + side_bytes;
     for (int64_t t = begin; t < end; t++) {
-        int64_t m = t / across * GEMM_M, n = t % across * GEMM_N;
-        int64_t h = u->M - m < GEMM_M ? u->M - m : GEMM_M;
-        int64_t width = u->N - n < GEMM_N ? u->N - n : GEMM_N;
+        int64_t m = t / across * DOWN, n = t % across * ACROSS;
+        int64_t h = u->M - m < DOWN ? u->M - m : DOWN;
+        int64_t width = u->N - n < ACROSS ? u->N - n : ACROSS;
         w->cpu->kernels->gemm[w->dtype](h, width, u->K, u->a + m * u->a_m * size, u->a_m, u->a_k,
                                         u->b + n * u->b_n * size, u->b_k, u->b_n, product, width,
                                         side);
@@ -81,25 +81,13 @@ static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static void subtract_rows(void *ctx, int64_t begin, int64_t end, int thread) {
-    const Update *u = ctx;
-    int size = u->w->size;
-    for (int64_t i = begin; i < end; i++)
-        subtract(u->w, u->N, u->c + i * u->c_m * size, u->w->temp + i * u->N * size);
-}
-
 static void update(const Work *w, int64_t M, int64_t N, int64_t K, const char *a, int64_t a_m,
                    int64_t a_k, const char *b, int64_t b_k, int64_t b_n, char *c, int64_t c_m) {
     Update u = {w, M, N, K, a_m, a_k, b_k, b_n, c_m, a, b, c};
     if (!M || !N || !K) return;
-    if (w->temp && M * N >= LIBRARY / K &&
-        dense_product(w->cpu, M, N, K, a, a_m, a_k, b, b_k, b_n, w->temp)) {
-        ranges(w, M, cpu_part(N), subtract_rows, &u);
-        return;
-    }
-    int64_t tiles = (M + GEMM_M - 1) / GEMM_M * ((N + GEMM_N - 1) / GEMM_N);
-    int64_t h = M < GEMM_M ? M : GEMM_M, width = N < GEMM_N ? N : GEMM_N;
-    ranges(w, tiles, cpu_part(h * width * K / 8), update_tiles, &u);
+    int64_t tiles = (M + DOWN - 1) / DOWN * ((N + ACROSS - 1) / ACROSS);
+    int64_t h = M < DOWN ? M : DOWN, width = N < ACROSS ? N : ACROSS;
+    ranges(w, tiles, cpu_part(h * width * K / 16), update_tiles, &u);
 }
 
 /* ---- Triangles ---- */
@@ -224,7 +212,7 @@ static void solve_right(const Work *w, int64_t n, const Triangle *t, char *b, in
 /* The lower triangle of C (n, n) -= P (n, k) @ P.T, all in one matrix with rows ld apart. */
 static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, char *c, int64_t ld) {
     int64_t h = half(n, BASE);
-    if (n <= GEMM_N || h >= n) {
+    if (n <= DOWN || h >= n) {
         update(w, n, n, k, p, ld, 1, p, 1, ld, c, ld);
         return;
     }
@@ -365,11 +353,7 @@ static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, c
     m.type.rank -= 2, p.type.rank -= perm ? 1 : 2;
     loop_init(&b->loop, &b->of, (const View *const[]){&m, &p}, 2);
     b->work.is_wide = b->n >= LARGE || b->count == 1;
-    bool ok = (b->fault = cpu_side(c, call, b->count * 8, err)) != NULL;
-    int64_t most = half(b->n, BASE) * (b->k > b->n ? b->k : b->n);
-    if (ok && b->work.is_wide && b->work.dtype == DT_F32 && most >= LIBRARY / b->n)
-        ok = (b->work.temp = cpu_side(c, call, most * 4, err)) != NULL;
-    return ok;
+    return (b->fault = cpu_side(c, call, b->count * 8, err)) != NULL;
 }
 
 /* Runs `one` on each matrix. Returns the first that failed, or -1. */

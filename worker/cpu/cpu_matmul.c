@@ -1,23 +1,9 @@
-/* cpu_matmul.c: matrix products. float32 goes to oneDNN (dnnl.c) if that is installed; a vector
- * times a matrix, and every other dtype, go to our own kernels. The method, and the order in which
- * each element is summed, depend on shapes, strides and dtype alone.
+/* cpu_matmul.c: matrix products. Each is cut into blocks of rows and columns, which threads compute
+ * by the kernels gemm (kernels.h). The order of additions is a function of K alone
+ * (runtime/base/tree.h), so the blocks may depend on anything, such as the number of threads.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
-#include "worker/dnnl/dnnl.h"
-#include <stdlib.h>
 #include <string.h>
-
-struct Dense {
-    Dnnl *dnnl;
-    bool has_tried;
-};
-Dense *dense_new(void) { return xcalloc(1, sizeof(Dense)); }
-void dense_free(Dense **d) {
-    if (!*d) return;
-    dnnl_free(&(*d)->dnnl);
-    free(*d);
-    *d = NULL;
-}
 
 /* out (batch, M, N) = a (batch, M, K) @ b (batch, K, N), with broadcast batch axes in the loop. */
 typedef struct Product {
@@ -28,9 +14,10 @@ typedef struct Product {
     char *out;
     int size;
     DType dtype;
-    /* For the dot kernels: */
-    char *to;
-    int64_t blocks, width, tiles;
+    int64_t down, across; /* blocks of a matrix */
+    int64_t m, n;         /* rows and columns of a block, at most */
+    RangeFn after;        /* for blocks of whole rows; NULL: none */
+    void *ctx;
 } Product;
 
 static void product_init(Product *p, Cpu *c, const Call *call) {
@@ -58,196 +45,102 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
         p->M *= l->n;
         l->rank = 0, l->n = 1;
     }
-}
-
-/* ---- Vector times matrix ---- */
-
-/* x (K) times a matrix: element k of result r is at k * stride + r * row_stride. */
-static void dot_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    const Product *p = ctx;
-    bool is_left = p->M == 1;
-    int64_t results = is_left ? p->N : p->M;
-    int64_t x_step = is_left ? p->a_k : p->b_k;
-    int64_t stride = is_left ? p->b_k : p->a_k, row_stride = is_left ? p->b_n : p->a_m;
-    uint64_t side[REDUCE_BLOCK];
-    for (int64_t t = begin; t < end; t++) {
-        int64_t block = t % p->blocks, tile = t / p->blocks % p->tiles,
-                i = t / p->blocks / p->tiles;
-        const char *a = p->a + loop_offset(&p->batch, 0, i) * p->size;
-        const char *b = p->b + loop_offset(&p->batch, 1, i) * p->size;
-        const char *x = is_left ? a : b, *matrix = is_left ? b : a;
-        int64_t k = block * REDUCE_BLOCK, r = tile * p->width;
-        int64_t n = p->K - k < REDUCE_BLOCK ? p->K - k : REDUCE_BLOCK;
-        int64_t width = results - r < p->width ? results - r : p->width;
-        x += k * x_step * p->size;
-        if (x_step != 1) {
-            copy_strided(side, x, x_step, n, p->size);
-            x = (const char *)side;
-        }
-        matrix += (k * stride + r * row_stride) * p->size;
-        char *to = p->to + ((block * p->batch.n + i) * results + r) * p->size;
-        p->cpu->kernels->dot[p->dtype](n, width, x, matrix, stride, row_stride, to);
+    if (p->N == 1) { /* a column: computed as a row, whose elements fill vectors */
+        Product t = *p;
+        p->M = 1, p->N = t.M;
+        p->a = t.b, p->a_m = t.b_n, p->a_k = t.b_k;
+        p->b = t.a, p->b_n = t.a_m, p->b_k = t.a_k;
+        for (int d = 0; d < l->rank; d++)
+            l->stride[0][d] = t.batch.stride[1][d], l->stride[1][d] = t.batch.stride[0][d];
     }
 }
 
-static bool dot(Product *p, const Call *call, Err *err) {
-    Cpu *c = p->cpu;
-    int64_t results = p->M == 1 ? p->N : p->M, stride = p->M == 1 ? p->b_k : p->a_k;
-    int64_t block = p->K < REDUCE_BLOCK ? p->K : REDUCE_BLOCK;
-    p->blocks = (p->K + REDUCE_BLOCK - 1) / REDUCE_BLOCK;
-    p->width = cpu_part(block);
-    if (stride != 1 && p->width < 64) p->width = 64;
-    p->tiles = (results + p->width - 1) / p->width;
-    p->to = p->out;
-    int64_t n = p->batch.n * results;
-    char *table = NULL;
-    if (p->blocks > 1) {
-        p->to = table = cpu_side(c, call, p->blocks * n * p->size, err);
-        if (!table) return false;
+/* Chooses the blocks: as large as the caches allow (the rows of a that a block reads for one leaf
+ * of K fit the second level), and enough of them for all threads. Columns are cut last, because
+ * `after` needs whole rows. */
+static void cut(Product *p) {
+    enum { A_BYTES = 1536 /* per k */, COLUMNS = 512, ROWS = 16, LINE = 128, SMALL = 1 << 21 };
+    bool is_float = dtype_is_float(p->dtype);
+    int64_t rows = is_float ? A_BYTES / p->size : GEMM_M, columns = is_float ? COLUMNS : GEMM_N;
+    int64_t threads = pool_threads(p->cpu->pool), wanted = threads > 1 ? 4 * threads : 1;
+    p->n = p->N <= columns || (is_float && p->N <= 2 * COLUMNS) ? p->N : columns;
+    for (p->down = (p->M + rows - 1) / rows;;) {
+        p->m = (p->M + p->down - 1) / p->down;
+        p->across = (p->N + p->n - 1) / p->n;
+        if (p->batch.n * p->down * p->across >= wanted || p->m * p->n <= SMALL / p->K) return;
+        if (p->m >= 2 * ROWS)
+            p->down *= 2;
+        else if (p->n > LINE)
+            p->n = (p->n / 2 + LINE - 1) / LINE * LINE;
+        else
+            return;
     }
-    int64_t cost = block * (results < p->width ? results : p->width);
-    cpu_ranges(c, p->batch.n * p->tiles * p->blocks, cpu_part(cost), dot_range, p);
-    if (!table) return true;
-    int64_t line = n * p->size;
-    for (int64_t s = 1; s < p->blocks; s *= 2)
-        for (int64_t b = 0; b + s < p->blocks; b += 2 * s)
-            c->kernels->merge[OP_SUM][p->dtype](n, table + b * line, table + (b + s) * line);
-    memcpy(p->out, table, (size_t)line);
-    return true;
 }
 
-/* The dot kernels need one of the matrix's two strides to be 1. */
-static bool suits_dot(const Product *p) {
-    if (!dtype_is_float(p->dtype) || (p->M != 1 && p->N != 1)) return false;
-    int64_t stride = p->M == 1 ? p->b_k : p->a_k, row = p->M == 1 ? p->b_n : p->a_m;
-    return stride == 1 || row == 1 || p->K == 1 || (p->M == 1 && p->N == 1);
-}
-
-/* ---- Own tiles ---- */
-
-static void gemm_range(void *ctx, int64_t begin, int64_t end, int thread) {
+static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Product *p = ctx;
-    int64_t tiles_m = (p->M + GEMM_M - 1) / GEMM_M, tiles_n = (p->N + GEMM_N - 1) / GEMM_N;
-    void *side = pool_scratch(p->cpu->pool, thread, GEMM_SIDE);
+    void *side = pool_scratch(p->cpu->pool, thread, gemm_side(p->m, p->n, p->K));
     for (int64_t t = begin; t < end; t++) {
-        int64_t i = t / (tiles_m * tiles_n), rest = t % (tiles_m * tiles_n);
-        int64_t m = rest / tiles_n * GEMM_M, n = rest % tiles_n * GEMM_N;
+        int64_t i = t / p->across / p->down, row = t / p->across % p->down;
+        int64_t m = p->M * row / p->down, h = p->M * (row + 1) / p->down - m;
+        int64_t n = t % p->across * p->n, width = p->N - n < p->n ? p->N - n : p->n;
+        int64_t at = (i * p->M + m) * p->N + n;
         const char *a = p->a + (loop_offset(&p->batch, 0, i) + m * p->a_m) * p->size;
         const char *b = p->b + (loop_offset(&p->batch, 1, i) + n * p->b_n) * p->size;
-        int64_t h = p->M - m < GEMM_M ? p->M - m : GEMM_M;
-        int64_t w = p->N - n < GEMM_N ? p->N - n : GEMM_N;
-        char *out = p->out + (i * p->M * p->N + m * p->N + n) * p->size;
-        p->cpu->kernels->gemm[p->dtype](h, w, p->K, a, p->a_m, p->a_k, b, p->b_k, p->b_n, out, p->N,
-                                        side);
+        p->cpu->kernels->gemm[p->dtype](h, width, p->K, a, p->a_m, p->a_k, b, p->b_k, p->b_n,
+                                        p->out + at * p->size, p->N, side);
+        if (p->after) p->after(p->ctx, at, at + h * p->N, thread);
     }
 }
 
-static void gemm(Product *p) {
-    int64_t h = p->M < GEMM_M ? p->M : GEMM_M, w = p->N < GEMM_N ? p->N : GEMM_N;
-    int64_t tiles = (p->M + GEMM_M - 1) / GEMM_M * ((p->N + GEMM_N - 1) / GEMM_N);
-    cpu_ranges(p->cpu, p->batch.n * tiles, cpu_part(h * w * p->K / 8), gemm_range, p);
-}
-
-/* ---- oneDNN ---- */
-
-/* True if row-major or column-major, as the library needs; axes of one element may have any
- * stride. */
-static bool is_plain(int64_t rows, int64_t columns, int64_t *row, int64_t *column) {
-    if (rows == 1) *row = *column == 1 || columns == 1 ? columns : 1;
-    if (columns == 1) *column = *row == 1 && rows > 1 ? rows : 1;
-    if (*column == 1 && *row >= columns) return true;
-    return *row == 1 && *column >= rows;
-}
-
-/* With fewer multiplications the library's primitive, or loading it, does not pay off. */
-enum { TINY = 32 * 32 * 32 };
-
-Dnnl *cpu_dnnl(Cpu *c) {
-    Dense *d = c->dense;
-    if (!d->has_tried) {
-        d->has_tried = true;
-        d->dnnl = dnnl_new(c->pool, c->kernels->isa);
-    }
-    return d->dnnl;
-}
-
-bool dense_product(Cpu *c, int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
-                   const void *b, int64_t b_k, int64_t b_n, void *out) {
-    DnnlShape s = {M, N, K, a_m, a_k, b_k, b_n, N};
-    Dnnl *d = cpu_dnnl(c);
-    if (!d || !is_plain(M, K, &s.a_m, &s.a_k) || !is_plain(K, N, &s.b_k, &s.b_n)) return false;
-    int64_t zero = 0;
-    dnnl_multiply(d, 1, &s, a, &zero, b, &zero, out, NULL);
-    return true;
-}
-
-/* Returns false if the library does not support these, or is not installed. */
-static bool multiply(Product *p, int64_t *offset, const DnnlAfter *after, bool *was_called) {
-    Dnnl *d = cpu_dnnl(p->cpu);
-    if (!d) return false;
-    if (!is_plain(p->M, p->K, &p->a_m, &p->a_k) || !is_plain(p->K, p->N, &p->b_k, &p->b_n))
-        return false;
-    int64_t n = p->batch.n;
-    for (int64_t i = 0; i < n; i++) {
-        offset[i] = loop_offset(&p->batch, 0, i);
-        offset[n + i] = loop_offset(&p->batch, 1, i);
-    }
-    DnnlShape s = {p->M, p->N, p->K, p->a_m, p->a_k, p->b_k, p->b_n, p->N};
-    *was_called = dnnl_multiply(d, n, &s, (const float *)p->a, offset, (const float *)p->b,
-                                offset + n, (float *)p->out, after);
-    return true;
+/* True if the last two axes are row-major or column-major. */
+static bool is_plain(const View *v) {
+    int r = v->type.rank;
+    int64_t columns = v->type.shape[r - 1], column = v->stride[r - 1];
+    int64_t rows = r > 1 ? v->type.shape[r - 2] : 1, row = r > 1 ? v->stride[r - 2] : columns;
+    if (rows == 1 || columns == 1) return rows == columns || (rows == 1 ? column : row) > 0;
+    return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
 /* was_called: `after` (or NULL) was called for all of the result. */
-static bool matmul(Cpu *c, const Call *call, const DnnlAfter *after, bool *was_called, Err *err) {
-    *was_called = false;
+static bool matmul(Cpu *c, const Call *call, RangeFn after, void *ctx, bool *was_called, Err *err) {
     int64_t n = type_numel(&call->out[0].type);
+    *was_called = false;
     if (n == 0) return true;
+    /* Kernels take any strides, but a view may show far more elements than there is memory, and
+     * such a product would run for hours: a copy limits it. */
+    Call plain = *call;
+    View in[2] = {call->in[0], call->in[1]};
+    plain.in = in;
+    for (int k = 0; k < 2; k++) {
+        int64_t elements = type_numel(&in[k].type);
+        if (!elements || !dtype_is_float((DType)in[k].type.dtype) || is_plain(&in[k])) continue;
+        void *copy = cpu_side(c, call, elements * view_size(&in[k]), err);
+        if (!copy) return false;
+        cpu_copy(c, &call->in[k], copy);
+        in[k].data = copy;
+        view_strides(&in[k].type, in[k].stride);
+    }
     Product p;
-    product_init(&p, c, call);
+    product_init(&p, c, &plain);
     if (p.K == 0) {
         memset(p.out, 0, (size_t)(n * p.size));
         return true;
     }
-    /* Only the slow kernel takes these strides: copies the operands first. */
-    Call plain = *call;
-    View in[2] = {call->in[0], call->in[1]};
-    bool has_copy = false;
-    for (int k = 0; k < 2; k++) {
-        int64_t rows = k ? p.K : p.M, columns = k ? p.N : p.K;
-        int64_t row = k ? p.b_k : p.a_m, column = k ? p.b_n : p.a_k;
-        if (!dtype_is_float(p.dtype) || is_plain(rows, columns, &row, &column)) continue;
-        void *copy = cpu_side(c, call, type_numel(&in[k].type) * p.size, err);
-        if (!copy) return false;
-        cpu_copy(c, &in[k], copy);
-        in[k].data = copy;
-        has_copy = true;
-        view_strides(&in[k].type, in[k].stride);
-    }
-    if (has_copy) {
-        plain.in = in;
-        product_init(&p, c, &plain);
-    }
-    if (suits_dot(&p)) return dot(&p, call, err);
-    if (p.dtype == DT_F32 && p.M * p.N > TINY / p.K) {
-        int64_t few[64], *offset = few;
-        if (p.batch.n > 32)
-            offset = cpu_side(c, call, 2 * p.batch.n * (int64_t)sizeof *offset, err);
-        if (!offset) return false;
-        if (multiply(&p, offset, after, was_called)) return true;
-    }
-    gemm(&p);
+    cut(&p);
+    p.after = p.across == 1 ? after : NULL, p.ctx = ctx;
+    cpu_ranges(c, p.batch.n * p.down * p.across, cpu_part(p.m * p.n * p.K / 16), block_range, &p);
+    *was_called = p.after != NULL;
     return true;
 }
 
 bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
     bool was_called;
-    return matmul(c, call, NULL, &was_called, err);
+    return matmul(c, call, NULL, NULL, &was_called, err);
 }
 
 bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err) {
-    DnnlAfter after = {fn, ctx};
     *was_called = false;
     if (call_has_half(call)) return cpu_widened(c, call, cpu_MATMUL, err);
-    return matmul(c, call, fn ? &after : NULL, was_called, err);
+    return matmul(c, call, fn, ctx, was_called, err);
 }

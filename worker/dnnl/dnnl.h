@@ -1,4 +1,4 @@
-/* dnnl.h: oneDNN's matrix product and convolution in float32. The library is loaded on first use,
+/* dnnl.h: oneDNN's convolution in float32. The library is loaded on first use,
  * with dlopen. Without it dnnl_new returns NULL, and the cpu engine uses its own kernels.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_DNNL_H
@@ -9,32 +9,10 @@
 
 typedef struct Dnnl Dnnl;
 
-/* out (M,N) = a (M,K) @ b (K,N). Strides in elements: of a_m and a_k (b_k and b_n) one is 1 and the
- * other at least the extent of the axis that it steps over; columns of out are adjacent. Only int64
- * members: it is a hash key. */
-typedef struct DnnlShape {
-    int64_t M, N, K, a_m, a_k, b_k, b_n, out_m;
-} DnnlShape;
-
 /* Writes a note to stderr, and returns NULL, if the library is missing. isa: "base", "v3", "v4"
  * (kernels.h). pool is borrowed. */
 Dnnl *dnnl_new(Pool *pool, const char *isa);
 void dnnl_free(Dnnl **d);
-
-/* fn is called for elements [begin, end) of out (row-major, all matrices) while they are in a
- * core's cache: each once, whole rows at a time, on the thread that has just written them. */
-typedef struct DnnlAfter {
-    void (*fn)(void *ctx, int64_t begin, int64_t end, int thread);
-    void *ctx;
-} DnnlAfter;
-
-/* `batch` products of one shape; matrix i of a and b begins a_offset[i] and b_offset[i] elements
- * from the start, that of out i * M * N. The result does not depend on the number of threads.
- * after: NULL, or called for the results. Returns false if it was not called, because tiles do not
- * have whole rows (a call for each piece of a row costs more than it saves). */
-bool dnnl_multiply(Dnnl *d, int64_t batch, const DnnlShape *s, const float *a,
-                   const int64_t *a_offset, const float *b, const int64_t *b_offset, float *out,
-                   const DnnlAfter *after);
 
 /* ---- Convolution, forward (a = x, b = w), by input (dy, w), by weights (x, dy) ---- */
 

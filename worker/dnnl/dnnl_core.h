@@ -1,6 +1,6 @@
-/* dnnl_core.h: shared by the two files that call oneDNN (dnnl.c products, dnnl_conv.c
- * convolutions): the library's functions, found at run time, and the state behind the handle of
- * dnnl.h. No other file includes it. HAS_DNNL: the library's headers are installed.
+/* dnnl_core.h: shared by the two files that call oneDNN (dnnl.c loads it, dnnl_conv.c
+ * has the convolutions): the library's functions, found at run time, and the state behind the
+ * handle of dnnl.h. No other file includes it. HAS_DNNL: the library's headers are installed.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_DNNL_DNNL_CORE_H
 #define GT_WORKER_DNNL_DNNL_CORE_H
@@ -34,7 +34,6 @@ struct Dnnl {
     int n_threads;
     dnnl_engine_t engine;
     DnnlThread *thread;
-    struct DnnlProducts *products;         /* dnnl.c: cached primitives */
     struct DnnlConvolutions *convolutions; /* dnnl_conv.c; NULL: none yet  */
     uint64_t uses;                         /* uses of primitives so far: a clock for eviction */
 };

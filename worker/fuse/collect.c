@@ -163,7 +163,7 @@ static void promise(Collect *c, Job *j, const TensorType *type, JobKind kind) {
     j->frame->pending++;
 }
 
-/* True if it may pay off to keep the matmul j pending: oneDNN may compute it. */
+/* True if it may pay off to keep the matmul j pending. */
 static bool suits_waiting(const Exec *x, const Job *j, const TensorType *type) {
     const TensorType *a = &j->call.in[0].type;
     return x->ops->fused_product && type->dtype == DT_F32 && type->rank >= 2 && a->rank >= 2 &&

@@ -1,50 +1,40 @@
-/* kernel_dense.h: the hand-written kernels: small matrix products, dot products and random numbers.
- * Only build/gen/kernels.c includes it, so that they are compiled for each instruction set like the
+/* kernel_dense.h: hand-written kernels: matrix products of whole numbers and random numbers. Only
+ * build/gen/kernels.c includes it, so that they are compiled for each instruction set like the
  * rest.
- *
- * An element of a product is one accumulator, k upwards, multiply then add without fma: any tiling
- * gives the same bits. A dot product follows the order of reductions (kernels.h) instead, with
- * products rounded first.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_DENSE_H
 #define GT_WORKER_KERNEL_KERNEL_DENSE_H
 #include "runtime/base/rng.h"
 #include "worker/kernel/kernel_loops.h"
+#include "worker/kernel/kernel_product.h"
 
 /* ---- Matrix product of one tile: C (M,N) = A (M,K) @ B (K,N), any strides ---- */
 
-#if defined(__AVX512F__)
-#define VECTOR_BYTES 64
-#define TILE_M       8
-#elif defined(__AVX__)
-#define VECTOR_BYTES 32
-#define TILE_M       4
-#else
-#define VECTOR_BYTES 16
-#define TILE_M       4
-#endif
-enum { DEPTH = 256 }; /* k's per packing, so that panels stay in the caches */
+enum {
+    GEMM_ROWS = VECTOR_BYTES == 64 ? 8 : 4, /* of a tile, which is two vectors wide */
+    DEPTH = 256,                            /* k's per packing, so that panels stay in the caches */
+};
 
 /* S: the stored type; T: the type of the arithmetic (unsigned for ints, which wrap). side: memory
  * for packing, DEPTH * (GEMM_M + GEMM_N) and GEMM_M * GEMM_N values of T. */
 #define GEMM(NAME, S, T)                                                                           \
     typedef T NAME##_vector __attribute__((vector_size(VECTOR_BYTES)));                            \
     enum { NAME##_V = VECTOR_BYTES / sizeof(T), NAME##_N = 2 * NAME##_V };                         \
-    /* acc (TILE_M, 2 vectors) += a (depth, TILE_M) @ b (depth, 2 vectors), at c. */               \
+    /* acc (GEMM_ROWS, 2 vectors) += a (depth, GEMM_ROWS) @ b (depth, 2 vectors), at c. */         \
     static inline void NAME##_tile(int64_t depth, const T *a, const T *b, T *c) {                  \
-        NAME##_vector acc[TILE_M][2];                                                              \
-        _Pragma("GCC unroll 8") for (int i = 0; i < TILE_M; i++)                                   \
+        NAME##_vector acc[GEMM_ROWS][2];                                                           \
+        _Pragma("GCC unroll 8") for (int i = 0; i < GEMM_ROWS; i++)                                \
             __builtin_memcpy(acc[i], c + i * GEMM_N, sizeof acc[i]);                               \
         for (int64_t k = 0; k < depth; k++) {                                                      \
             NAME##_vector v[2];                                                                    \
             __builtin_memcpy(v, b + k * NAME##_N, sizeof v);                                       \
-            _Pragma("GCC unroll 8") for (int i = 0; i < TILE_M; i++) {                             \
-                T s = a[k * TILE_M + i];                                                           \
+            _Pragma("GCC unroll 8") for (int i = 0; i < GEMM_ROWS; i++) {                          \
+                T s = a[k * GEMM_ROWS + i];                                                        \
                 acc[i][0] = acc[i][0] + v[0] * s;                                                  \
                 acc[i][1] = acc[i][1] + v[1] * s;                                                  \
             }                                                                                      \
         }                                                                                          \
-        _Pragma("GCC unroll 8") for (int i = 0; i < TILE_M; i++)                                   \
+        _Pragma("GCC unroll 8") for (int i = 0; i < GEMM_ROWS; i++)                                \
             __builtin_memcpy(c + i * GEMM_N, acc[i], sizeof acc[i]);                               \
     }                                                                                              \
     static void NAME(int64_t M, int64_t N, int64_t K, const void *a_, int64_t a_m, int64_t a_k,    \
@@ -53,16 +43,16 @@ enum { DEPTH = 256 }; /* k's per packing, so that panels stay in the caches */
         const S *a = a_, *b = b_;                                                                  \
         S *out = out_;                                                                             \
         T *c = side, *pa = c + GEMM_M * GEMM_N, *pb = pa + DEPTH * GEMM_M;                         \
-        int64_t down = (M + TILE_M - 1) / TILE_M * TILE_M;                                         \
+        int64_t down = (M + GEMM_ROWS - 1) / GEMM_ROWS * GEMM_ROWS;                                \
         for (int64_t i = 0; i < down; i++)                                                         \
             __builtin_memset(c + i * GEMM_N, 0,                                                    \
                              sizeof(T) * (size_t)((N + NAME##_N - 1) / NAME##_N * NAME##_N));      \
         for (int64_t k0 = 0; k0 < K; k0 += DEPTH) {                                                \
             int64_t depth = K - k0 < DEPTH ? K - k0 : DEPTH;                                       \
-            for (int64_t i = 0; i < M; i += TILE_M)                                                \
+            for (int64_t i = 0; i < M; i += GEMM_ROWS)                                             \
                 for (int64_t k = 0; k < depth; k++)                                                \
-                    for (int64_t l = 0; l < TILE_M; l++)                                           \
-                        pa[i * depth + k * TILE_M + l] =                                           \
+                    for (int64_t l = 0; l < GEMM_ROWS; l++)                                        \
+                        pa[i * depth + k * GEMM_ROWS + l] =                                        \
                             i + l < M ? (T)a[(i + l) * a_m + (k0 + k) * a_k] : 0;                  \
             for (int64_t j = 0; j < N; j += NAME##_N) {                                            \
                 int64_t width = N - j < NAME##_N ? N - j : NAME##_N;                               \
@@ -74,7 +64,7 @@ enum { DEPTH = 256 }; /* k's per packing, so that panels stay in the caches */
                 }                                                                                  \
             }                                                                                      \
             for (int64_t j = 0; j < N; j += NAME##_N)                                              \
-                for (int64_t i = 0; i < M; i += TILE_M)                                            \
+                for (int64_t i = 0; i < M; i += GEMM_ROWS)                                         \
                     NAME##_tile(depth, pa + i * depth, pb + j * depth, c + i * GEMM_N + j);        \
         }                                                                                          \
         for (int64_t i = 0; i < M; i++)                                                            \
@@ -84,49 +74,6 @@ GEMM(gemm_u8, uint8_t, uint32_t)
 GEMM(gemm_i8, int8_t, uint32_t)
 GEMM(gemm_i32, int32_t, uint32_t)
 GEMM(gemm_i64, int64_t, uint64_t)
-GEMM(gemm_f32, float, float)
-GEMM(gemm_f64, double, double)
-
-/* ---- Matrix times vector, one block of k ---- */
-
-#define DOT(NAME, T)                                                                               \
-    static T NAME##_row(int64_t n, const T *x, const T *y) {                                       \
-        T lane[REDUCE_LANES];                                                                      \
-        LANE lane[l] = 0;                                                                          \
-        int64_t i = 0;                                                                             \
-        for (; i + REDUCE_LANES <= n; i += REDUCE_LANES) LANE lane[l] += x[i + l] * y[i + l];      \
-        for (; i < n; i++) lane[i % REDUCE_LANES] += x[i] * y[i];                                  \
-        for (int w = REDUCE_LANES / 2; w; w /= 2)                                                  \
-            for (int l = 0; l < w; l++) lane[l] += lane[l + w];                                    \
-        return lane[0];                                                                            \
-    }                                                                                              \
-    static void NAME##_columns(int64_t n, int64_t columns, const T *x, const T *a, int64_t stride, \
-                               T *out) {                                                           \
-        T lane[REDUCE_LANES][COLUMNS];                                                             \
-        __builtin_memset(lane, 0, sizeof lane);                                                    \
-        for (int64_t i = 0; i < n; i++) {                                                          \
-            const T *row = a + i * stride, s = x[i];                                               \
-            T *acc = lane[i % REDUCE_LANES];                                                       \
-            for (int64_t c = 0; c < columns; c++) acc[c] += row[c] * s;                            \
-        }                                                                                          \
-        for (int w = REDUCE_LANES / 2; w; w /= 2)                                                  \
-            for (int l = 0; l < w; l++)                                                            \
-                for (int64_t c = 0; c < columns; c++) lane[l][c] += lane[l + w][c];                \
-        for (int64_t c = 0; c < columns; c++) out[c] = lane[0][c];                                 \
-    }                                                                                              \
-    static void NAME(int64_t n, int64_t rows, const void *x_, const void *a_, int64_t stride,      \
-                     int64_t row_stride, void *out_) {                                             \
-        const T *x = x_, *a = a_;                                                                  \
-        T *out = out_;                                                                             \
-        if (stride == 1 || n <= 1) {                                                               \
-            for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x, a + r * row_stride);      \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t c = 0; c < rows; c += COLUMNS)                                                \
-            NAME##_columns(n, rows - c < COLUMNS ? rows - c : COLUMNS, x, a + c, stride, out + c); \
-    }
-DOT(dot_f32, float)
-DOT(dot_f64, double)
 
 /* ---- Outer product ---- */
 
@@ -200,7 +147,6 @@ static void random_normal(int64_t pairs, const uint32_t *word, float *out) {
 #define KERNELS_WRITTEN                                                                            \
     .gemm = {[DT_U8] = gemm_u8,   [DT_I8] = gemm_i8,   [DT_I32] = gemm_i32,                        \
              [DT_I64] = gemm_i64, [DT_F32] = gemm_f32, [DT_F64] = gemm_f64},                       \
-    .dot = {[DT_F32] = dot_f32, [DT_F64] = dot_f64},                                               \
     .rank1 = {[DT_F32] = rank1_f32, [DT_F64] = rank1_f64}, .random_words = random_words,           \
     .random_uniform = random_uniform, .random_normal = random_normal,
 #endif

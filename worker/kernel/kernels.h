@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNELS_H
 #define GT_WORKER_KERNEL_KERNELS_H
+#include "runtime/base/tree.h"
 #include "runtime/inst/hash.h"
 #include <stdbool.h>
 
@@ -23,15 +24,19 @@ typedef void (*ReduceFn)(int64_t n, int64_t rows, const void *x, int64_t stride,
 /* a[i] = f(a[i], b[i]), i < n: combines two accumulators. */
 typedef void (*MergeFn)(int64_t n, void *a, const void *b);
 
-/* out (M,N) = a (M,K) @ b (K,N), M <= GEMM_M, N <= GEMM_N; strides in elements; the columns of out
- * are adjacent. side: GEMM_SIDE bytes. Each element is one sum, k upwards. */
+/* out (M,N) = a (M,K) @ b (K,N), K >= 1; strides in elements; the columns of out are adjacent.
+ * side: gemm_side() bytes, aligned to 64. Floats are added in the order of runtime/base/tree.h. The
+ * other dtypes, which wrap, take M <= GEMM_M, N <= GEMM_N. */
 typedef void (*GemmFn)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
                        void *side);
-enum { GEMM_M = 64, GEMM_N = 128, GEMM_SIDE = 8 * (256 * (GEMM_M + GEMM_N) + GEMM_M * GEMM_N) };
-/* As ReduceFn for the sums of x[i] * a[i * stride + r * row_stride]. */
-typedef void (*DotFn)(int64_t n, int64_t rows, const void *x, const void *a, int64_t stride,
-                      int64_t row_stride, void *out);
+enum { GEMM_M = 64, GEMM_N = 128 };
+/* Enough for blocks up to (M,N) of any dtype, on any instruction set. */
+static inline size_t gemm_side(int64_t M, int64_t N, int64_t K) {
+    enum { TALL = 14, WIDE = 32, PANEL = 8 * 16, DEPTH = LEAF_MOST + 1 }; /* of a tile; of k */
+    int64_t levels = tree_depth(K) * (M + TALL) * (N + WIDE);
+    return (size_t)(levels + DEPTH * (M + 2 * PANEL + WIDE) + GEMM_M * GEMM_N) * 8;
+}
 
 /* c (m, n) -= a (m, 1) @ b (1, n); b and the columns of c are adjacent. */
 typedef void (*Rank1Fn)(int64_t m, int64_t n, void *c, int64_t c_m, const void *a, int64_t a_m,
@@ -65,7 +70,6 @@ typedef struct Kernels {
     MergeFn merge[OP_COUNT][DT_COUNT];
     MapFn cast[DT_COUNT][DT_COUNT]; /* [from][to]; any pair: cpu_cast */
     GemmFn gemm[DT_COUNT];          /* all but bool and halves */
-    DotFn dot[DT_COUNT];            /* floats */
     Rank1Fn rank1[DT_COUNT];        /* f32, f64 */
     BestFn best[DT_COUNT];          /* these three: all but halves */
     BestColumnsFn best_columns[DT_COUNT];

@@ -1,0 +1,175 @@
+/* tree_test: every element of a matrix product is the sum that runtime/base/tree.h defines, bit for
+ * bit: the kernels of each instruction set against plain loops, for any shape, strides and dtype;
+ * and the engine, for batches, halves and any number of threads. So a row alone has the bits that
+ * it has in any batch.
+ * SPDX-License-Identifier: MIT */
+#include "runtime/base/tree.h"
+#include "tests/unit/cpu_engines.h"
+#include "worker/kernel/kernels.h"
+#include <math.h>
+
+static int64_t rnd_below(int n) { return (int64_t)(rnd_unit() * n); }
+
+/* One row and one column: element k is at k * step. */
+typedef struct Line {
+    DType dtype;
+    bool has_fma;
+    const void *a, *b;
+    int64_t a_step, b_step, K;
+} Line;
+
+static float value_f32(DType d, const void *p, int64_t i) {
+    return d == DT_F32 ? ((const float *)p)[i] : (float)element_float(d, (const uint16_t *)p + i);
+}
+
+/* The sum of node i of level d; for float64 in double, else in float. */
+static double node(const Line *l, int d, int64_t i) {
+    int64_t k = tree_begin(l->K, d, i), end = tree_begin(l->K, d, i + 1);
+    bool is_wide = l->dtype == DT_F64;
+    if (d < tree_depth(l->K)) {
+        double left = node(l, d + 1, 2 * i), right = node(l, d + 1, 2 * i + 1);
+        return is_wide ? left + right : (double)((float)left + (float)right);
+    }
+    double wide = 0;
+    float sum = 0;
+    for (; k < end; k++) {
+        if (is_wide) {
+            double x = ((const double *)l->a)[k * l->a_step];
+            double y = ((const double *)l->b)[k * l->b_step];
+            wide = l->has_fma ? fma(x, y, wide) : x * y + wide;
+        } else {
+            float x = value_f32(l->dtype, l->a, k * l->a_step);
+            float y = value_f32(l->dtype, l->b, k * l->b_step);
+            sum = l->has_fma ? fmaf(x, y, sum) : x * y + sum;
+        }
+    }
+    return is_wide ? wide : (double)sum;
+}
+
+static void test_tree(void) {
+    static const int64_t few[] = {1, 2, 31, 63, 64, 65, 127, 500, 4096, 4097, INT64_C(1) << 40};
+    for (size_t s = 0; s < sizeof few / sizeof *few; s++) {
+        int64_t K = few[s];
+        int d = tree_depth(K);
+        CHECK_INT(tree_begin(K, d, 0), 0);
+        CHECK_INT(tree_begin(K, d, INT64_C(1) << d), K);
+        for (int64_t i = 0; i < 40 && i < INT64_C(1) << d; i++) {
+            int64_t from = tree_begin(K, d, i), n = tree_begin(K, d, i + 1) - from;
+            CHECK(n >= 1 && n <= LEAF_MOST && (d == 0 || n >= LEAF_LEAST));
+            CHECK_INT(tree_begin(K, d + 1, 2 * i), from); /* the halves are inside their node */
+        }
+    }
+    CHECK_INT(tree_begin(INT64_MAX, 62, INT64_C(1) << 62), INT64_MAX);
+}
+
+/* ---- The kernels of one instruction set ---- */
+
+static bool same(DType d, double want, const void *p) {
+    float narrow = (float)want;
+    return d == DT_F64 ? !memcmp(&want, p, 8) : !memcmp(&narrow, p, 4);
+}
+
+static void fill(DType d, void *p, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        element_set_float(d, (char *)p + i * dtype_info[d].size_bytes, rnd_unit() - 0.5);
+}
+
+static void try_kernel(const Kernels *k, DType d, int64_t M, int64_t N, int64_t K) {
+    int64_t gap = rnd_below(3) * 5, size = dtype_info[d].size_bytes;
+    int layout = (int)rnd_below(5); /* 4: no stride is 1 */
+    bool a_turned = layout & 1, b_turned = layout & 2;
+    int64_t skip = layout == 4 ? 2 : 1, lda = ((a_turned ? M : K) + gap) * skip;
+    int64_t ldb = ((b_turned ? K : N) + gap) * skip, ldo = N + gap;
+    int64_t a_m = a_turned ? skip : lda, a_k = a_turned ? lda : skip;
+    int64_t b_k = b_turned ? skip : ldb, b_n = b_turned ? ldb : skip;
+    int64_t n_a = (M - 1) * a_m + (K - 1) * a_k + 1, n_b = (K - 1) * b_k + (N - 1) * b_n + 1;
+    /* Exactly as long as they may be read, for the sanitizer. */
+    char *a = malloc((size_t)(n_a * size)), *b = malloc((size_t)(n_b * size));
+    char *out = malloc((size_t)(((M - 1) * ldo + N) * size));
+    void *side = aligned_alloc(64, (gemm_side(M, N, K) + 63) / 64 * 64);
+    fill(d, a, n_a), fill(d, b, n_b);
+    memset(out, 0x5a, (size_t)(((M - 1) * ldo + N) * size));
+    k->gemm[d](M, N, K, a, a_m, a_k, b, b_k, b_n, out, ldo, side);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t j = 0; j < N; j++) {
+            Line l = {
+                d, strcmp(k->isa, "base") != 0, a + i * a_m * size, b + j * b_n * size, a_k, b_k,
+                K};
+            wrong += !same(d, node(&l, 0, 0), out + (i * ldo + j) * size);
+        }
+    for (int64_t i = 0; i + 1 < M; i++)
+        for (int64_t j = N * size; j < ldo * size; j++) wrong += out[i * ldo * size + j] != 0x5a;
+    CHECK_MSG(!wrong, "%s %s (%lld,%lld)@(%lld,%lld) layout %d: %lld wrong", k->isa,
+              dtype_info[d].text, (long long)M, (long long)K, (long long)K, (long long)N, layout,
+              (long long)wrong);
+    free(a), free(b), free(out), free(side);
+}
+
+static void test_kernels(const Kernels *k) {
+    for (DType d = DT_F32; d <= DT_F64; d++) {
+        for (int t = 0; t < 300; t++) {
+            int64_t M = 1 + rnd_below(t % 3 ? 9 : 40), N = 1 + rnd_below(t % 4 ? 40 : 150);
+            int64_t K = 1 + rnd_below(t % 5 ? 90 : t % 10 ? 700 : 5000);
+            try_kernel(k, d, M, N, K);
+        }
+        try_kernel(k, d, 1, 1, 70000);
+        try_kernel(k, d, 100, 70, 513);
+    }
+}
+
+/* ---- The engine ---- */
+
+static void try_engine(DType d, int64_t batch, int64_t M, int64_t N, int64_t K, int layout) {
+    View in[2] = {random_matrix(d, batch, M, K, layout & 1),
+                  random_matrix(d, batch, K, N, layout & 2)};
+    Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
+    View *o = &call.out[0];
+    o->type = (TensorType){(uint8_t)d, 3, {batch, M, N}};
+    view_strides(&o->type, o->stride);
+    char what[120];
+    snprintf(what, sizeof what, "%s %lld (%lld,%lld)@(%lld,%lld) layout %d", dtype_info[d].text,
+             (long long)batch, (long long)M, (long long)K, (long long)K, (long long)N, layout);
+    run_all(&call, what); /* and compares the results of all numbers of threads */
+    int64_t wrong = 0, size = dtype_info[d].size_bytes;
+    bool has_fma = strcmp(kernels_find()->isa, "base") != 0;
+    for (int k = 0; k < 300; k++) {
+        int64_t i = (int64_t)(rnd_unit() * (double)M), j = (int64_t)(rnd_unit() * (double)N);
+        int64_t z = (int64_t)(rnd_unit() * (double)batch);
+        Line l = {d,
+                  has_fma,
+                  (char *)in[0].data + (z * in[0].stride[0] + i * in[0].stride[1]) * size,
+                  (char *)in[1].data + (z * in[1].stride[0] + j * in[1].stride[2]) * size,
+                  in[0].stride[2],
+                  in[1].stride[1],
+                  K};
+        double want = node(&l, 0, 0);
+        uint64_t rounded = 0;
+        element_set_float(d, &rounded, want);
+        wrong +=
+            memcmp(&rounded, (char *)o->data + ((z * M + i) * N + j) * size, (size_t)size) != 0;
+    }
+    CHECK_MSG(!wrong, "%s: %lld of 300 wrong", what, (long long)wrong);
+    free(o->data), free(in[0].data), free(in[1].data);
+}
+
+int main(void) {
+    test_tree();
+    test_kernels(&kernels_base);
+    if (strcmp(kernels_find()->isa, "base")) test_kernels(&kernels_v3);
+    if (!strcmp(kernels_find()->isa, "v4")) test_kernels(&kernels_v4);
+    engines_open(1 << 24);
+    static const int64_t shapes[][4] = {
+        /* batch, M, N, K */
+        {1, 1, 1, 1},     {1, 1, 700, 300},  {1, 700, 1, 300}, {5, 1, 130, 70},   {5, 130, 1, 70},
+        {3, 4, 500, 64},  {1, 8, 1030, 33},  {40, 8, 8, 8},    {9, 33, 17, 65},   {1, 400, 90, 513},
+        {1, 30, 1100, 9}, {2, 70, 130, 256}, {1, 1, 3, 20000}, {1, 520, 530, 40},
+    };
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++)
+        for (int layout = 0; layout < 4; layout++)
+            for (DType d = DT_F16; d <= DT_F64; d++)
+                try_engine(d, shapes[s][0], shapes[s][1], shapes[s][2], shapes[s][3], layout);
+    engines_close();
+    return check_report("tree");
+}

@@ -1,0 +1,119 @@
+/* kernel_product.h: matrix products of floats, on one thread, in the order of runtime/base/tree.h.
+ * Only build/gen/kernels.c includes it, so that it is compiled for each instruction set. This file
+ * has what depends on the instruction set; kernel_tile_body.h, included once per type, is the rest.
+ *
+ * A tile of the result, some rows by one or two vectors, is held in registers while a leaf of K is
+ * added to it: each element by one chain of fma, k upwards. (base has no fma: it multiplies, then
+ * adds, and so has bits of its own.)
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_KERNEL_PRODUCT_H
+#define GT_WORKER_KERNEL_KERNEL_PRODUCT_H
+#include "runtime/base/tree.h"
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* TILE_M: rows of a tile if a row of a's transpose is adjacent in memory, so that one address
+ * serves all; TILE_ROWS: rows if each has an address of its own; such that all accumulators stay in
+ * registers. Blocks of up to WIDE_M rows have wide panels, and WIDE_ROWS rows per tile.
+ * EACH_TILE(X), EACH_ROWS(X): (rows, vectors) of every kernel of the two kinds. */
+#define TILES_4(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2)
+#define TILES_6(X) TILES_4(X) X(5, 1) X(6, 1) X(5, 2) X(6, 2)
+#define TILES_8(X) TILES_6(X) X(7, 1) X(8, 1) X(7, 2) X(8, 2)
+#define TILES_14(X)                                                                                \
+    TILES_8(X)                                                                                     \
+    X(9, 1)                                                                                        \
+    X(10, 1)                                                                                       \
+    X(11, 1) X(12, 1) X(13, 1) X(14, 1) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
+#if defined __AVX512F__
+enum { VECTOR_BYTES = 64, TILE_M = 14, TILE_ROWS = 8, WIDE_ROWS = 4, WIDE_M = 8 };
+#define EACH_TILE               TILES_14
+#define EACH_ROWS(X)            TILES_8(X) X(1, 4) X(2, 4) X(3, 4) X(4, 4) X(1, 8) X(2, 8)
+#define FMA_f32(a, b, c)        ((vec_f32)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
+#define FMA_f64(a, b, c)        ((vec_f64)_mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c)))
+#define SPLAT_f32(s)            ((vec_f32)_mm512_set1_ps(s))
+#define SPLAT_f64(s)            ((vec_f64)_mm512_set1_pd(s))
+#define HEAD(n)                 ((1u << (n)) - 1)
+#define LOAD_HEAD_f32(p, n)     ((vec_f32)_mm512_maskz_loadu_ps((__mmask16)HEAD(n), p))
+#define LOAD_HEAD_f64(p, n)     ((vec_f64)_mm512_maskz_loadu_pd((__mmask8)HEAD(n), p))
+#define STORE_HEAD_f32(p, n, v) _mm512_mask_storeu_ps(p, (__mmask16)HEAD(n), (__m512)(v))
+#define STORE_HEAD_f64(p, n, v) _mm512_mask_storeu_pd(p, (__mmask8)HEAD(n), (__m512d)(v))
+#elif defined __AVX2__
+enum { VECTOR_BYTES = 32, TILE_M = 6, TILE_ROWS = 6, WIDE_ROWS = 2, WIDE_M = 2 };
+#define EACH_TILE        TILES_6
+#define EACH_ROWS(X)     TILES_6(X) X(1, 4) X(2, 4) X(1, 8)
+#define FMA_f32(a, b, c) ((vec_f32)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
+#define FMA_f64(a, b, c) ((vec_f64)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#define SPLAT_f32(s)     ((vec_f32)_mm256_set1_ps(s))
+#define SPLAT_f64(s)     ((vec_f64)_mm256_set1_pd(s))
+#else
+enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 };
+#define EACH_TILE        TILES_4
+#define EACH_ROWS(X)     TILES_4(X) X(1, 4) X(2, 4) X(1, 8)
+#define FMA_f32(a, b, c) ((a) * (b) + (c))
+#define FMA_f64(a, b, c) ((a) * (b) + (c))
+#define SPLAT_f32(s)     ((vec_f32)_mm_set1_ps(s))
+#define SPLAT_f64(s)     ((vec_f64)_mm_set1_pd(s))
+#endif
+/* A leaf or, if leaves are smaller, the largest node up to this is done before the next tile. */
+enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
+
+/* Transposes n vectors x of n elements, with y as temporary memory: swaps the halves of vectors
+ * n / 2 apart, then quarters, and so on. */
+#define SWAP_(n, x, y, apart, low, high)                                                           \
+    _Pragma("GCC unroll 16") for (int r = 0; r < n; r++) if (!(r & apart)) {                       \
+        y[r] = __builtin_shufflevector(x[r], x[r | apart], low);                                   \
+        y[r | apart] = __builtin_shufflevector(x[r], x[r | apart], high);                          \
+    }
+#define LIST(...) __VA_ARGS__
+#define SWAP_16_8(x, y)                                                                            \
+    SWAP_(16, x, y, 8, LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),               \
+          LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
+#define SWAP_16_4(x, y)                                                                            \
+    SWAP_(16, x, y, 4, LIST(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),             \
+          LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
+#define SWAP_16_2(x, y)                                                                            \
+    SWAP_(16, x, y, 2, LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),             \
+          LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+#define SWAP_16_1(x, y)                                                                            \
+    SWAP_(16, x, y, 1, LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),            \
+          LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
+#define SWAP_8_4(x, y)                                                                             \
+    SWAP_(8, x, y, 4, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
+#define SWAP_8_2(x, y)                                                                             \
+    SWAP_(8, x, y, 2, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
+#define SWAP_8_1(x, y)                                                                             \
+    SWAP_(8, x, y, 1, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
+#define SWAP_4_2(x, y)     SWAP_(4, x, y, 2, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
+#define SWAP_4_1(x, y)     SWAP_(4, x, y, 1, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
+#define SWAP_2_1(x, y)     SWAP_(2, x, y, 1, LIST(0, 2), LIST(1, 3))
+#define MOVE(n, x, y)      _Pragma("GCC unroll 16") for (int r = 0; r < n; r++) x[r] = y[r];
+#define TRANSPOSE_16(x, y) SWAP_16_8(x, y) SWAP_16_4(y, x) SWAP_16_2(x, y) SWAP_16_1(y, x)
+#define TRANSPOSE_8(x, y)  SWAP_8_4(x, y) SWAP_8_2(y, x) SWAP_8_1(x, y) MOVE(8, x, y)
+#define TRANSPOSE_4(x, y)  SWAP_4_2(x, y) SWAP_4_1(y, x)
+#define TRANSPOSE_2(x, y)  SWAP_2_1(x, y) MOVE(2, x, y)
+#if defined __AVX512F__
+#define TRANSPOSE_f32 TRANSPOSE_16
+#define TRANSPOSE_f64 TRANSPOSE_8
+#elif defined __AVX2__
+#define TRANSPOSE_f32 TRANSPOSE_8
+#define TRANSPOSE_f64 TRANSPOSE_4
+#else
+#define TRANSPOSE_f32 TRANSPOSE_4
+#define TRANSPOSE_f64 TRANSPOSE_2
+#endif
+
+#define JOIN_(name, suffix) name##_##suffix
+#define JOIN(name, suffix)  JOIN_(name, suffix)
+#define NAME(name)          JOIN(name, SUFFIX)
+#define T                   float
+#define SUFFIX              f32
+#include "worker/kernel/kernel_tile_body.h"
+#undef T
+#undef SUFFIX
+#define T      double
+#define SUFFIX f64
+#include "worker/kernel/kernel_tile_body.h"
+#undef T
+#undef SUFFIX
+#endif

@@ -1,0 +1,236 @@
+/* kernel_tile_body.h: the body of kernel_product.h for the type T, whose names end in SUFFIX. It is
+ * included once per type, so it has no guard.
+ * SPDX-License-Identifier: MIT */
+typedef T NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
+typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
+enum { NAME(L) = VECTOR_BYTES / sizeof(T) }; /* elements of a vector */
+#define VEC            NAME(vec)
+#define L              NAME(L)
+#define LOAD(p)        (*(const NAME(loose) *)(p))
+#define STORE(p, v)    (*(NAME(loose) *)(p) = (v))
+#define EACH_VECTOR(Q) _Pragma("GCC unroll 32") for (int Q = 0; Q < R * W; Q++)
+
+/* What a kernel adds up: a chunk of one tile. Sums of nodes whose right half is not there yet wait
+ * in `level`, one tile per level, vector by vector. */
+typedef struct NAME(Tile) {
+    const T *a, *b; /* at the chunk's first k; b's columns are adjacent */
+    T *out;
+    int64_t a_m, a_k, b_k, out_m;
+    int64_t width; /* columns of the result in this tile */
+    int64_t K, chunk;
+    int depth, inner; /* levels of the tree, and of those below the chunk's node */
+    T *level[TREE_LEVELS];
+} NAME(Tile);
+
+/* The first n < L elements; the others are 0. */
+static inline VEC NAME(load_head)(const T *p, int64_t n) {
+#ifdef HEAD
+    return NAME(LOAD_HEAD)(p, n);
+#else
+    T t[L];
+    for (int64_t i = 0; i < L; i++) t[i] = i < n ? p[i] : 0;
+    return LOAD(t);
+#endif
+}
+static inline void NAME(store_head)(T *p, int64_t n, VEC v) {
+#ifdef HEAD
+    NAME(STORE_HEAD)(p, n, v);
+#else
+    T t[L];
+    STORE(t, v);
+    for (int64_t i = 0; i < n; i++) p[i] = t[i];
+#endif
+}
+
+/* R rows by W vectors. are_columns: a_m is 1. */
+static inline __attribute__((always_inline)) void
+NAME(tile)(const int R, const int W, const bool are_columns, const NAME(Tile) * t) {
+    const T *a = t->a, *b = t->b;
+    const int64_t a_k = t->a_k, b_k = t->b_k, K = t->K;
+    int64_t leaf = t->chunk << t->inner, after = (t->chunk + 1) << t->inner;
+    int64_t k = tree_begin(K, t->depth, leaf);
+    for (; leaf < after; leaf++) {
+        int64_t end = tree_begin(K, t->depth, leaf + 1), at = 0;
+        VEC acc[2 * TILE_M], v[WIDE];
+        const T *row[TILE_M];
+        EACH_VECTOR(q) acc[q] = (VEC){0};
+        EACH_VECTOR(q) if (!are_columns && q % W == 0) row[q / W] = a + q / W * t->a_m;
+        _Pragma("GCC unroll 1") for (; k < end; k++) {
+            _Pragma("GCC unroll 8") for (int j = 0; j < W; j++) v[j] = LOAD(b + j * L);
+            EACH_VECTOR(q) {
+                VEC s = NAME(SPLAT)(are_columns ? a[q / W] : row[q / W][at]);
+                acc[q] = NAME(FMA)(s, v[q % W], acc[q]);
+            }
+            if (are_columns)
+                a += a_k;
+            else
+                at += a_k;
+            b += b_k;
+        }
+        if (!are_columns) a += at;
+        int l = 0;
+        for (; leaf >> l & 1; l++) {
+            const T *left = t->level[l];
+            EACH_VECTOR(q) acc[q] = LOAD(left + q * L) + acc[q];
+        }
+        if (l < t->depth) {
+            T *left = t->level[l];
+            EACH_VECTOR(q) STORE(left + q * L, acc[q]);
+            continue;
+        }
+        bool is_whole = t->width >= W * L;
+        EACH_VECTOR(q) {
+            T *to = t->out + q / W * t->out_m + q % W * L;
+            int64_t left = t->width - q % W * L;
+            if (is_whole || left >= L)
+                STORE(to, acc[q]);
+            else if (left > 0)
+                NAME(store_head)(to, left, acc[q]);
+        }
+    }
+}
+typedef void (*NAME(TileFn))(const NAME(Tile) * t);
+#define TILE(R, W)                                                                                 \
+    static void NAME(tile_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, true, t); }
+#define ROWS(R, W)                                                                                 \
+    static void NAME(rows_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, false, t); }
+EACH_TILE(TILE)
+EACH_ROWS(ROWS)
+#undef TILE
+#undef ROWS
+#define TILE(R, W) [W][R] = NAME(tile_##R##_##W),
+#define ROWS(R, W) [W][R] = NAME(rows_##R##_##W),
+static const NAME(TileFn) NAME(tiles)[3][TILE_M + 1] = {EACH_TILE(TILE)};
+static const NAME(TileFn) NAME(rows)[WIDE + 1][TILE_ROWS + 1] = {EACH_ROWS(ROWS)};
+#undef TILE
+#undef ROWS
+
+/* ---- Packing ---- */
+
+/* to[k * width + i] = from[i * line + k * step], i < lines, k < depth, and 0 for the other i of a
+ * width in whole vectors. pack_adjacent, for line 1, takes any width; it may write up to L elements
+ * behind the end. */
+static void NAME(pack_adjacent)(const T *from, int64_t step, int64_t lines, int64_t width,
+                                int64_t depth, T *to) {
+    for (int64_t k = 0; k < depth; k++, from += step, to += width) {
+        int64_t i = 0;
+        for (; i + L <= lines; i += L) STORE(to + i, LOAD(from + i));
+        for (; i < width; i += L)
+            STORE(to + i, i < lines ? NAME(load_head)(from + i, lines - i) : (VEC){0});
+    }
+}
+static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines, int64_t width,
+                       int64_t depth, T *to) {
+    int64_t k = 0;
+    if (line == 1) {
+        NAME(pack_adjacent)(from, step, lines, width, depth, to);
+        return;
+    }
+    for (; step == 1 && k + L <= depth; k += L) {
+        for (int64_t i = 0; i < lines; i += L) {
+            VEC x[L], y[L];
+            int64_t n = lines - i < L ? lines - i : L;
+            const T *p = from + i * line + k;
+            T *o = to + k * width + i;
+            _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) x[r] =
+                r < n ? (VEC)LOAD(p + r * line) : (VEC){0};
+            NAME(TRANSPOSE)
+            (x, y) _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) STORE(o + r * width, x[r]);
+        }
+    }
+    for (; k < depth; k++) {
+        for (int64_t i = 0; i < lines; i++) to[k * width + i] = from[i * line + k * step];
+        for (int64_t i = lines; i < width; i++) to[k * width + i] = 0;
+    }
+}
+
+/* ---- A block of a product ---- */
+
+/* The vectors of a panel of b, of which `width` columns are left: few rows get a wide panel, so
+ * that each row of b is read in long runs, and enough chains are under way. */
+static inline int NAME(vectors)(int64_t M, int64_t width, bool is_adjacent) {
+    int most = M > WIDE_M || !is_adjacent ? 2 : M > WIDE_ROWS / 2 ? WIDE / 2 : WIDE;
+    while (most > 1 && most / 2 * L >= width) most /= 2;
+    return most;
+}
+
+/* What a block's tiles have in common. */
+typedef struct NAME(Block) {
+    const T *a, *b;
+    T *out, *panel; /* panel: a packed panel of b, one chunk deep */
+    T *packed;      /* a chunk of a, tile by tile */
+    T *levels;      /* for each tile its levels above a chunk */
+    int64_t M, N, a_m, a_k, b_k, b_n;
+    int64_t tiles, size;          /* tiles down; elements of one */
+    int64_t width, first, panels; /* columns of a panel; the panels of this pass */
+    int outer;                    /* levels above a chunk */
+    bool are_columns, is_packed;
+} NAME(Block);
+
+/* One chunk of all tiles in panel p. */
+static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, int64_t k,
+                            int64_t depth) {
+    int64_t n = p * s->width, levels = s->outer;
+    t->width = s->N - n < s->width ? s->N - n : s->width;
+    int W = NAME(vectors)(s->M, t->width, s->b_n == 1);
+    t->b = s->b + n * s->b_n + k * s->b_k, t->b_k = s->b_k;
+    if (s->b_n != 1 || t->width < W * L || (s->tiles > 4 && W == 2)) {
+        NAME(pack)(t->b, s->b_n, s->b_k, t->width, W * L, depth, s->panel);
+        t->b = s->panel, t->b_k = W * L;
+    }
+    for (int64_t i = 0; i < s->tiles; i++) {
+        int64_t m = s->M * i / s->tiles, h = s->M * (i + 1) / s->tiles - m;
+        t->out = s->out + m * t->out_m + n;
+        T *level = s->levels + ((p - s->first) * s->tiles + i) * levels * s->size;
+        for (int l = 0; l < levels; l++) t->level[t->inner + l] = level + l * s->size;
+        for (int l = 0; l <= __builtin_ctzll(~(uint64_t)t->chunk) && l < levels; l++)
+            for (int64_t j = 0; j < h * W; j++) __builtin_prefetch(level + l * s->size + j * L, 1);
+        t->a = s->is_packed ? s->packed + m * depth : s->a + m * s->a_m + k * s->a_k;
+        t->a_k = s->is_packed ? h : s->a_k, t->a_m = s->a_m;
+        (s->are_columns ? NAME(tiles)[W][h] : NAME(rows)[W][h])(t);
+    }
+}
+
+/* See GemmFn. */
+static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
+                       const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
+                       void *side) {
+    NAME(Block) s = {a, b, out, .M = M, .N = N, .a_m = a_m, .a_k = a_k};
+    s.b_k = b_k, s.b_n = b_n;
+    NAME(Tile) t;
+    t.K = K, t.out_m = out_m, t.depth = t.inner = tree_depth(K);
+    while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
+    s.outer = t.depth - t.inner;
+    s.width = NAME(vectors)(M, N, b_n == 1) * L;
+    s.are_columns = a_m == 1 && M > 1 && s.width <= 2 * L;
+    int64_t most = s.are_columns ? TILE_M : s.width <= 2 * L ? TILE_ROWS : WIDE_ROWS;
+    s.tiles = (M + most - 1) / most;
+    s.size = (s.width <= 2 * L ? most * 2 : WIDE_ROWS * WIDE / 2) * L;
+    int64_t panels = (N + s.width - 1) / s.width;
+    /* Columns of a that lie a multiple of 1 KiB apart alias in the caches. */
+    s.is_packed = s.are_columns && a_k * sizeof(T) % 1024 == 0 && s.tiles > 1 && panels > 2;
+    /* A b whose columns are contiguous, read once, is read column by column to the end. */
+    s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
+    T *local = side;
+    s.panel = local + LOCAL_LEVELS * TILE_M * 2 * L;
+    s.levels = s.panel + (CHUNK + 1) * WIDE * L;
+    s.packed = s.levels + s.outer * s.tiles * s.panels * s.size;
+    for (int l = 0; l < t.inner; l++) t.level[l] = local + l * s.size;
+    for (; s.first < panels; s.first += s.panels) {
+        for (t.chunk = 0; t.chunk >> s.outer == 0; t.chunk++) {
+            int64_t k = tree_begin(K, s.outer, t.chunk);
+            int64_t depth = tree_begin(K, s.outer, t.chunk + 1) - k;
+            for (int64_t i = 0; s.is_packed && i < s.tiles; i++) {
+                int64_t m = M * i / s.tiles, h = M * (i + 1) / s.tiles - m;
+                NAME(pack_adjacent)(s.a + m + k * a_k, a_k, h, h, depth, s.packed + m * depth);
+            }
+            for (int64_t p = s.first; p < s.first + s.panels; p++)
+                NAME(run_panel)(&s, &t, p, k, depth);
+        }
+    }
+}
+#undef VEC
+#undef L
+#undef LOAD
+#undef STORE
+#undef EACH_VECTOR
