@@ -55,6 +55,13 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 }
 #define SPLAT_f32(s)     ((vec_f32)_mm_set1_ps(s))
 #define SPLAT_f64(s)     ((vec_f64)_mm_set1_pd(s))
 #endif
+#ifdef __FMA__
+#define FMA_1_f32(a, b, c) __builtin_fmaf(a, b, c)
+#define FMA_1_f64(a, b, c) __builtin_fma(a, b, c)
+#else
+#define FMA_1_f32 FMA_f32
+#define FMA_1_f64 FMA_f64
+#endif
 /* A leaf or, if leaves are smaller, the largest node up to this is done before the next tile. */
 enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
 

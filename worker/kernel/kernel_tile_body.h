@@ -191,6 +191,33 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
     }
 }
 
+/* One element, of several leaves at a time, because a chain of fma alone waits for each. */
+static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_k, T *out) {
+    int depth = tree_depth(K);
+    int64_t least = K >> depth; /* of a leaf; some have one more */
+    T level[TREE_LEVELS];
+    for (int64_t leaf = 0; leaf >> depth == 0; leaf += WIDE) {
+        const T *x[WIDE], *y[WIDE];
+        T sum[WIDE] = {0};
+        for (int w = 0; w < WIDE; w++) {
+            int64_t k = tree_begin(K, depth, leaf + w);
+            x[w] = a + k * a_k, y[w] = b + k * b_k;
+        }
+        for (int64_t k = 0; k < least; k++)
+            _Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[w] =
+                NAME(FMA_1)(x[w][k * a_k], y[w][k * b_k], sum[w]);
+        for (int w = 0; w < WIDE; w++) {
+            int64_t n = tree_begin(K, depth, leaf + w + 1) - tree_begin(K, depth, leaf + w);
+            T s = sum[w];
+            if (n > least) s = NAME(FMA_1)(x[w][least * a_k], y[w][least * b_k], s);
+            int l = 0;
+            for (; (leaf + w) >> l & 1; l++) s = level[l] + s;
+            level[l] = s;
+        }
+    }
+    *out = level[depth];
+}
+
 /* See GemmFn. */
 static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
@@ -199,6 +226,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     s.b_k = b_k, s.b_n = b_n;
     NAME(Tile) t;
     t.K = K, t.out_m = out_m, t.depth = t.inner = tree_depth(K);
+    if (M == 1 && N == 1 && WIDE >> t.depth <= 1) {
+        NAME(dot)(K, a, a_k, b, b_k, out);
+        return;
+    }
     while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
     s.outer = t.depth - t.inner;
     s.width = NAME(vectors)(M, N, b_n == 1) * L;
