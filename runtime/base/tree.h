@@ -12,8 +12,9 @@
  * The depth. A leaf has at most 256 elements: a kernel holds a leaf's sums in registers, and what
  * it reads of b for one leaf fits the first-level cache; and the error of a sum grows with the
  * leaf and the depth, not with K. Above that, each of the first four levels exists if its nodes
- * still have LEAF_LEAST elements. More levels cost time, because each leaf's sums are stored and
- * added once (measured with 2^d leaves against one leaf of all of K: see LEAF_LEAST).
+ * still have 32 elements. Every leaf's sums are stored and added once: a tile in the first-level
+ * cache takes 2.3 % longer with leaves of 32 than of 256 with AVX-512, 1.4 % with leaves of 64,
+ * and at most 1 % with AVX2.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_TREE_H
 #define GT_RUNTIME_BASE_TREE_H
