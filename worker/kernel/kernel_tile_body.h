@@ -191,6 +191,70 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
     }
 }
 
+/* ---- Few rows by contiguous columns ---- */
+
+/* sum[r] += row r of a times L columns of b, which lie b_n apart, over L k's without the first
+ * `from`. b's square is transposed in registers. */
+static inline __attribute__((always_inline)) void NAME(add_square)(const int R, const T *a,
+                                                                   int64_t a_m, const T *b,
+                                                                   int64_t b_n, const int64_t from,
+                                                                   VEC *sum) {
+    VEC x[L], y[L];
+    const int64_t b_3 = 3 * b_n;
+    _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) {
+        const T *p = b + (j % 4 == 3 ? b_3 : j % 4 * b_n);
+        x[j] = LOAD(p);
+        __builtin_prefetch((const char *)p + AHEAD);
+        if (j % 4 < 3) continue;
+        b += 4 * b_n;
+        __asm__("" : "+r"(b)); /* else GCC keeps L addresses, on the stack */
+    }
+    NAME(TRANSPOSE)
+    (x, y) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) {
+        if (j < from) continue;
+        _Pragma("GCC unroll 8") for (int r = 0; r < R; r++) sum[r] =
+            NAME(FMA)(NAME(SPLAT)(a[r * a_m + j]), x[j], sum[r]);
+    }
+}
+
+/* R rows, whose elements are adjacent; N >= L columns, and K >= L. One vector is L columns at a
+ * time: more of them would read so many rows in turn that prefetching fails. The last one begins
+ * early enough to be whole, and so does a leaf's last square. level: tree_depth(K) * R vectors. */
+static inline __attribute__((always_inline)) void NAME(columns)(const int R, int64_t N, int64_t K,
+                                                                const T *a, int64_t a_m, const T *b,
+                                                                int64_t b_n, T *out, int64_t out_m,
+                                                                T *level) {
+    int depth = tree_depth(K);
+    for (int64_t n = 0; n < N; n += L) {
+        int64_t k = 0, first = n < N - L ? n : N - L;
+        const T *column = b + first * b_n;
+        for (int64_t leaf = 0; leaf >> depth == 0; leaf++) {
+            int64_t end = tree_begin(K, depth, leaf + 1), last = end - L;
+            VEC sum[FEW] = {{0}};
+            for (; k <= last; k += L) NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
+            if (k < end) NAME(add_square)(R, a + last, a_m, column + last, b_n, k - last, sum);
+            k = end;
+            int l = 0;
+            for (; leaf >> l & 1; l++)
+                for (int r = 0; r < R; r++) sum[r] = LOAD(level + (l * R + r) * L) + sum[r];
+            for (int r = 0; r < R; r++)
+                STORE(l < depth ? level + (l * R + r) * L : out + r * out_m + first, sum[r]);
+        }
+    }
+}
+typedef void (*NAME(ColumnsFn))(int64_t N, int64_t K, const T *a, int64_t a_m, const T *b,
+                                int64_t b_n, T *out, int64_t out_m, T *level);
+#define COLUMNS(R)                                                                                 \
+    static void NAME(columns_##R)(int64_t N, int64_t K, const T *a, int64_t a_m, const T *b,       \
+                                  int64_t b_n, T *out, int64_t out_m, T *level) {                  \
+        NAME(columns)(R, N, K, a, a_m, b, b_n, out, out_m, level);                                 \
+    }
+EACH_FEW(COLUMNS)
+#undef COLUMNS
+#define COLUMNS(R) [R] = NAME(columns_##R),
+static const NAME(ColumnsFn) NAME(columns_of)[FEW + 1] = {EACH_FEW(COLUMNS)};
+#undef COLUMNS
+
 /* One element, of several leaves at a time, because a chain of fma alone waits for each. */
 static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_k, T *out) {
     int depth = tree_depth(K);
@@ -228,6 +292,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     t.K = K, t.out_m = out_m, t.depth = t.inner = tree_depth(K);
     if (M == 1 && N == 1 && WIDE >> t.depth <= 1) {
         NAME(dot)(K, a, a_k, b, b_k, out);
+        return;
+    }
+    if (M <= FEW && N >= L && K >= L && a_k == 1 && b_k == 1 && b_n != 1) {
+        NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
         return;
     }
     while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
