@@ -65,7 +65,7 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 }
 /* A leaf or, if leaves are smaller, the largest node up to this is done before the next tile. */
 enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
 /* Rows of a that share one read of a column-major b; bytes by which its columns are prefetched. */
-enum { FEW = 8, AHEAD = 512 };
+enum { FEW = 8, AHEAD = 512, LEAVES = 1 << SHARED_LEVELS /* of a dot product, at a time */ };
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 
 /* Transposes n vectors x of n elements, with y as temporary memory: swaps the halves of vectors

@@ -255,22 +255,56 @@ EACH_FEW(COLUMNS)
 static const NAME(ColumnsFn) NAME(columns_of)[FEW + 1] = {EACH_FEW(COLUMNS)};
 #undef COLUMNS
 
-/* One element, of several leaves at a time, because a chain of fma alone waits for each. */
+/* ---- One element ---- */
+
+/* sum[w] += the dot product of L elements at x[w] and y[w], without the first `from`, for L w's:
+ * squares of both are transposed in registers. */
+static inline __attribute__((always_inline)) VEC
+NAME(dot_square)(const T *const *x, const T *const *y, int64_t k, const int64_t from, VEC sum) {
+    VEC a[L], b[L], t[L];
+    _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) a[j] = LOAD(x[j] + k);
+    NAME(TRANSPOSE)
+    (a, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) b[j] = LOAD(y[j] + k);
+    NAME(TRANSPOSE)
+    (b, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) if (j >= from) sum =
+        NAME(FMA)(a[j], b[j], sum);
+    return sum;
+}
+
+/* sum[w] = the dot product of the n elements, at least L, at x[w] and y[w]. */
+static void NAME(dot_leaves)(const T *const x[LEAVES], const T *const y[LEAVES], int64_t n,
+                             T sum[LEAVES]) {
+    VEC v[LEAVES / L] = {{0}};
+    int64_t k = 0;
+    for (; k + L <= n; k += L)
+        for (int w = 0; w < LEAVES; w += L)
+            v[w / L] = NAME(dot_square)(x + w, y + w, k, 0, v[w / L]);
+    for (int w = 0; k < n && w < LEAVES; w += L)
+        v[w / L] = NAME(dot_square)(x + w, y + w, n - L, k - (n - L), v[w / L]);
+    for (int w = 0; w < LEAVES; w += L) STORE(sum + w, v[w / L]);
+}
+
+/* Several leaves at a time, because a chain of fma alone waits for each. */
 static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_k, T *out) {
     int depth = tree_depth(K);
     int64_t least = K >> depth; /* of a leaf; some have one more */
+    bool are_vectors = a_k == 1 && b_k == 1 && depth >= SHARED_LEVELS;
+    int ways = are_vectors ? LEAVES : WIDE;
     T level[TREE_LEVELS];
-    for (int64_t leaf = 0; leaf >> depth == 0; leaf += WIDE) {
-        const T *x[WIDE], *y[WIDE];
-        T sum[WIDE] = {0};
-        for (int w = 0; w < WIDE; w++) {
+    for (int64_t leaf = 0; leaf >> depth == 0; leaf += ways) {
+        const T *x[LEAVES], *y[LEAVES];
+        T sum[LEAVES] = {0};
+        for (int w = 0; w < ways; w++) {
             int64_t k = tree_begin(K, depth, leaf + w);
             x[w] = a + k * a_k, y[w] = b + k * b_k;
         }
-        for (int64_t k = 0; k < least; k++)
-            _Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[w] =
-                NAME(FMA_1)(x[w][k * a_k], y[w][k * b_k], sum[w]);
-        for (int w = 0; w < WIDE; w++) {
+        if (are_vectors)
+            NAME(dot_leaves)(x, y, least, sum);
+        else
+            for (int64_t k = 0; k < least; k++)
+                _Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[w] =
+                    NAME(FMA_1)(x[w][k * a_k], y[w][k * b_k], sum[w]);
+        for (int w = 0; w < ways; w++) {
             int64_t n = tree_begin(K, depth, leaf + w + 1) - tree_begin(K, depth, leaf + w);
             T s = sum[w];
             if (n > least) s = NAME(FMA_1)(x[w][least * a_k], y[w][least * b_k], s);
