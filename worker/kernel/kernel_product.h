@@ -15,7 +15,8 @@
 
 /* TILE_M: rows of a tile if a row of a's transpose is adjacent in memory, so that one address
  * serves all; TILE_ROWS: rows if each has an address of its own; such that all accumulators stay in
- * registers. Blocks of up to WIDE_M rows have wide panels, and WIDE_ROWS rows per tile.
+ * registers. Blocks of up to WIDE_ROWS rows have wide panels, or of WIDE_M rows if b is larger than
+ * the caches, and WIDE_ROWS rows per tile.
  * EACH_TILE(X), EACH_ROWS(X): (rows, vectors) of every kernel of the two kinds. */
 #define TILES_4(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2)
 #define TILES_6(X) TILES_4(X) X(5, 1) X(6, 1) X(5, 2) X(6, 2)
@@ -67,6 +68,8 @@ enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
 /* Rows of a that share one read of a column-major b; bytes by which its columns are prefetched. */
 enum { FEW = 8, AHEAD = 512, LEAVES = 1 << SHARED_LEVELS /* of a dot product, at a time */ };
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+/* Elements of a b that stays in the last cache. */
+enum { CACHED = 1 << 21 };
 
 /* Transposes n vectors x of n elements, with y as temporary memory: swaps the halves of vectors
  * n / 2 apart, then quarters, and so on. */

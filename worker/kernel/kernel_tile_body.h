@@ -147,9 +147,10 @@ static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines,
 /* ---- A block of a product ---- */
 
 /* The vectors of a panel of b, of which `width` columns are left: few rows get a wide panel, so
- * that each row of b is read in long runs, and enough chains are under way. */
-static inline int NAME(vectors)(int64_t M, int64_t width, bool is_adjacent) {
-    int most = M > WIDE_M || !is_adjacent ? 2 : M > WIDE_ROWS / 2 ? WIDE / 2 : WIDE;
+ * that each row of b is read in long runs, and enough chains are under way. wide_m: how few; 0 for
+ * a b whose columns are contiguous. */
+static inline int NAME(vectors)(int64_t M, int64_t width, int64_t wide_m) {
+    int most = M > wide_m ? 2 : M > WIDE_ROWS / 2 ? WIDE / 2 : WIDE;
     while (most > 1 && most / 2 * L >= width) most /= 2;
     return most;
 }
@@ -163,6 +164,7 @@ typedef struct NAME(Block) {
     int64_t M, N, a_m, a_k, b_k, b_n;
     int64_t tiles, size;          /* tiles down; elements of one */
     int64_t width, first, panels; /* columns of a panel; the panels of this pass */
+    int64_t wide_m;               /* see vectors */
     int outer;                    /* levels above a chunk */
     bool are_columns, is_packed;
 } NAME(Block);
@@ -172,7 +174,7 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
                             int64_t depth) {
     int64_t n = p * s->width, levels = s->outer;
     t->width = s->N - n < s->width ? s->N - n : s->width;
-    int W = NAME(vectors)(s->M, t->width, s->b_n == 1);
+    int W = NAME(vectors)(s->M, t->width, s->wide_m);
     t->b = s->b + n * s->b_n + k * s->b_k, t->b_k = s->b_k;
     if (s->b_n != 1 || t->width < W * L || (s->tiles > 4 && W == 2)) {
         NAME(pack)(t->b, s->b_n, s->b_k, t->width, W * L, depth, s->panel);
@@ -334,7 +336,8 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     }
     while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
     s.outer = t.depth - t.inner;
-    s.width = NAME(vectors)(M, N, b_n == 1) * L;
+    s.wide_m = b_n != 1 ? 0 : K > CACHED / (b_k ? b_k : 1) ? WIDE_M : WIDE_ROWS;
+    s.width = NAME(vectors)(M, N, s.wide_m) * L;
     s.are_columns = a_m == 1 && M > 1 && s.width <= 2 * L;
     int64_t most = s.are_columns ? TILE_M : s.width <= 2 * L ? TILE_ROWS : WIDE_ROWS;
     s.tiles = (M + most - 1) / most;
