@@ -138,7 +138,7 @@ $(B)/obj/%.o: %.c
 $(B)/obj/runtime/net/dp_ucx.o: ALL_CF += $(UCX_CF)
 $(B)/obj/dispatcher/watch/%.o: ALL_CF += $(shell pkg-config --cflags $(TOP_PKGS) $(DRAW_PKGS) 2>/dev/null)
 # Kernels: one generated source, compiled once per instruction set; worker/cpu/cpu.c chooses at run time.
-$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/kernel/*.h) runtime/base/rng.h
+$(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/kernel/*.h) runtime/base/rng.h runtime/base/tree.h
 	$(call say,CC,"kernels for $*")
 	@mkdir -p $(@D)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 -Wno-stringop-overflow $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<

@@ -65,55 +65,74 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 }
 #endif
 /* A leaf or, if leaves are smaller, the largest node up to this is done before the next tile. */
 enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
-/* Rows of a that share one read of a column-major b; bytes by which its columns are prefetched. */
-enum { FEW = 8, AHEAD = 512, LEAVES = 1 << SHARED_LEVELS /* of a dot product, at a time */ };
+enum {
+    PANELS = 8,                  /* of adjacent columns, packed at a time */
+    ROWS_AHEAD = 4,              /* rows of b by which a packed or large b is prefetched */
+    FEW = 8,                     /* rows of a that share one read of a column-major b ... */
+    AHEAD = 512,                 /* ... and bytes by which its columns are prefetched */
+    LEAVES = 1 << SHARED_LEVELS, /* of a dot product, at a time */
+};
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* Elements of a b that stays in the last cache. */
 enum { CACHED = 1 << 21 };
 
-/* Transposes n vectors x of n elements, with y as temporary memory: swaps the halves of vectors
- * n / 2 apart, then quarters, and so on. */
-#define SWAP_(n, x, y, apart, low, high)                                                           \
+/* Transposes n vectors x of n elements, with y as temporary memory. Each step is one instruction
+ * per vector (unpack, shuf32x4, perm2f128): it interleaves two vectors, `apart` from each other,
+ * by elements or pairs within lanes of 16 bytes, or parts their even lanes from their odd ones. */
+#define LIST(...) __VA_ARGS__
+#define MIX_(n, x, y, apart, low, high)                                                            \
     _Pragma("GCC unroll 16") for (int r = 0; r < n; r++) if (!(r & apart)) {                       \
         y[r] = __builtin_shufflevector(x[r], x[r | apart], low);                                   \
         y[r | apart] = __builtin_shufflevector(x[r], x[r | apart], high);                          \
     }
-#define LIST(...) __VA_ARGS__
-#define SWAP_16_8(x, y)                                                                            \
-    SWAP_(16, x, y, 8, LIST(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),               \
-          LIST(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31))
-#define SWAP_16_4(x, y)                                                                            \
-    SWAP_(16, x, y, 4, LIST(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27),             \
-          LIST(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31))
-#define SWAP_16_2(x, y)                                                                            \
-    SWAP_(16, x, y, 2, LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),             \
-          LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
-#define SWAP_16_1(x, y)                                                                            \
-    SWAP_(16, x, y, 1, LIST(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30),            \
-          LIST(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31))
-#define SWAP_8_4(x, y)                                                                             \
-    SWAP_(8, x, y, 4, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
-#define SWAP_8_2(x, y)                                                                             \
-    SWAP_(8, x, y, 2, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
-#define SWAP_8_1(x, y)                                                                             \
-    SWAP_(8, x, y, 1, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
-#define SWAP_4_2(x, y)     SWAP_(4, x, y, 2, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
-#define SWAP_4_1(x, y)     SWAP_(4, x, y, 1, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
-#define SWAP_2_1(x, y)     SWAP_(2, x, y, 1, LIST(0, 2), LIST(1, 3))
-#define MOVE(n, x, y)      _Pragma("GCC unroll 16") for (int r = 0; r < n; r++) x[r] = y[r];
-#define TRANSPOSE_16(x, y) SWAP_16_8(x, y) SWAP_16_4(y, x) SWAP_16_2(x, y) SWAP_16_1(y, x)
-#define TRANSPOSE_8(x, y)  SWAP_8_4(x, y) SWAP_8_2(y, x) SWAP_8_1(x, y) MOVE(8, x, y)
-#define TRANSPOSE_4(x, y)  SWAP_4_2(x, y) SWAP_4_1(y, x)
-#define TRANSPOSE_2(x, y)  SWAP_2_1(x, y) MOVE(2, x, y)
+#define ELEMENTS_16(x, y, apart)                                                                   \
+    MIX_(16, x, y, apart, LIST(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29),          \
+         LIST(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))
+#define PAIRS_16(x, y, apart)                                                                      \
+    MIX_(16, x, y, apart, LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),          \
+         LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+#define LANES_16(x, y, apart)                                                                      \
+    MIX_(16, x, y, apart, LIST(0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27),          \
+         LIST(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31))
+#define ELEMENTS_8(x, y, apart)                                                                    \
+    MIX_(8, x, y, apart, LIST(0, 8, 1, 9, 4, 12, 5, 13), LIST(2, 10, 3, 11, 6, 14, 7, 15))
+#define PAIRS_8(x, y, apart)                                                                       \
+    MIX_(8, x, y, apart, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
+#define LANES_8(x, y, apart)                                                                       \
+    MIX_(8, x, y, apart, LIST(0, 1, 2, 3, 8, 9, 10, 11), LIST(4, 5, 6, 7, 12, 13, 14, 15))
+#define ELEMENTS_4(x, y, apart) MIX_(4, x, y, apart, LIST(0, 4, 1, 5), LIST(2, 6, 3, 7))
+#define PAIRS_4(x, y, apart)    MIX_(4, x, y, apart, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
+#define DOUBLES_8(x, y, apart)                                                                     \
+    MIX_(8, x, y, apart, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
+#define DOUBLE_LANES_8(x, y, apart)                                                                \
+    MIX_(8, x, y, apart, LIST(0, 1, 4, 5, 8, 9, 12, 13), LIST(2, 3, 6, 7, 10, 11, 14, 15))
+#define DOUBLES_4(x, y, apart)      MIX_(4, x, y, apart, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
+#define DOUBLE_LANES_4(x, y, apart) MIX_(4, x, y, apart, LIST(0, 1, 4, 5), LIST(2, 3, 6, 7))
+#define DOUBLES_2(x, y, apart)      MIX_(2, x, y, apart, LIST(0, 2), LIST(1, 3))
+/* After elements and pairs the columns 1 and 2 of each four are exchanged. */
+#define PLACE_(n, x, y, by) _Pragma("GCC unroll 16") for (int r = 0; r < n; r++) x[r] = y[by];
+#define IN_FOURS(r)         (((r) & ~3) | ((r)&1) << 1 | ((r) >> 1 & 1))
+#define TRANSPOSE_16(x, y)                                                                         \
+    ELEMENTS_16(x, y, 1)                                                                           \
+    PAIRS_16(y, x, 2)                                                                              \
+    LANES_16(x, y, 4) LANES_16(y, x, 8) PLACE_(16, y, x, IN_FOURS(r)) PLACE_(16, x, y, r)
+#define TRANSPOSE_8(x, y)                                                                          \
+    ELEMENTS_8(x, y, 1) PAIRS_8(y, x, 2) LANES_8(x, y, 4) PLACE_(8, x, y, IN_FOURS(r))
+#define TRANSPOSE_4(x, y)                                                                          \
+    ELEMENTS_4(x, y, 1) PAIRS_4(y, x, 2) PLACE_(4, y, x, IN_FOURS(r)) PLACE_(4, x, y, r)
+#define TRANSPOSE_D8(x, y)                                                                         \
+    DOUBLES_8(x, y, 1) DOUBLE_LANES_8(y, x, 2) DOUBLE_LANES_8(x, y, 4) PLACE_(8, x, y, r)
+#define TRANSPOSE_D4(x, y) DOUBLES_4(x, y, 1) DOUBLE_LANES_4(y, x, 2)
+#define TRANSPOSE_D2(x, y) DOUBLES_2(x, y, 1) PLACE_(2, x, y, r)
 #if defined __AVX512F__
 #define TRANSPOSE_f32 TRANSPOSE_16
-#define TRANSPOSE_f64 TRANSPOSE_8
+#define TRANSPOSE_f64 TRANSPOSE_D8
 #elif defined __AVX2__
 #define TRANSPOSE_f32 TRANSPOSE_8
-#define TRANSPOSE_f64 TRANSPOSE_4
+#define TRANSPOSE_f64 TRANSPOSE_D4
 #else
 #define TRANSPOSE_f32 TRANSPOSE_4
-#define TRANSPOSE_f64 TRANSPOSE_2
+#define TRANSPOSE_f64 TRANSPOSE_D2
 #endif
 
 #define JOIN_(name, suffix) name##_##suffix

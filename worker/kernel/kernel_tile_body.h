@@ -42,9 +42,12 @@ static inline void NAME(store_head)(T *p, int64_t n, VEC v) {
 #endif
 }
 
-/* R rows by W vectors. are_columns: a_m is 1. */
-static inline __attribute__((always_inline)) void
-NAME(tile)(const int R, const int W, const bool are_columns, const NAME(Tile) * t) {
+/* R rows by W vectors. are_columns: a_m is 1. is_far: b comes from memory, in rows too far apart
+ * for the processor to see a pattern. */
+static inline __attribute__((always_inline)) void NAME(tile)(const int R, const int W,
+                                                             const bool are_columns,
+                                                             const bool is_far,
+                                                             const NAME(Tile) * t) {
     const T *a = t->a, *b = t->b;
     const int64_t a_k = t->a_k, b_k = t->b_k, K = t->K;
     int64_t leaf = t->chunk << t->inner, after = (t->chunk + 1) << t->inner;
@@ -57,6 +60,9 @@ NAME(tile)(const int R, const int W, const bool are_columns, const NAME(Tile) * 
         EACH_VECTOR(q) if (!are_columns && q % W == 0) row[q / W] = a + q / W * t->a_m;
         _Pragma("GCC unroll 1") for (; k < end; k++) {
             _Pragma("GCC unroll 8") for (int j = 0; j < W; j++) v[j] = LOAD(b + j * L);
+            if (is_far)
+                _Pragma("GCC unroll 8") for (int j = 0; j < W; j++)
+                    __builtin_prefetch(b + ROWS_AHEAD * b_k + j * L);
             EACH_VECTOR(q) {
                 VEC s = NAME(SPLAT)(are_columns ? a[q / W] : row[q / W][at]);
                 acc[q] = NAME(FMA)(s, v[q % W], acc[q]);
@@ -91,17 +97,24 @@ NAME(tile)(const int R, const int W, const bool are_columns, const NAME(Tile) * 
 }
 typedef void (*NAME(TileFn))(const NAME(Tile) * t);
 #define TILE(R, W)                                                                                 \
-    static void NAME(tile_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, true, t); }
+    static void NAME(tile_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, true, false, t); }
 #define ROWS(R, W)                                                                                 \
-    static void NAME(rows_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, false, t); }
+    static void NAME(rows_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, false, false, t); }
+#define FAR(R, W)                                                                                  \
+    static void NAME(far_##R##_##W)(const NAME(Tile) * t) { NAME(tile)(R, W, false, true, t); }
 EACH_TILE(TILE)
 EACH_ROWS(ROWS)
+EACH_ROWS(FAR)
 #undef TILE
 #undef ROWS
+#undef FAR
 #define TILE(R, W) [W][R] = NAME(tile_##R##_##W),
 #define ROWS(R, W) [W][R] = NAME(rows_##R##_##W),
+#define FAR(R, W)  [W][R] = NAME(far_##R##_##W),
 static const NAME(TileFn) NAME(tiles)[3][TILE_M + 1] = {EACH_TILE(TILE)};
 static const NAME(TileFn) NAME(rows)[WIDE + 1][TILE_ROWS + 1] = {EACH_ROWS(ROWS)};
+static const NAME(TileFn) NAME(far)[WIDE + 1][TILE_ROWS + 1] = {EACH_ROWS(FAR)};
+#undef FAR
 #undef TILE
 #undef ROWS
 
@@ -144,6 +157,20 @@ static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines,
     }
 }
 
+/* Packs `count` whole panels of adjacent columns, side by side in memory, so that their rows are
+ * read in long runs: to[(q * depth + k) * width + i] = from[k * step + q * width + i]. */
+static void NAME(pack_panels)(const T *from, int64_t step, int64_t count, int64_t width,
+                              int64_t depth, T *to) {
+    for (int64_t k = 0; k < depth; k++, from += step, to += width) {
+        const T *ahead = from + ROWS_AHEAD * step;
+        for (int64_t q = 0; q < count; q++)
+            for (int64_t i = 0; i < width; i += L) {
+                __builtin_prefetch(ahead + q * width + i);
+                STORE(to + q * depth * width + i, LOAD(from + q * width + i));
+            }
+    }
+}
+
 /* ---- A block of a product ---- */
 
 /* The vectors of a panel of b, of which `width` columns are left: few rows get a wide panel, so
@@ -166,6 +193,8 @@ typedef struct NAME(Block) {
     int64_t width, first, panels; /* columns of a panel; the panels of this pass */
     int64_t wide_m;               /* see vectors */
     int outer;                    /* levels above a chunk */
+    int packs;                    /* at least as many tiles share a packed panel */
+    bool is_large;                /* b, whose columns are adjacent, is larger than the caches */
     bool are_columns, is_packed;
 } NAME(Block);
 
@@ -173,10 +202,17 @@ typedef struct NAME(Block) {
 static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, int64_t k,
                             int64_t depth) {
     int64_t n = p * s->width, levels = s->outer;
+    const bool is_far = s->is_large && s->tiles < s->packs;
     t->width = s->N - n < s->width ? s->N - n : s->width;
     int W = NAME(vectors)(s->M, t->width, s->wide_m);
     t->b = s->b + n * s->b_n + k * s->b_k, t->b_k = s->b_k;
-    if (s->b_n != 1 || t->width < W * L || (s->tiles > 4 && W == 2)) {
+    if (s->b_n == 1 && t->width == W * L && W == 2 && s->tiles >= s->packs) {
+        int64_t ready = (p - s->first) % PANELS, count = (s->N - n) / s->width;
+        if (s->first + s->panels - p < count) count = s->first + s->panels - p;
+        if (ready == 0) NAME(pack_panels)
+        (t->b, s->b_k, count < PANELS ? count : PANELS, W * L, depth, s->panel);
+        t->b = s->panel + ready * depth * W * L, t->b_k = W * L;
+    } else if (s->b_n != 1 || t->width < W * L) {
         NAME(pack)(t->b, s->b_n, s->b_k, t->width, W * L, depth, s->panel);
         t->b = s->panel, t->b_k = W * L;
     }
@@ -187,9 +223,14 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
         for (int l = 0; l < levels; l++) t->level[t->inner + l] = level + l * s->size;
         for (int l = 0; l <= __builtin_ctzll(~(uint64_t)t->chunk) && l < levels; l++)
             for (int64_t j = 0; j < h * W; j++) __builtin_prefetch(level + l * s->size + j * L, 1);
+        if (t->chunk + 1 == INT64_C(1) << levels) /* the result is stored */
+            for (int64_t j = 0; j < h; j++) {
+                __builtin_prefetch(t->out + j * t->out_m, 1);
+                __builtin_prefetch(t->out + j * t->out_m + (W - 1) * L, 1);
+            }
         t->a = s->is_packed ? s->packed + m * depth : s->a + m * s->a_m + k * s->a_k;
         t->a_k = s->is_packed ? h : s->a_k, t->a_m = s->a_m;
-        (s->are_columns ? NAME(tiles)[W][h] : NAME(rows)[W][h])(t);
+        (s->are_columns ? NAME(tiles)[W][h] : is_far ? NAME(far)[W][h] : NAME(rows)[W][h])(t);
     }
 }
 
@@ -206,7 +247,7 @@ static inline __attribute__((always_inline)) void NAME(add_square)(const int R, 
     _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) {
         const T *p = b + (j % 4 == 3 ? b_3 : j % 4 * b_n);
         x[j] = LOAD(p);
-        __builtin_prefetch((const char *)p + AHEAD);
+        __builtin_prefetch((const char *)p + AHEAD, 0, 2);
         if (j % 4 < 3) continue;
         b += 4 * b_n;
         __asm__("" : "+r"(b)); /* else GCC keeps L addresses, on the stack */
@@ -336,8 +377,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     }
     while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
     s.outer = t.depth - t.inner;
-    s.wide_m = b_n != 1 ? 0 : K > CACHED / (b_k ? b_k : 1) ? WIDE_M : WIDE_ROWS;
+    s.is_large = b_n == 1 && K > CACHED / (b_k ? b_k : 1);
+    s.wide_m = b_n != 1 ? 0 : s.is_large ? WIDE_M : WIDE_ROWS;
     s.width = NAME(vectors)(M, N, s.wide_m) * L;
+    s.packs = s.is_large ? 4 : 5;
     s.are_columns = a_m == 1 && M > 1 && s.width <= 2 * L;
     int64_t most = s.are_columns ? TILE_M : s.width <= 2 * L ? TILE_ROWS : WIDE_ROWS;
     s.tiles = (M + most - 1) / most;
@@ -349,7 +392,7 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
     T *local = side;
     s.panel = local + LOCAL_LEVELS * TILE_M * 2 * L;
-    s.levels = s.panel + (CHUNK + 1) * WIDE * L;
+    s.levels = s.panel + (CHUNK + 1) * 2 * PANELS * L;
     s.packed = s.levels + s.outer * s.tiles * s.panels * s.size;
     for (int l = 0; l < t.inner; l++) t.level[l] = local + l * s.size;
     for (; s.first < panels; s.first += s.panels) {
