@@ -387,7 +387,7 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     s.size = (s.width <= 2 * L ? most * 2 : WIDE_ROWS * WIDE / 2) * L;
     int64_t panels = (N + s.width - 1) / s.width;
     /* Columns of a that lie a multiple of 1 KiB apart alias in the caches. */
-    s.is_packed = s.are_columns && a_k * sizeof(T) % 1024 == 0 && s.tiles > 1 && panels > 2;
+    s.is_packed = s.are_columns && a_k * sizeof(T) % 1024 == 0 && s.tiles > 1 && panels > 4;
     /* A b whose columns are contiguous, read once, is read column by column to the end. */
     s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
     T *local = side;
