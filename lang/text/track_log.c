@@ -70,11 +70,27 @@ void track_log_close(TrackLog **at) {
     free(log);
 }
 
+/* A field of a CSV file (RFC 4180): quoted if it holds what would end it. */
+static void put_field(const char *s, Bytes *b) {
+    if (!s[strcspn(s, ",\"\r\n")] && *s) {
+        bytes_puts(b, s);
+        return;
+    }
+    bytes_putc(b, '"');
+    for (; *s; s++) {
+        if (*s == '"') bytes_putc(b, '"');
+        bytes_putc(b, *s);
+    }
+    bytes_putc(b, '"');
+}
+
 bool track_log_add(TrackLog *log, int64_t step, const char *const *name, const double *value, int n,
                    Err *err) {
     Bytes b = {0};
     for (int i = 0; i < n; i++) {
-        bytes_printf(&b, "%lld,%s,", (long long)step, name[i]);
+        bytes_printf(&b, "%lld,", (long long)step);
+        put_field(name[i], &b);
+        bytes_putc(&b, ',');
         format_double(value[i], &b);
         bytes_putc(&b, '\n');
     }

@@ -28,6 +28,12 @@ code "again" 0 "$GTSH" --log-dir a/b -c 'track(loss=7.0)'
 same "again: metrics.csv is replaced" "$(cat a/b/metrics.csv)" "step,name,value
 0,loss,7.0"
 set -- a/b/events.out.tfevents.*; same "again: event files are kept" "$#" 2
+code "names" 0 "$GTSH" --log-dir q -c 'm = {"a,b": 1.0, "say \"x\"": 2.0, "two\nlines": 3.0}; track(**m)'
+same "names: metrics.csv" "$(cat q/metrics.csv)" 'step,name,value
+0,"a,b",1.0
+0,"say ""x""",2.0
+0,"two
+lines",3.0'
 code "nothing tracked" 0 "$GTSH" --log-dir d -c 'print(1)'; [ -e d ] && fail "a directory without values"
 printf x >file
 code "no directory" 1 "$GTSH" --log-dir file/d -c 'track(loss=1)'; has "no directory" "$(err)" "file"
