@@ -232,7 +232,10 @@ void stream_announce(Stream *s) {
     for (size_t id = 0; id < s->n_sources; id++)
         if (s->names[id]) announce_one(s, id);
     for (int i = 0; i < s->n_early; i++) {
+        InstFile *file = s->file;
+        if (s->early[i].inst->op == OP_NOTE) s->file = NULL; /* it is there already */
         stream_inst(s, s->early[i].inst, NULL, NULL, 0);
+        s->file = file;
         if (!s->config.prompt) arena_fini(&s->early[i].arena);
     }
     if (!s->config.prompt) s->n_early = 0; /* at the prompt: kept, in case this cluster is lost */
@@ -490,7 +493,7 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
     if (in != few) free(in);
 }
 
-/* Writes an effect without operands, which is never sent. */
+/* Writes an effect without operands, which is not sent, or later. */
 static void text_line(Stream *s, const Effect *ef, Span at) {
     Inst inst = {
         .op = ef->op, .n_attr = (uint16_t)ef->n_attr, .attr = ef->attr, .pos = stream_pos(s, at)};
@@ -505,6 +508,7 @@ static bool send_note(Stream *s, const Effect *ef, Span at, LangError *e) {
         effect_line(s, ef, at);
         return true;
     }
+    if (s->file && !s->is_started && !s->is_gone) text_line(s, ef, at);
     SrcPos pos = stream_pos(s, at);
     Inst inst = {.op = OP_NOTE, .n_attr = (uint16_t)ef->n_attr, .attr = ef->attr, .pos = pos};
     stream_control(s, &inst);

@@ -129,6 +129,12 @@ mkfifo pipe; cat pipe >piped & reader=$!
 code "tee into a pipe" 0 "$GTSH" --tee pipe a.gt; wait $reader; same "tee into a pipe" "$(grep -v '^value\|^free' piped)" "$(grep -v '^value\|^free' t.gti)"
 printf 'x = ones(3)\nprint(x + 1)\n' | "$GTSH" -i --tee s.gti >out 2>err
 code "tee of a session" 0 "$GTSH" --replay s.gti; same "tee of a session" "$(out)" "tensor([2., 2., 2.])"
+# notes before the first tensor, which no worker has seen, are there once and in their place
+for rest in '' '; print(ones(2))'; do
+    printf 'note("begins")\nprint("x")\nfor i in range(300) { note("again") }%s\n' "$rest" >n.gt
+    code "tee of notes" 0 "$GTSH" --tee n.gti n.gt
+    same "tee of notes$rest" "$(grep -v '^t\|^free\|^value\|^edge' n.gti)" "$("$GTSH" --emit n.gt | grep -v '^t\|^free\|^edge')"
+done
 code "dry" 0 "$GTSH" --dry t.gti; same "dry" "$(out)" ""; has "dry" "$(err)" "gtsh: checked "
 code "-n" 0 "$GTSH" -n t.gti; same "-n" "$(out)" ""
 printf 'gti 1\nprint "runs\\n"\nt0 = full 1 [2] f32\nt1 = reshape t0 [3]\n' >bad.gti
