@@ -81,6 +81,16 @@ static TopAction past(const TopModel *m, TopView *v) {
     return TOP_PAST;
 }
 
+/* Drops the queue of the client that was asked about, unless the last snapshot shows it empty. */
+static TopAction confirm(const TopModel *m, TopView *v) {
+    const TopRow *row = top_model_find(m, TOP_CLIENT, v->cancel_id);
+    char name[TOP_TEXT];
+    if (row && row->number[TOP_PENDING] != 0) return TOP_CANCEL;
+    top_view_say(v, false, "%s has %s", top_row_name(m, TOP_CLIENT, v->cancel_id, name),
+                 row ? "nothing queued" : "left");
+    return TOP_NOTHING;
+}
+
 static TopAction cancel(const TopModel *m, TopView *v) {
     if (v->kind != TOP_CLIENT)
         top_view_say(v, false, "k cancels a client's queue: c shows the clients");
@@ -131,7 +141,7 @@ TopAction top_view_key(const TopModel *m, TopView *v, int key) {
     if (v->ask == ASK_FILTER) return filter_key(v, key), TOP_NOTHING;
     if (v->ask == ASK_CANCEL) {
         v->ask = ASK_NOTHING;
-        if (key == 'y' || key == 'Y') return TOP_CANCEL;
+        if (key == 'y' || key == 'Y') return confirm(m, v);
         top_view_say(v, false, "nothing is cancelled");
         return TOP_NOTHING;
     }

@@ -389,6 +389,16 @@ static void keys(void) {
     type(&m, &v, "k");
     CHECK_INT(top_view_key(&m, &v, 'y'), TOP_CANCEL);
     CHECK_INT(v.cancel_id, 2);
+    take(&m, "dispatcher now_us=3250000\nclient id=1 pending=3\nclient id=2 pending=0\n");
+    type(&m, &v, "k");
+    CHECK_INT(top_view_key(&m, &v, 'y'), TOP_NOTHING);
+    CHECK_STR(v.message, "c2 has nothing queued");
+    type(&m, &v, "k");
+    take(&m, "dispatcher now_us=3500000\nclient id=1 pending=3\n");
+    CHECK_INT(top_view_key(&m, &v, 'y'), TOP_NOTHING);
+    CHECK_STR(v.message, "c2 has left");
+    type(&m, &v, "k");
+    CHECK_INT(top_view_key(&m, &v, 'y'), TOP_CANCEL);
     type(&m, &v, "wk");
     CHECK_INT(v.ask, ASK_NOTHING);
     CHECK_INT(top_view_key(&m, &v, 't'), TOP_SAVE);
