@@ -65,11 +65,13 @@ static pid_t start_dispatcher(void) {
     return pid;
 }
 
-static pid_t start_client(void) {
-    /* It waits for nothing, so that it always has instructions queued. */
-    static const char text[] =
-        "while true { signal layer { x = randn(200, 200) @ randn(200, 200) } }";
-    char output[300];
+/* pause: seconds between two of its rounds. It waits for nothing else, so that with 0 it always has
+ * instructions queued; that takes all cores. */
+static pid_t start_client(const char *pause) {
+    char output[300], text[200];
+    snprintf(text, sizeof text,
+             "while true { signal layer { x = randn(200, 200) @ randn(200, 200) }; sleep(%s) }",
+             pause);
     snprintf(output, sizeof output, "%s/client.out", folder);
     return start("gtsh", (const char *[]){"-d", "local", "-c", text, NULL}, output);
 }
@@ -277,7 +279,7 @@ static void monochrome(void) {
     unsetenv("NO_COLOR");
 }
 
-/* The flight recorder: the last instructions of a row, and a tape of the last seconds. Then the
+/* The flight recorder: the last instructions of a row, and a tape of the last seconds. Then another
  * client's queue is cancelled, so that its program ends. */
 static void recorder(pid_t client) {
     char path[400] = "";
@@ -303,8 +305,11 @@ static void recorder(pid_t client) {
     snprintf(output, sizeof output, "%s/trace.out", folder);
     waitpid(start("gt-trace", (const char *[]){path, NULL}, output), &status, 0);
     CHECK_MSG(WIFEXITED(status) && WEXITSTATUS(status) == 0, "gt-trace: status %d", status);
+    stop(client, SIGKILL);
+    client = start_client("0");
+    expect(&s, "\n> c2      -c");
     type(&s, "ky");
-    expect(&s, "c1: asked to drop what it has queued");
+    expect(&s, "c2: asked to drop what it has queued");
     for (int64_t until = now_ms() + patient_ms(20000); !got && now_ms() < until;) {
         got = waitpid(client, &status, WNOHANG);
         more(&s, now_ms() + 50);
@@ -340,7 +345,7 @@ int main(void) {
     unsetenv("COLUMNS");
     unsetenv("LINES");
     nothing_runs();
-    pid_t dispatcher = start_dispatcher(), client = start_client();
+    pid_t dispatcher = start_dispatcher(), client = start_client("0.02");
     shows_a_run();
     keys();
     monochrome();
