@@ -23,8 +23,9 @@ cat >"$TMP/busy.gt" <<'END'
 signal.define("layer", workers=[0]); signal.define("other", workers=[1])
 while true {
     signal other { z = ones(3) }
-    signal layer { x = randn(300, 300); for i in range(20) { x = (x @ x).tanh() } }
+    signal layer { x = randn(300, 300); for i in range(4) { x = (x @ x).tanh() } }
     print(x.sum())
+    sleep(0.1)
 }
 END
 start client "$GTSH" -d local "$TMP/busy.gt"; client=$pid

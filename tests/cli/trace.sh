@@ -113,6 +113,7 @@ x = rand(64, 64)
 while true {
     signal forward { x = (x @ x).tanh() }
     if x.sum().item() > 1e9 { print("large") }
+    sleep(0.01)
 }
 GT
 "$GTSH" -d local "$TMP/loop.gt" >"$TMP/loop" 2>&1 & loop=$!
