@@ -477,7 +477,7 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
                       .fill = o->fill,
                       .verify = o->verify,
                       .keep = o->prompt && !o->emit,
-                      .quiet = o->quiet || o->emit,
+                      .quiet = o->quiet || (o->emit && !o->dry),
                       .file = o->emit ? a->file : NULL};
     c.has_all = o->emit && a->in->config.stream.has_all;
     if (src->n != a->n) c.data = a->text, c.n = a->n; /* a binary file */

@@ -439,7 +439,7 @@ bool options_idle(const Options *o, bool instructions, bool tape, size_t *at, La
     const Idle all[] = {
         {o->dry && !o->check, "--dry runs nothing", NULL,
          CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(PROFILE) | BIT(SEED) |
-             BIT(SPEED) | BIT(TEE),
+             BIT(SPEED) | BIT(EMIT) | BIT(TEE),
          logs, 1},
         {o->check, "--check runs nothing", NULL,
          CLUSTER | BIT(STRICT) | BIT(CHECK_NAN) | BIT(LOG_DIR) | BIT(PROFILE) | BIT(SEED) |

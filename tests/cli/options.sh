@@ -88,6 +88,7 @@ printf 'gti 1\n' >"$TMP/a.gti"
 idle "--seed has" "instructions have their own seeds" "$GTSH" --seed 3 "$TMP/a.gti"
 idle "--client has" "these instructions are no tape" "$GTSH" --client c1 "$TMP/a.gti"
 idle "--speed has" "these instructions are no tape" "$GTSH" --speed 1x --replay "$TMP/a.gti"
+idle "--emit has" "--dry runs nothing" "$GTSH" --emit --dry "$TMP/a.gti"; has "--emit --dry" "$(err)" "gtsh: checked 0 instructions"
 code "an option behind instructions" 2 "$GTSH" "$TMP/a.gti" --dry; has "an option behind instructions" "$(err)" "'--dry' stands behind the file"
 code "arguments of instructions" 0 "$GTSH" "$TMP/a.gti" x; has "arguments of instructions" "$(err)" "instructions take no arguments: 'x'"
 code "no warning" 0 env GT_DISPATCHER=ipc:///none "$GTSH" --emit --seed 3 --check-nan -c 1
