@@ -252,6 +252,10 @@ static void tell_run(App *a, const char *name, const Run *r) {
     bytes_putc(&a->out, '\n');
 }
 
+static bool has_failed(const Run *r) {
+    return r->tape.failure || (r->is_command && r->command.status != 0);
+}
+
 /* False, with an error, if --client names one that a run does not have. */
 static bool has_client(const App *a, const Run *r, Err *err) {
     Bytes names = {0};
@@ -304,7 +308,13 @@ static int compare(App *a, Run *first, Run *second, Err *err) {
         if (f.kind == DIFF_BITS || f.kind == DIFF_COPIES) tell_values(a, run, &p, &f);
         diff_pairs_fini(&p);
     }
-    if (n_compared || code != EXIT_EQUAL) return code;
+    if (code != EXIT_EQUAL) return code;
+    if (n_compared && has_failed(first) != has_failed(second)) {
+        const Run *bad = has_failed(first) ? first : second;
+        err_set(err, ERR_ARG, "'%.200s' failed: only what came before was compared", bad->argument);
+        return EXIT_TROUBLE;
+    }
+    if (n_compared) return code;
     const Run *bare = first->tape.n_hashes ? second : first;
     if (bare->tape.n_hashes)
         err_set(err, ERR_ARG, "no result has a hash in both runs");

@@ -113,6 +113,9 @@ code "no tape written" 2 "$D" "$TMP/one" "echo hello there"; has "no tape writte
 echo 'x = (' >"$TMP/bad.gt"; code "a program with an error" 2 "$D" "$TMP/one" "$TMP/bad.gt"
 has "a program with an error" "$(err)" "it wrote no tape; it printed: $TMP/bad.gt:1: error: '(' opened"
 case $(err) in *hint:*) fail "a program with an error: $(err)" ;; esac
+{ cat "$TMP/plain.gt"; echo 'assert false, "late"'; } >"$TMP/late.gt"
+code "one run failed" 2 "$D" "$TMP/plain.gt" "$TMP/late.gt"; has "one run failed" "$(err)" "late.gt' failed: only what came before was compared"
+code "both runs failed" 0 "$D" "$TMP/late.gt" "$TMP/late.gt"
 code "no such client" 2 "$D" -c c2 "$TMP/one" "$TMP/two"; has "no such client" "$(err)" "there is no client c2 in '$TMP/one'"
 has "no such client" "$(err)" "hint: it has c1"
 { cat "$TMP/one"; sed -n 's/ c1 / c2 /p' "$TMP/one"; } >"$TMP/more"; code "a client more" 0 "$D" "$TMP/more" "$TMP/one"
