@@ -461,6 +461,8 @@ static bool is_for_steps(const App *a, LangError *e) {
     }
     if ((!o->n_bind && !o->n_out && !o->times) || is_step(a)) return false;
     *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    if (a->text && a->n == 0)
+        return error_set(e, "'%.200s' is empty: there is no step in it", a->name), true;
     error_set(e, "--%s is for steps, whose first line has kind=step",
               o->n_bind  ? "bind"
               : o->n_out ? "out"

@@ -92,7 +92,8 @@ bool cut_read(Cut *c) {
         arena_reset(&arena);
         ok = inst_parse(at, n, &arena, &line, &err);
         if (ok && !line.is_empty && line.inst.op == OP_EDGE) has_edge = true;
-        bool is_item = ok && !line.is_empty && line.inst.op != OP_EDGE && line.inst.op != OP_FREE;
+        bool is_item = ok && !line.is_empty && line.inst.op != OP_EDGE && line.inst.op != OP_FREE &&
+                       line.inst.op != OP_VALUE;
         if (is_item) {
             Item t = {.text = at,
                       .n = n,

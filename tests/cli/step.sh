@@ -193,6 +193,14 @@ code "no elements: not bound" 2 "$GTSH" --replay "$TMP/step.gti"; has "no elemen
 # of instructions, as of the program
 code "flat" 0 "$GTSH" --emit "$TMP/own.gt"; cp "$TMP/out" "$TMP/flat.gti"
 code "flat: cut" 0 "$GTSH" --emit-step "$TMP/flat.gti"; cp "$TMP/out" "$TMP/again.gti"
+# ... or of what --tee wrote, although the program reads values of tensors
+{ cat "$TMP/own.gt"; echo 'print(ones(2).tolist())'; } >"$TMP/reads.gt"
+code "reads values" 1 "$GTSH" --emit-step "$TMP/reads.gt"; has "reads values" "$(err)" "tolist reads a value"
+"$GTSH" --tee "$TMP/reads.gti" "$TMP/reads.gt" >"$TMP/run" || fail "reads values: --tee"
+code "reads values: --tee" 0 "$GTSH" --emit-step "$TMP/reads.gti"; cp "$TMP/out" "$TMP/step.gti"
+case $(out) in *"value t"*) fail "reads values: $(out)" ;; esac
+code "reads values: replay" 0 "$GTSH" "$TMP/step.gti"
+: >"$TMP/none.gti"; code "an empty step" 2 "$GTSH" --times 3 "$TMP/none.gti"; has "an empty step" "$(err)" "'$TMP/none.gti' is empty"
 code "flat: program" 0 "$GTSH" --emit-step "$TMP/own.gt"; same "flat" "$(sed 1d "$TMP/again.gti")" "$(sed 1d "$TMP/out")"
 
 # a step written by hand
