@@ -94,12 +94,26 @@ static void put_told(const ReplyValue *v, const char *sha256, Bytes *out) {
         bytes_printf(out, "sha256 %.64s", sha256 ? sha256 : "");
 }
 
+/* Puts the text of a matrix on one line. */
+static void join_lines(Bytes *b) {
+    size_t to = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        bool is_break = b->data[i] == '\n';
+        b->data[to++] = is_break ? ' ' : b->data[i];
+        while (is_break && i + 1 < b->n && b->data[i + 1] == ' ') i++;
+    }
+    b->n = to;
+    if (b->data) b->data[to] = '\0';
+}
+
 static void tell(Replay *r, uint64_t id, const Told *t, const ReplyValue *is, const char *hash) {
     LangError w = {.kind = E_RUN};
     Bytes here = {0}, there = {0};
     ReplyValue was = {.type = t->type, .edge = t->edge, .data = t->data, .bytes = t->n};
     put_told(is, t->sha256 ? hash : NULL, &here);
     put_told(&was, t->sha256, &there);
+    join_lines(&here);
+    join_lines(&there);
     Span at = {.src = r->l.src, .line = r->l.src->first_line + t->line - 1};
     if (!type_equal(&is->type, &t->type)) {
         char a[256], b[256];

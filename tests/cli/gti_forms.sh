@@ -119,6 +119,8 @@ at=$(grep -n '^value.*\[\] f32' t.gti | head -n 1 | cut -d: -f1)
 sed "${at}s/f32 .*/f32 7.5/" t.gti >bad.gti
 code "verify: edited" 1 "$GTSH" --verify --replay bad.gti; has "verify: edited" "$(err)" "bad.gti:$at: warning: t"; has "verify: edited" "$(err)" "tensor(7.5"
 has "verify: edited" "$(err)" "error: 1 of 8 values differ from those in bad.gti"
+printf 'gti 1\nt0 = data f32 [2,2] 1 2 3 4 -> f32[2,2]\nfetch t0\nvalue t0 [2,2] f32 1 2 3 5\n' >bad.gti
+code "verify: a matrix" 1 "$GTSH" --verify bad.gti; has "verify: a matrix" "$(err)" "t0 is tensor([[1., 2.], [3., 4.]]) here, tensor([[1., 2.], [3., 5.]]) in the file"
 code "verify: nothing" 1 "$GTSH" --verify --replay e.gti; has "verify: nothing" "$(err)" "has no values to compare"
 printf 'gti 1\nt0 = full 1 [2] f32\nvalue t0 [2] f32 1\nfetch t0\n' >bad.gti
 code "verify: a wrong line" 65 "$GTSH" bad.gti; has "verify: a wrong line" "$(err)" "bad.gti:3: error: value: not as many elements"
