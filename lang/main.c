@@ -422,7 +422,9 @@ static void finish(App *a, bool has_failed, LangError *late) {
     if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
 }
 
-/* True if an option is given that only instructions have: an error. */
+static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a->n); }
+
+/* True if an option is given that only instructions have, not programs and steps: an error. */
 static bool asks_for_replay(const App *a, LangError *e) {
     const Options *o = &a->o;
     const char *name = o->client                      ? "client"
@@ -434,12 +436,12 @@ static bool asks_for_replay(const App *a, LangError *e) {
                                                       : NULL;
     if (!name) return false;
     *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    error_set(e, "--%s is for instructions: a tape, or --replay", name);
+    error_set(
+        e, is_step(a) ? "--%s is not for steps" : "--%s is for instructions: a tape, or --replay",
+        name);
     if (o->dry) error_hint(e, "gtsh --check checks the syntax of a program");
     return true;
 }
-
-static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a->n); }
 
 /* True if an option stands behind a file of instructions, which take no arguments: an error, since
  * to run without it might lose a result. */

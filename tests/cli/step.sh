@@ -200,6 +200,8 @@ code "reads values" 1 "$GTSH" --emit-step "$TMP/reads.gt"; has "reads values" "$
 code "reads values: --tee" 0 "$GTSH" --emit-step "$TMP/reads.gti"; cp "$TMP/out" "$TMP/step.gti"
 case $(out) in *"value t"*) fail "reads values: $(out)" ;; esac
 code "reads values: replay" 0 "$GTSH" "$TMP/step.gti"
+code "verify of a step" 2 "$GTSH" --verify "$TMP/step.gti"; has "verify of a step" "$(err)" "--verify is not for steps"
+has "verify of a step" "$(err)" "a step has --bind, --times, --out and --dry"
 : >"$TMP/none.gti"; code "an empty step" 2 "$GTSH" --times 3 "$TMP/none.gti"; has "an empty step" "$(err)" "'$TMP/none.gti' is empty"
 code "flat: program" 0 "$GTSH" --emit-step "$TMP/own.gt"; same "flat" "$(sed 1d "$TMP/again.gti")" "$(sed 1d "$TMP/out")"
 
