@@ -108,7 +108,15 @@ static void separate(Idle *idle, size_t n) {
 
 static void push(Gaps *g, Idle idle, const Slice *waits) {
     WorkerLane *w = g->w;
+    Idle *last = w->n_idle ? &w->idle[w->n_idle - 1] : NULL;
     if (idle.end_ns <= idle.begin_ns) return;
+    if (last && last->end_ns == idle.begin_ns && last->cause == idle.cause &&
+        last->on == idle.on) { /* a report and what was derived around it */
+        w->sum.idle_ns[idle.cause] += idle.end_ns - idle.begin_ns;
+        last->end_ns = idle.end_ns;
+        last->is_derived &= idle.is_derived;
+        return;
+    }
     if (waits) {
         if (!idle.name) idle.name = waits->name;
         idle.file = waits->file, idle.line = waits->line;

@@ -222,6 +222,14 @@ static void test_pieces(void) {
     CHECK(link[0].from == 0 && link[0].to == 1 && link[0].bytes == 50 && !link[0].is_estimate);
     free(link);
     timeline_free(&t);
+    /* a report, and the time after it in which the worker had no instruction either */
+    t = make(NULL, "0.001000 1 < c1 w0 done t1 us=100 bytes=1 op=exp\n"
+                   "0.101000 2 < - w0 idle us=100000 why=starved\n"
+                   "0.301000 3 < c1 w1 done t2 us=1 bytes=1 op=exp\n");
+    CHECK_INT(t->worker[0].n_idle, 1);
+    check_idle(&t->worker[0], 0, 1000, 301000, IDLE_STARVED, -1);
+    CHECK_INT(t->worker[0].sum.idle_ns[IDLE_STARVED], 300000000);
+    timeline_free(&t);
 }
 
 /* Effects have no id: those of one operation are done in the order in which they came. */
