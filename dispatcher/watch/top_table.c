@@ -191,7 +191,6 @@ static const Column op_column[] = {
     {"COUNT", 5, 6, 2, false, times_text, times_value},
     {"TOTAL", 6, 7, 2, false, total_text, total_value},
     {"BYTES", 8, 9, 4, false, bytes_text, bytes_value},
-    {"SOURCE", 10, 32, 3, true, source_text, NULL},
 };
 
 static const struct {
