@@ -77,6 +77,10 @@ void panel_parts(Panel *p) {
         if (part->pattern.kind == PATTERN_PIPELINE)
             bytes_printf(&b, ", bubble %.0f%%", 100 * part->pattern.bubble);
         p->c->ops->fill(p->c, &box, 1, PART, 1, b.data);
+        if (canvas_text_width(b.data, 10.5, true) + 8 >= w) { /* the caption has its pattern */
+            b.n = 0;
+            view_clean(&b, timeline_text(p->t, p->t->signal[part->signal].name), 40);
+        }
         if (canvas_text_width(b.data, 10.5, true) + 8 < w)
             panel_text(p, x + w / 2, p->y + PART_H - 4.5,
                        (TextStyle){10.5, 0xffffff, TEXT_MIDDLE, true}, b.data);
