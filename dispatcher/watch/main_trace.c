@@ -2,6 +2,7 @@
  * it as a tape, for Perfetto, or as CSV, and a summary.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/monitor.h"
+#include "dispatcher/watch/span.h"
 #include "dispatcher/watch/trace.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/flags.h"
@@ -65,15 +66,9 @@ static bool seconds_of(const char *what, const char *s, double least, double *ou
 
 static bool choose_times(App *a, Err *err) {
     TimelineOptions *o = &a->options;
-    double v;
-    if (a->from) {
-        TRY(seconds_of("--from", a->from, 0, &v, err));
-        o->has_from = true, o->from_ns = (int64_t)(v * 1e9);
-    }
-    if (a->to) {
-        TRY(seconds_of("--to", a->to, 0, &v, err));
-        o->has_to = true, o->to_ns = (int64_t)(v * 1e9);
-    }
+    o->has_from = a->from, o->has_to = a->to;
+    if (a->from) TRY(span_read("--from", a->from, &o->from_ns, err));
+    if (a->to) TRY(span_read("--to", a->to, &o->to_ns, err));
     if (o->has_from && o->has_to && o->to_ns <= o->from_ns)
         return err_set(err, ERR_ARG, "--to must be greater than --from");
     a->live_s = 5;

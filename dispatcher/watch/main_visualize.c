@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/draw.h"
 #include "dispatcher/watch/span.h"
+#include "dispatcher/watch/view.h"
 #include "runtime/base/flags.h"
 #include <errno.h>
 #include <langinfo.h>
@@ -137,6 +138,13 @@ static bool paint(const DrawRun *run, int n, const DrawOptions *o, Format format
 }
 
 /* The exit code. */
+static void note_empty(const Timeline *t) {
+    Bytes why = {0};
+    view_why_empty(t, &why);
+    if (why.n) fprintf(stderr, "gt-visualize: note: %s\n", why.data);
+    bytes_fini(&why);
+}
+
 static int visualize(Format format, const TimelineOptions *options, Err *err) {
     Timeline *t[2] = {NULL};
     DrawRun run[2];
@@ -153,6 +161,7 @@ static int visualize(Format format, const TimelineOptions *options, Err *err) {
             code = err->code == ERR_IO ? EXIT_FILE : EXIT_TAPE;
             break;
         }
+        note_empty(t[i]);
         if (app.has_path) path[i] = path_find(t[i]);
         const char *slash = strrchr(name, '/');
         name = !strcmp(name, "-") ? "standard input" : slash ? slash + 1 : name;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/timeline_sum.h"
 #include "dispatcher/watch/trace.h"
+#include "dispatcher/watch/view.h"
 #include "runtime/base/buf.h"
 #include "runtime/base/utf8.h"
 #include <inttypes.h>
@@ -177,6 +178,10 @@ static void put_win(const Timeline *t, FILE *f) {
 }
 
 static void put_notices(const Timeline *t, FILE *f) {
+    Bytes why = {0};
+    view_why_empty(t, &why);
+    if (why.n) fprintf(f, "note: %s\n", why.data);
+    bytes_fini(&why);
     if (t->is_torn)
         fprintf(f, "note: line %" PRIu64 ", the last, is incomplete and was skipped\n",
                 t->n_lines + 1);

@@ -380,3 +380,46 @@ void view_clean(Bytes *out, const char *s, size_t most) {
     }
     if (*s && most > 3) bytes_puts(out, "...");
 }
+
+/* ---- Nothing was chosen ---- */
+
+enum { NAMES_SHOWN = 8 };
+
+/* Appends "; the tape has a, b": the names of its signals. */
+static void put_signals(const Timeline *t, Bytes *out) {
+    int n = 0;
+    for (size_t i = 1; i < t->n_signals; i++) {
+        bool is_new = true;
+        for (size_t k = 1; k < i && is_new; k++) is_new = t->signal[k].name != t->signal[i].name;
+        if (!is_new) continue;
+        if (n++ == NAMES_SHOWN) break;
+        bytes_puts(out, n == 1 ? "; the tape has " : ", ");
+        view_clean(out, timeline_text(t, t->signal[i].name), 40);
+    }
+    bytes_puts(out, n == 0 ? "; the tape has none" : n > NAMES_SHOWN ? " ..." : "");
+}
+
+static bool has_signal(const Timeline *t, const char *name) {
+    for (size_t i = 1; i < t->n_signals; i++)
+        if (!strcmp(timeline_text(t, t->signal[i].name), name)) return true;
+    return false;
+}
+
+void view_why_empty(const Timeline *t, Bytes *out) {
+    const TimelineOptions *o = &t->options;
+    for (int i = 0; i < t->n_workers; i++)
+        if (t->worker[i].sum.n_ops) return;
+    if (o->client && !timeline_client(t, o->client)) {
+        bytes_printf(out, "there is no client c%u", o->client);
+        for (size_t i = 0; i < t->n_clients && i < NAMES_SHOWN; i++)
+            bytes_printf(out, "%s c%u", i ? "," : "; the tape has", t->client[i].id);
+    } else if (o->signal && !has_signal(t, o->signal)) {
+        bytes_puts(out, "there is no signal '");
+        view_clean(out, o->signal, 40);
+        bytes_putc(out, '\'');
+        put_signals(t, out);
+    } else if (o->has_from || o->has_to) {
+        bytes_printf(out, "nothing was computed in this part; the tape ends at %.6f s",
+                     (double)t->at_ns * 1e-9);
+    }
+}

@@ -70,4 +70,7 @@ void view_cause(const Idle *idle, Bytes *out);
 /* Appends at most `most` characters: s, or its begin and "..."; control characters and bytes that
  * are not UTF-8 become "?". */
 void view_clean(Bytes *out, const char *s, size_t most);
+/* If the options leave no operation: appends why, such as "there is no signal 'a': the tape has
+ * forward, backward". Otherwise nothing. */
+void view_why_empty(const Timeline *t, Bytes *out);
 #endif

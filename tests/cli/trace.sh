@@ -161,6 +161,13 @@ code "itself" 1 "$T" -o "$TMP/torn" "$TMP/torn"; has "itself" "$(err)" "would be
 code "full" 1 "$T" -o /dev/full --format csv "$p.tape"; has "full" "$(err)" "No space left"
 code "format" 2 "$T" --format xml "$p.tape"; has "format" "$(err)" "--format is tape, chrome or csv, not 'xml'"
 code "client's name" 2 "$T" -c bob "$p.tape"; has "client's name" "$(err)" "such as c1"
-code "time" 2 "$T" --from x "$p.tape"; has "time" "$(err)" "--from needs a number of seconds"
+code "time" 2 "$T" --from x "$p.tape"; has "time" "$(err)" "--from needs a time, not 'x'"
+# a choice that leaves nothing says why
+code "unit" 0 "$T" --from 1us --to 20000ms "$p.tape"; case $(out) in *note:*) fail "unit: $(out)" ;; esac
+code "no client" 0 "$T" -c c9 "$p.tape"; has "no client" "$(out)" "note: there is no client c9; the tape has c1"
+code "no signal" 0 "$T" --signal stage "$p.tape"; has "no signal" "$(out)" "note: there is no signal 'stage'; the tape has stage_"
+code "late" 0 "$T" --from 900 "$p.tape"; has "late" "$(out)" "note: nothing was computed in this part; the tape ends at "
+code "the same of a picture" 0 "$B/gt-visualize" --signal stage "$p.tape" --text
+has "the same of a picture" "$(err)" "gt-visualize: note: there is no signal 'stage'; the tape has stage_"
 code "both" 2 "$T" -s 3 "$p.tape"; has "both" "$(err)" "--from and --to choose a part of a tape"
 finish
