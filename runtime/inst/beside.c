@@ -1,6 +1,7 @@
 /* beside.c: see beside.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/beside.h"
+#include "runtime/base/map.h"
 #include "runtime/base/sha256.h"
 
 #include <errno.h>
@@ -20,7 +21,8 @@ struct Beside {
         uint64_t at, n;
         char sha256[65];
     } * kept;
-    size_t n_kept;
+    size_t n_kept, cap_kept;
+    Map by_hash; /* of sha256 -> index + 1 in kept */
 };
 
 Beside *beside_new(const char *path) {
@@ -42,6 +44,7 @@ void beside_free(Beside **bp) {
     if (b->fd >= 0) close(b->fd);
     free(b->path);
     free(b->kept);
+    map_fini(&b->by_hash);
     free(b);
 }
 
@@ -74,17 +77,19 @@ bool beside_keep(Beside *b, const void *data, size_t n, InstBeside *out, Err *er
     if (n > BESIDE_BYTES) return no_more(b, "it holds 1 GiB", err);
     sha256_hex(data, n, out->sha256);
     out->path = b->name;
-    for (size_t i = 0; i < b->n_kept; i++)
-        if (b->kept[i].n == n && !strcmp(b->kept[i].sha256, out->sha256))
-            return out->at = b->kept[i].at, true;
+    uint64_t key = hash_bytes(out->sha256, strlen(out->sha256), 0);
+    uintptr_t old = (uintptr_t)map_get(&b->by_hash, key);
+    if (old && b->kept[old - 1].n == n && !strcmp(b->kept[old - 1].sha256, out->sha256))
+        return out->at = b->kept[old - 1].at, true;
     uint64_t at = (b->bytes + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
     if (at > BESIDE_BYTES - n) return no_more(b, "it holds 1 GiB", err);
     TRY(open_new(b, err));
     if (!write_all(b->fd, data, n, at)) return no_more(b, strerror(errno), err);
-    b->kept = xrealloc(b->kept, (b->n_kept + 1) * sizeof *b->kept);
+    ARRAY_ROOM(b->kept, b->n_kept, b->cap_kept, 16);
     struct Kept *kept = &b->kept[b->n_kept++];
     *kept = (struct Kept){.at = at, .n = n};
     memcpy(kept->sha256, out->sha256, sizeof kept->sha256);
+    map_put(&b->by_hash, key, (void *)(uintptr_t)b->n_kept);
     b->bytes = at + n;
     out->at = at;
     return true;
