@@ -6,6 +6,7 @@
 #include "dispatcher/watch/timeline_sum.h"
 #include "dispatcher/watch/trace.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/chrome.h"
 
 static void die(const char *what) {
     fprintf(stderr, "%s\n", what);
@@ -71,6 +72,8 @@ static void check(Timeline *t) {
     size_t n;
     FILE *f = open_memstream(&text, &n);
     trace_chrome(t, f);
+    fflush(f);
+    if (chrome_overlaps(text)) die("slices of a lane overlap for Chrome");
     trace_csv(t, f);
     trace_summary(t, "fuzz", f);
     draw(t);

@@ -4,6 +4,7 @@
 #include "dispatcher/watch/timeline_sum.h"
 #include "dispatcher/watch/trace.h"
 #include "tests/unit/check.h"
+#include "tests/unit/chrome.h"
 #include <unistd.h>
 
 /* Adds lines; the tape must be right. */
@@ -196,6 +197,14 @@ static void test_rows(void) {
     CHECK(w->slice[3].id == 4 && w->slice[3].row == 0 && w->slice[4].row == 1);
     CHECK_INT(w->sum.busy_ns, 50000 + 500 + 60000);
     CHECK_INT(w->sum.moved, 10);
+    char *text;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    trace_chrome(t, f);
+    fclose(f);
+    CHECK(strstr(text, "\"tid\":11,\"name\":\"exp\""));
+    CHECK_INT(chrome_overlaps(text), 0);
+    free(text);
     timeline_free(&t);
 }
 
