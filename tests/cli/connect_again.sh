@@ -6,9 +6,12 @@ start d "$D" -w 1 --threads 1 --memory 64M; d=$pid
 await "$TMP/d.out" "ready at"
 mkfifo "$TMP/keys"
 exec 3<>"$TMP/keys"
-"$GTSH" -i -d local <"$TMP/keys" >"$TMP/prompt.out" 2>"$TMP/prompt.err" &
+"$GTSH" -i <"$TMP/keys" >"$TMP/prompt.out" 2>"$TMP/prompt.err" &
 c=$!; all="$all $c"
 type() { printf '%s\n' "$1" >&3; }
+type 'note("once")'
+type ':connect local'
+await "$TMP/prompt.err" "> connected to ipc://"
 type 'host = [1, "two"]; x = ones(3); signal.define("a", replicated=true); signal a { y = x + 1 }'
 type 'print("first", y.sum())'
 await "$TMP/prompt.out" "first tensor(6.)"
@@ -37,7 +40,7 @@ await "$TMP/prompt.err" "lost the dispatcher at ipc://"
 type ':connect'
 await "$TMP/prompt.err" "no dispatcher at ipc://"
 rm "$TMP/gt/dispatcher"
-start d2 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+start d2 "$D" -w 1 --threads 1 --memory 64M --log "$TMP/d2.tape"; d=$pid
 await "$TMP/d2.out" "ready at"
 type ':connect'
 type 'for k in range(20) { z = ones(2) * k }'
@@ -47,6 +50,8 @@ type :q
 wait $c
 has "it ended in order" "$(tail -n 1 "$TMP/prompt.out")" fourth
 kill -TERM $d; wait $d
+has "signals are defined again" "$(cat "$TMP/d2.tape")" " > c1 - signal define a "
+same "notes are not made again" "$(grep -c ' note "once"' "$TMP/d2.tape")" 0
 
 # The loss of a script's dispatcher is reported once, also if a prompt follows.
 start d3 "$D" -w 1 --threads 1 --memory 64M; d=$pid
