@@ -117,9 +117,9 @@ static void report(App *a, const LangError *e) {
 /* Ends the file of --emit or --tee; false, with a message, if it could not be written. */
 static bool end_file(App *a) {
     Err err = {0};
-    bool ok = true;
-    if (a->file && inst_file_take_error(a->file, &err)) err_report("gtsh", &err);
-    if (a->file && inst_file_beside(a->file) && !a->o.quiet)
+    bool ok = true, is_whole = !a->file || !inst_file_take_error(a->file, &err);
+    if (!is_whole) err_report("gtsh", &err);
+    if (a->file && inst_file_beside(a->file) && is_whole && !a->o.quiet)
         fprintf(stderr, "gtsh: elements are in %s\n", inst_file_beside(a->file));
     if (!inst_file_free(&a->file, &err)) ok = a->o.emit && !a->tee; /* stdout: leave reports it */
     if (a->tee && fclose(a->tee) != 0) ok = err_set(&err, ERR_IO, "%s", strerror(errno));
@@ -127,7 +127,7 @@ static bool end_file(App *a) {
     a->tee = NULL;
     free(a->beside);
     a->beside = NULL;
-    return ok;
+    return ok && is_whole;
 }
 
 static int leave(App *a, int code) {

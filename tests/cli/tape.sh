@@ -154,5 +154,9 @@ limited() { # BLOCKS COMMAND...
 long='x = ones(1); for i in range(300) { x = x + i }; print(x)'
 GT_INSTRUCTION_LOG="$TMP/big" code "file size" 0 limited 8 "$GTSH" -c "$long"; same "file size" "$(out)" "tensor([44851.])"
 same "file size" "$(err)" "[DISPATCHER] the instruction log '$TMP/big' ends here: File too large"
+elements='x = tensor(range(400000)); print(x.sum())'
+code "file size of elements" 1 limited 100 "$GTSH" --tee "$TMP/big.gti" -c "$elements"
+has "file size of elements" "$(err)" "big.gti.data' takes no more elements: File too large"
+case $(err) in *"elements are in"*) fail "file size of elements: $(err)" ;; esac
 code "file size of --tee" 1 limited 8 "$GTSH" --tee "$TMP/big.gti" -c "$long"; has "file size of --tee" "$(err)" "File too large"
 finish
