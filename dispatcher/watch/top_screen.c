@@ -58,6 +58,9 @@ bool top_screen_open(bool is_colored, Err *err) {
 void top_screen_close(void) {
     if (!screen) return;
     curs_set(1);
+    move(LINES - 1, 0); /* the shell goes on here, where the terminal has no second screen */
+    clrtoeol();
+    refresh();
     endwin();
     delscreen(screen);
     screen = NULL;
