@@ -595,6 +595,7 @@ int main(int argc, char **argv) {
     }
     env_warn_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
+    if (a.o.profile_file && !profile_check(a.o.profile_file, &e)) return fail(&a, &e);
     warn_of_idle(&a);
     set_signals();
     if (!begin_file(&a, &e)) return fail(&a, &e);

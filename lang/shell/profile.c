@@ -3,9 +3,12 @@
 #include "runtime/base/utf8.h"
 #include "lang/file/io.h"
 #include "lang/stream/stream.h"
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum { SHOWN = 40, PLACE_MAX = 28 }; /* lines of the table; columns of "train.gt:41" */
 #define SHARE_MIN 0.0005             /* lines with a smaller share are not in it */
@@ -146,6 +149,20 @@ static void put_csv(const ProfileLine *lines, size_t n, Bytes *out) {
 }
 
 /* ---- */
+
+bool profile_check(const char *path, LangError *e) {
+    struct stat st;
+    const char *slash = strrchr(path, '/');
+    Bytes dir = {0};
+    bytes_printf(&dir, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+    int why = 0;
+    if (!stat(path, &st))
+        why = S_ISDIR(st.st_mode) ? EISDIR : access(path, W_OK) ? errno : 0;
+    else if (access(dir.data, W_OK))
+        why = errno;
+    bytes_fini(&dir);
+    return !why || error_set(e, "cannot write '%.300s': %s", path, strerror(why));
+}
 
 bool profile_report(Interp *in, const char *path, double seconds, LangError *e) {
     ProfileLine *lines;

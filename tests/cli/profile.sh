@@ -96,6 +96,12 @@ code "two workers, table" 0 "$GTSH" -w 2 --profile split.gt
 has "transfers" "$(sed -n 2p "$TMP/err")" transfer
 has "two of them" "$(err)" " on 2 workers in "
 
+# a file that cannot be written is found before the run
+code "no directory" 1 "$GTSH" --profile="$TMP/none/p.csv" -c 'print(1)'
+same "no directory" "$(out)" ""; has "no directory" "$(err)" "cannot write '$TMP/none/p.csv': No such file or directory"
+code "a directory" 1 "$GTSH" --profile="$TMP" -c 'print(1)'; has "a directory" "$(err)" "Is a directory"
+code "a device" 0 "$GTSH" --profile=/dev/null -c 'print(1)'
+
 # programs that end otherwise
 code "nothing computed" 0 "$GTSH" --profile -c 'print(1)'; same "nothing computed" "$(err)" "no instructions"
 code "exit" 3 "$GTSH" --profile -c 'x = ones(3) + 1; exit(3)'; has "exit" "$(err)" "-c:1"
