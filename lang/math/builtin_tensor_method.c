@@ -327,6 +327,12 @@ BUILTIN(checkpoint) { /* f, *xs */
 }
 
 /* Appends the last v instructions, one per line. */
+static bool need_tape(Value v, const char *what, LangError *e) {
+    return v.kind == V_TENSOR ||
+           error_set(e, "%s needs a tensor or a number of instructions, not %s", what,
+                     value_type_name(v));
+}
+
 static bool put_instructions(Interp *in, Value v, Bytes *out, LangError *e) {
     if (v.i < 0) return error_set(e, "the number of instructions must not be negative");
     bytes_puts(out, "");
@@ -341,7 +347,7 @@ BUILTIN(tape) { /* x */
         bytes_fini(&text);
         return ok;
     }
-    if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.tape", e));
+    if (arg[0].kind != V_NONE) TRY(need_tape(arg[0], "debug.tape", e));
     autograd_tape_print(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor, &text);
     *out = v_str(text.data, text.n);
     bytes_fini(&text);
@@ -363,7 +369,7 @@ static bool instruction_list(Interp *in, Value v, Value *out, LangError *e) {
 
 BUILTIN(get_tape) { /* x */
     if (arg[0].kind == V_INT) return instruction_list(in, arg[0], out, e);
-    if (arg[0].kind != V_NONE) TRY(need_tensor(arg[0], "debug.get_tape", e));
+    if (arg[0].kind != V_NONE) TRY(need_tape(arg[0], "debug.get_tape", e));
     *out = autograd_tape_list(in, arg[0].kind == V_NONE ? NULL : arg[0].tensor);
     return true;
 }
