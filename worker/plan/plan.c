@@ -533,6 +533,7 @@ static uint64_t note(Run *u, const Step *s, uint64_t began) {
         row->kind = TIME_FUSED;
         row->from = s->of + (s->of_added ? u->added : u->base);
     }
+    u->x->watch->taken += now - began;
     if (s->n_share) profile_add_shares(u->client->profile, s->share, s->n_share, now - began);
     return now;
 }
