@@ -2,6 +2,7 @@
  * their column, and two properties of random instructions: parse(print(x)) is x, and text is
  * unchanged by a round trip through the binary form.
  * SPDX-License-Identifier: MIT */
+#include "runtime/inst/gtb.h"
 #include "runtime/wire/frame.h"
 #include "tests/unit/make_inst.h"
 #include "tests/unit/check.h"
@@ -435,6 +436,34 @@ static void test_decimals(void) {
     arena_fini(&a);
 }
 
+/* A record that gives an attribute twice is refused. */
+static void test_binary_twice(void) {
+    Attr attr[] = {{.key = ATTR_AXIS, .i = 0}, {.key = ATTR_AXIS, .i = 1}};
+    Operand x = {.kind = IN_TENSOR, .id = 1};
+    for (uint16_t n = 1; n <= 2; n++) {
+        InstLine line = {.inst = {.op = OP_CUMSUM,
+                                  .n_in = 1,
+                                  .in = &x,
+                                  .n_out = 1,
+                                  .out = {2},
+                                  .attr = attr,
+                                  .n_attr = n}},
+                 got;
+        GtbWriter *w = gtb_writer_new();
+        GtbReader r;
+        Bytes b = {0};
+        Arena a = {0};
+        Err err = {0};
+        gtb_put(w, &line, NULL, &b);
+        CHECK(gtb_open(&r, b.data, b.n, &err));
+        CHECK_INT(gtb_next(&r, &a, &got, &err), n == 1 ? GTB_LINE : GTB_BAD);
+        gtb_close(&r);
+        gtb_writer_free(&w);
+        bytes_fini(&b);
+        arena_fini(&a);
+    }
+}
+
 int main(int argc, char **argv) {
     seed = rand_seed(argc, argv);
     test_canonical();
@@ -444,5 +473,6 @@ int main(int argc, char **argv) {
     test_packed();
     test_decimals();
     test_random();
+    test_binary_twice();
     return check_report("inst_text");
 }

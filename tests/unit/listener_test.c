@@ -241,6 +241,27 @@ static void send_rows(Dispatcher *d, int64_t begin_ns, bool is_end) {
     deliver(d, WORKER, &m);
 }
 
+/* The clock of a worker on another machine: the fastest message counts, not the last one. */
+static void test_clock(void) {
+    Dispatcher *d = start(&(DispatcherConfig){0});
+    WorkerPeer *w = d->worker[0];
+    struct timespec t;
+    snprintf(w->data.host, sizeof w->data.host, "another");
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    int64_t now = t.tv_sec * 1000000000 + t.tv_nsec;
+    listener_look_at_clock(d, w, now - 3600 * INT64_C(1000000000));
+    int64_t ahead = w->ahead_ns;
+    CHECK(w->is_clock_known && ahead >= 3600 * INT64_C(1000000000));
+    listener_look_at_clock(d, w, now - 7200 * INT64_C(1000000000)); /* was on the way for an hour */
+    CHECK_INT(w->ahead_ns, ahead);
+    listener_look_at_clock(d, w, now - 1800 * INT64_C(1000000000));
+    CHECK(w->ahead_ns < ahead && w->ahead_ns >= 1800 * INT64_C(1000000000));
+    ahead = w->ahead_ns;
+    listener_look_at_clock(d, w, INT64_MIN); /* no time */
+    CHECK_INT(w->ahead_ns, ahead);
+    stop(d);
+}
+
 static void test_past(void) {
     Dispatcher *d = start(&(DispatcherConfig){.record_bytes = 1 << 20});
     say_file(d, "a.gt");
@@ -390,6 +411,7 @@ int main(void) {
     test_slow();
     test_wrong();
     test_cancel();
+    test_clock();
     test_past();
     test_past_without_worker();
     test_names_bounded();

@@ -570,6 +570,23 @@ static void test_watchers(void) {
     arena_fini(&a);
 }
 
+/* Entries of the flight recorder: what one says of its parts must fit into it. */
+static void test_past_entries(void) {
+    static const uint64_t sizes[2] = {3, 4};
+    for (uint8_t n_parts = 1; n_parts < 5; n_parts++) {
+        Msg m = {0};
+        Buf *b = past_new(0);
+        PastEntry e = {.kind = PAST_FRAME, .n_parts = n_parts, .data = sizes, .n = sizeof sizes};
+        PastEntry e2;
+        size_t at = 0;
+        past_add(b, &e);
+        msg_push(&m, b);
+        CHECK_INT(past_read(&m, &at, &e2), n_parts <= 2 ? 1 : -1);
+        if (n_parts <= 2) CHECK_INT(past_read(&m, &at, &e2), 0);
+        drop(&m);
+    }
+}
+
 static void test_hashes(void) {
     HashRow row[2] = {
         {.id = 3, .hash = {5, 6}, .client = 4, .op = OP_TOPK, .sample = 1, .n_out = 2},
@@ -694,6 +711,7 @@ int main(int argc, char **argv) {
     test_peers();
     test_reply();
     test_times();
+    test_past_entries();
     test_hashes();
     test_watchers();
     return check_report("wire");
