@@ -1,4 +1,5 @@
-/* convert.c: see convert.h.
+/* convert.c: see convert.h. Which operation a conversion is (all_reduce, all_gather, ...) says
+ * move_op in runtime/layout/place.c.
  *
  * A large partial tensor becomes whole in two steps: it is split (reduce_scatter), then every rank
  * gets all parts (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes instead of n

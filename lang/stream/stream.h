@@ -190,10 +190,10 @@ uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; 
 /* For loops that wait for something else: fails after Ctrl-C. */
 bool stream_goes_on(LangError *e);
 /* How often Ctrl-C was pressed, 0 to 2. on_interrupt in lang/main.c counts; a third Ctrl-C ends the
- * process. Waits and loop edges see the first one and fail with E_INTERRUPT. Then a script cancels
- * its work (stream_finish). The prompt (repl.c) drops pending prints (stream_hush), and cancels
- * after the second. stream_cancel tells the dispatcher, which tells the workers (on_cancel). A
- * worker drops what has not started (exec_on_cancel) and ends the running call early
- * (worker/exec/cancel.h). */
+ * process. Waits and loop edges see the first one and fail with E_INTERRUPT. Then a script ends,
+ * and workers drop what it had pending (exec_on_gone). The prompt (repl.c) drops pending prints
+ * (stream_hush), and cancels after the second. stream_cancel tells the dispatcher, which tells the
+ * workers (on_cancel). A worker drops what has not started (exec_on_cancel) and ends the running
+ * call early (worker/exec/cancel.h). */
 extern volatile int stream_interrupted;
 #endif
