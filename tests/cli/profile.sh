@@ -20,8 +20,11 @@ same "standard output has the results alone" "$(wc -l <"$TMP/out")" 1
 has "the first line sums up" "$(head -n 1 "$TMP/err")" " on 1 worker in "
 same "the heads of the columns" "$(sed -n 2p "$TMP/err" | tr -s ' ')" " share time bytes instrs line"
 has "the line that takes most is first" "$(sed -n 3p "$TMP/err")" "heavy.gt:5  w = w @ w / 64.0"
-has "the rest" "$(tail -n 1 "$TMP/err")" "--profile=FILE lists all"
 awk 'length($0) > 80 { exit 1 }' "$TMP/err" || fail "the table is wider than 80 columns"
+
+seq 45 | sed 's/.*/a& = rand(100, 100) * &.0/' >many.gt
+code "many lines" 0 "$GTSH" --profile many.gt
+has "the rest" "$(tail -n 1 "$TMP/err")" "--profile=FILE lists all"
 
 # the file: instructions do not depend on workers, plans or fusions; bytes only on fusions
 "$GTSH" heavy.gt >plain
