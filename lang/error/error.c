@@ -53,6 +53,15 @@ bool error_set(LangError *e, const char *format, ...) {
     return false;
 }
 
+bool error_usage(LangError *e, const char *format, ...) {
+    va_list ap;
+    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
+    va_start(ap, format);
+    set_text(e->what, sizeof e->what, format, ap);
+    va_end(ap);
+    return false;
+}
+
 bool error_hint(LangError *e, const char *format, ...) {
     va_list ap;
     va_start(ap, format);

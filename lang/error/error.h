@@ -75,6 +75,8 @@ typedef struct LangError {
  * error_set leaves the position to a caller. */
 bool error_at(LangError *e, Span at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 bool error_set(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* A mistake in the command line, with exit code 2; replaces what *e said. */
+bool error_usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool error_hint(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool error_label(LangError *e, Span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -40,17 +40,7 @@ void options_help(Bytes *out) {
                "78 configuration, 130 interrupted; exit(n) gives n\n");
 }
 
-static bool usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool usage(LangError *e, const char *format, ...) {
-    char text[600];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    error_set(e, "%s", text);
-    return error_hint(e, "gtsh --help lists the options");
-}
+#define usage(e, ...) (error_usage(e, __VA_ARGS__), error_hint(e, "gtsh --help lists the options"))
 
 /* ---- values ---- */
 

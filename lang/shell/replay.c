@@ -219,8 +219,7 @@ static bool run_op(Replay *r, LangError *e) {
     return false;
 }
 
-/* The type given by the attributes dtype and shape, of elements not loaded yet. */
-static bool declared_type(const Inst *inst, TensorType *type) {
+bool replay_declared_type(const Inst *inst, TensorType *type) {
     const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
     if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
     *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
@@ -262,8 +261,9 @@ static bool run_data(Replay *r, LangError *e) {
     TensorType type[MAX_OUT];
     Buf *buf = NULL;
     Err err = {0};
-    if (is_filled(r, inst) && declared_type(inst, &type[0])) return run_filled(r, &type[0], e);
-    if (inst_attr(inst, ATTR_PATH) && !inst->payload && declared_type(inst, &type[0])) {
+    if (is_filled(r, inst) && replay_declared_type(inst, &type[0]))
+        return run_filled(r, &type[0], e);
+    if (inst_attr(inst, ATTR_PATH) && !inst->payload && replay_declared_type(inst, &type[0])) {
         if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err))
             return fail_here(r, &err, e);
         inst->payload = buf->data, inst->payload_bytes = buf->n;

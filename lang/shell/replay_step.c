@@ -27,17 +27,6 @@ typedef struct StepReplay {
 
 /* ---- options ---- */
 
-static bool usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool usage(LangError *e, const char *format, ...) {
-    char text[600];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    return error_set(e, "%s", text);
-}
-
 /* Adds the nearest of n names, or all of them, as a hint. */
 static bool hint_names(LangError *e, const char *what, const char *name, size_t n_name,
                        const char *const *names, int n) {
@@ -61,7 +50,7 @@ static bool split(const char *option, const char *s, size_t *n, const char **pat
         *path = s + *n + 1;
         return true;
     }
-    return usage(e, "--%s needs NAME=FILE, got '%.200s'", option, s);
+    return error_usage(e, "--%s needs NAME=FILE, got '%.200s'", option, s);
 }
 
 /* ---- binding ---- */
@@ -79,7 +68,7 @@ static const IoTensor *file_tensor(const IoValue *v, const StepInput *in, const 
     const IoValue *found = io_find(v, in->name);
     if (found && found->kind == IO_TENSOR) return found->tensor;
     Err err = {0};
-    usage(e, "'%.200s' holds no tensor named '%s'", path, in->name);
+    error_usage(e, "'%.200s' holds no tensor named '%s'", path, in->name);
     io_hint_names(v, in->name, false, &err);
     if (err.hint[0]) error_hint(e, "%s", err.hint);
     return NULL;
@@ -87,8 +76,8 @@ static const IoTensor *file_tensor(const IoValue *v, const StepInput *in, const 
 
 static bool differs(const StepInput *in, const TensorType *is, const char *path, LangError *e) {
     char has[256], wants[256];
-    usage(e, "'%.200s' is %s, but the input '%s' is %s", path, type_text(is, has), in->name,
-          type_text(&in->type, wants));
+    error_usage(e, "'%.200s' is %s, but the input '%s' is %s", path, type_text(is, has), in->name,
+                type_text(&in->type, wants));
     if (in->type.dtype != is->dtype)
         return error_hint(e, "convert it: gtsh -c 'save(load(\"a.npy\").to(%s), \"b.npy\")'",
                           dtype_info[in->type.dtype].name);
@@ -102,8 +91,8 @@ static bool bind_number(StepReplay *r, StepInput *in, const IoTensor *t, const c
     if (t->type.rank > 1) return differs(in, &t->type, path, r->e);
     bool to_float = in->type.dtype == DT_F64;
     if (!to_float && dtype_is_float(t->type.dtype))
-        return usage(r->e, "'%.200s' is %s, but '%s' is a whole number", path,
-                     dtype_info[t->type.dtype].name, in->name);
+        return error_usage(r->e, "'%.200s' is %s, but '%s' is a whole number", path,
+                           dtype_info[t->type.dtype].name, in->name);
     int64_t n = type_numel(&t->type);
     uint8_t *to = arena_alloc(&r->step.arena, (size_t)n * 8 + 8);
     const uint8_t *from = t->buf->data;
@@ -147,10 +136,10 @@ static bool bind_one(StepReplay *r, const char *option) {
         const char *names[64];
         int k = 0;
         for (; k < s->n_input && k < 64; k++) names[k] = s->input[k].name;
-        usage(r->e, "there is no input '%.*s'", (int)(n < 100 ? n : 100), option);
+        error_usage(r->e, "there is no input '%.*s'", (int)(n < 100 ? n : 100), option);
         return hint_names(r->e, "input", option, n, names, k);
     }
-    if (in->is_bound) return usage(r->e, "'%s' is bound twice", in->name);
+    if (in->is_bound) return error_usage(r->e, "'%s' is bound twice", in->name);
     IoValue v = {0};
     Err err = {0};
     if (!io_load(path, NULL, NULL, &v, &err)) return bad_file(r->e, &err);
@@ -177,7 +166,7 @@ static bool check_inputs(StepReplay *r) {
     for (int i = 0; i < s->n_input; i++)
         if (!s->input[i].rows && !s->input[i].is_computed) describe(&missing, &s->input[i]);
     if (missing.n) {
-        usage(r->e, "not bound: %s", missing.data);
+        error_usage(r->e, "not bound: %s", missing.data);
         error_hint(r->e, "--bind NAME=FILE for each");
         bytes_fini(&missing);
         return false;
@@ -189,12 +178,13 @@ static bool check_inputs(StepReplay *r) {
         if (counts && (!fewest || in->rows < fewest)) fewest = in->rows;
     }
     r->times = r->run->times ? r->run->times : s->times ? s->times : fewest;
-    if (!r->times) return usage(r->e, "how many rounds? --times N says it");
+    if (!r->times) return error_usage(r->e, "how many rounds? --times N says it");
     for (int i = 0; i < s->n_input; i++) {
         const StepInput *in = &s->input[i];
         if (!in->is_row || !in->rows || in->is_same || in->cycles || in->rows >= r->times) continue;
-        usage(r->e, "'%s' has values for %llu round%s, not for %llu", in->name,
-              (unsigned long long)in->rows, in->rows == 1 ? "" : "s", (unsigned long long)r->times);
+        error_usage(r->e, "'%s' has values for %llu round%s, not for %llu", in->name,
+                    (unsigned long long)in->rows, in->rows == 1 ? "" : "s",
+                    (unsigned long long)r->times);
         return error_hint(r->e, "--bind %s=FILE with more, or --times %llu", in->name,
                           (unsigned long long)in->rows);
     }
@@ -229,7 +219,7 @@ static bool find_output(StepReplay *r, const char *option) {
         r->out[i] = path;
         return true;
     }
-    usage(r->e, "there is no output '%.*s'", (int)(n < 100 ? n : 100), option);
+    error_usage(r->e, "there is no output '%.*s'", (int)(n < 100 ? n : 100), option);
     return hint_names(r->e, "output", option, n, names, n_names);
 }
 

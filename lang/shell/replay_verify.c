@@ -41,27 +41,13 @@ void verify_close(Replay *r) {
     r->verify = NULL;
 }
 
-/* Reads the type of a `value` line. */
-static bool told_type(const Inst *inst, TensorType *type) {
-    const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
-    if (!dtype || !shape || shape->n > MAX_DIMS || dtype->dtype >= DT_COUNT) return false;
-    *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
-    int64_t numel = 1;
-    for (uint32_t i = 0; i < shape->n; i++) {
-        type->shape[i] = shape->ints[i];
-        if (shape->ints[i] < 0 || __builtin_mul_overflow(numel, shape->ints[i], &numel) ||
-            numel > MAX_NUMEL)
-            return false;
-    }
-    return true;
-}
-
 bool verify_add(Replay *r, LangError *e) {
     const Inst *inst = &r->l.now.inst;
     const Attr *sha256 = inst_attr(inst, ATTR_SHA256);
     TensorType type;
     e->kind = E_SYNTAX;
-    if (inst->n_in != 1 || inst->in[0].kind != IN_TENSOR || inst->n_out || !told_type(inst, &type))
+    if (inst->n_in != 1 || inst->in[0].kind != IN_TENSOR || inst->n_out ||
+        !replay_declared_type(inst, &type))
         return error_at(e, replay_here(r, 0), "value takes an id, a shape, a dtype and elements");
     if (!sha256 && inst->payload_bytes != type_bytes(&type))
         return error_at(e, replay_here(r, 0), "value: not as many elements as the shape says");

@@ -28,16 +28,9 @@ static const uint32_t *hash_keys(void) {
     return keys;
 }
 
-#define SUM(name, T)                                                                               \
-    static uint64_t name(int64_t n, const void *data, const uint32_t *key) {                       \
-        const T *x = data;                                                                         \
-        uint64_t sum = 0;                                                                          \
-        for (int64_t i = 0; i < n; i++) sum += (uint64_t)x[i] * key[i];                            \
-        return sum;                                                                                \
-    }
-SUM(sum_1, uint8_t)
-SUM(sum_2, uint16_t)
-SUM(sum_4, uint32_t)
+HASH_SUM(sum_1, uint8_t)
+HASH_SUM(sum_2, uint16_t)
+HASH_SUM(sum_4, uint32_t)
 const HashSumFn hash_sums[3] = {sum_1, sum_2, sum_4};
 
 static uint64_t block_bits(uint64_t block) { return mix(block + HASH_BLOCK); }

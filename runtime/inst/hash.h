@@ -12,10 +12,10 @@
  * the whole. Because each element is weighted by its place, values that change places change the
  * hash. The hash of zeros is 0; shape and dtype are not part of it.
  *
- * Guarantee: tensors of one type that differ in one element always have different hashes. Tensors
- * that differ in several have the same hash by chance, once in about 2^32 pairs (for fixed
- * differences in one block, at most one value in 2^32 of one of its keys makes the sum 0). A hash
- * finds errors. It is no defence against somebody who constructs values.
+ * Guarantee: tensors of one type that differ in one element of at most 4 bytes always have
+ * different hashes. Tensors that differ otherwise have the same hash by chance, once in about 2^32
+ * pairs (for fixed differences in one block, at most one value in 2^32 of one of its keys makes the
+ * sum 0). A hash finds errors. It is no defence against somebody who constructs values.
  *
  * A sampled hash of a large tensor covers some of its blocks of 1024 words: see hash_sample.
  * SPDX-License-Identifier: MIT */
@@ -26,6 +26,13 @@
 enum { HASH_BLOCK = 1024 };
 /* Returns the sum of x[i] * key[i], i < n <= HASH_BLOCK: a kernel of the engine. */
 typedef uint64_t (*HashSumFn)(int64_t n, const void *x, const uint32_t *key);
+#define HASH_SUM(name, T)                                                                          \
+    static uint64_t name(int64_t n, const void *data, const uint32_t *key) {                       \
+        const T *x = data;                                                                         \
+        uint64_t sum = 0;                                                                          \
+        for (int64_t i = 0; i < n; i++) sum += (uint64_t)x[i] * key[i];                            \
+        return sum;                                                                                \
+    }
 /* For elements of 1, 2 and 4 bytes; plain loops. */
 extern const HashSumFn hash_sums[3];
 

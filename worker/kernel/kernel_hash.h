@@ -5,13 +5,6 @@
 #define GT_WORKER_KERNEL_KERNEL_HASH_H
 #include "runtime/inst/hash.h"
 
-#define HASH_SUM(name, T)                                                                          \
-    static uint64_t name(int64_t n, const void *data, const uint32_t *key) {                       \
-        const T *x = data;                                                                         \
-        uint64_t sum = 0;                                                                          \
-        for (int64_t i = 0; i < n; i++) sum += (uint64_t)x[i] * key[i];                            \
-        return sum;                                                                                \
-    }
 HASH_SUM(hash_u8, uint8_t)
 HASH_SUM(hash_u16, uint16_t)
 HASH_SUM(hash_u32, uint32_t)
