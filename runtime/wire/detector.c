@@ -391,7 +391,8 @@ static void end_frame(Detector *d, FrameWriter *w, const Body *b) {
     size_t at = w->head ? w->head->n : 0, grown = at > d->edge_bytes ? at - d->edge_bytes : 0;
     d->edge_bytes = at;
     if (!d->host.end_frame || !b || !at || b->n > HOT_INSTS || grown > FRAME_BYTES) return;
-    if (w->count + b->n <= HOT_INSTS && at + grown <= FRAME_BYTES) return;
+    bool has_record = w->hot_at || w->records + 1 < FRAME_INSTS; /* for the next iteration */
+    if (has_record && w->count + b->n <= HOT_INSTS && at + grown <= FRAME_BYTES) return;
     d->host.end_frame(d->host.ctx, w);
     d->edge_bytes = 0;
 }

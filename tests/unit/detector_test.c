@@ -20,7 +20,8 @@ static Arena scratch;
 static Inst sent[FRAME_MOST];
 static Operand operands[FRAME_MOST];
 static int n_sent;
-static bool cuts;
+static bool cuts, is_whole; /* whole: no frame ends within an iteration */
+static bool is_whole; /* frames must not end within an iteration */
 
 static void read_all(void) {
     Msg m;
@@ -46,6 +47,7 @@ static void read_all(void) {
         seq++, n_read++;
     }
     CHECK_MSG(!err.code && i == n_sent, "seed %llu: %s", (unsigned long long)seed, err.text);
+    CHECK(!is_whole || !f.is_hot || f.hot_at == 0);
     n_sent = 0;
     msg_fini(&m);
     arena_reset(&scratch);
@@ -78,8 +80,10 @@ static void edge(bool is_put_in) {
     detector_edge(detector, &w, is_put_in);
 }
 
+static void end_frame(void *ctx, FrameWriter *to) { read_all(); }
+
 static void start(DetectorConfig config) {
-    static const DetectorHost host = {.define = define};
+    DetectorHost host = {.define = define, .end_frame = is_whole ? end_frame : NULL};
     w = (FrameWriter){0};
     seq = next_id = 0;
     detector = detector_new(&config, &host);
@@ -167,6 +171,21 @@ static void test_repeats(void) {
     }
 }
 
+/* However full the frame is when a loop becomes hot: frames end between its iterations. */
+static void test_whole(void) {
+    is_whole = true;
+    for (uint32_t before = 0; before < FRAME_INSTS; before++) {
+        start((DetectorConfig){.threshold = 2, .min = 2, .window = 1000, .expand_max = 1000});
+        for (uint32_t i = 0; i < before; i++) put(OP_FREE, i, 0, 100 + i);
+        for (uint32_t k = 0; k < 50 * 300; k++) {
+            put(OP_NEG, next_id - 1, 1, k % 50);
+            if (k % 50 == 49) edge(true);
+        }
+        end();
+    }
+    is_whole = false;
+}
+
 static void long_round(uint32_t body) {
     for (int i = 0; i < 12000; i++) put(OP_NEG, next_id - 1, 1, body);
     edge(true);
@@ -196,6 +215,7 @@ int main(int argc, char **argv) {
     r = (Rand){seed};
     test_due();
     test_repeats();
+    test_whole();
     test_bytes();
     uint64_t before = n_hot, all = n_read;
     for (int i = 0; i < runs && !check_failed; i++) test_any();
