@@ -143,7 +143,7 @@ static int read_on(Dispatcher *d, Client *c, Ingest *t, Err *err) {
         if (f.inst.op == OP_FILE) client_learn_file(c, &f.inst);
         if (c->finder && !t->is_anew) finder_sees(c, &f.inst);
         if (log_is(LOG_DISPATCHER)) log_client_inst(c, &f.inst);
-        if (d->tape) tape_received(d, c, &f.inst);
+        if (d->tape) tape_received(&f);
         chain_next(&f, STAGE_HOT);
         if (!t->is_hot || r->hot_left) continue;
         t->is_hot = false;

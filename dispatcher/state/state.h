@@ -156,7 +156,7 @@ void tape_remove_client(Dispatcher *d, const Client *c);
 void tape_add_worker(Dispatcher *d, const WorkerPeer *w);
 void tape_group(Dispatcher *d, const Members *g); /* a new group of several workers */
 void tape_remove_worker(Dispatcher *d, const WorkerPeer *w);
-void tape_received(Dispatcher *d, const Client *c, const Inst *inst); /* before it is validated */
+void tape_received(const Flow *f); /* before it is validated */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);
 void tape_sent(const Flow *f); /* when routed: one line, however many workers get it */
 void tape_failed(Dispatcher *d, const Failure *f);

@@ -24,6 +24,11 @@ typedef struct TapeState {
     Tape *tape;
     bool has_file; /* else the lines are for listeners alone */
     int64_t flushed_ms;
+    /* The last instruction received, up to its types: most are sent on unchanged, at once. */
+    Bytes head;
+    uint64_t head_seq;
+    uint32_t head_client; /* 0: none */
+    int64_t head_ns;
 } TapeState;
 
 /* ---- Opening and closing ---- */
@@ -65,6 +70,7 @@ void tape_fini(Dispatcher *d) {
     tape_finish(t->tape);
     if (tape_take_error(t->tape, &err)) log_line("DISPATCHER", "%s", err.text);
     tape_close(&t->tape);
+    bytes_fini(&t->head);
     free(t);
 }
 
@@ -155,7 +161,11 @@ static void add_files(const Client *c, const Inst *inst, InstPrint *how) {
     how->n_files = c->n_files;
 }
 
-void tape_received(Dispatcher *d, const Client *c, const Inst *inst) {
+void tape_received(const Flow *f) {
+    Dispatcher *d = f->d;
+    TapeState *t = d->tape;
+    const Client *c = f->client;
+    const Inst *inst = &f->inst;
     if (inst->op == OP_BODY) return; /* the instructions that it stands for are logged in full */
     TensorType out[MAX_OUT];
     InstPrint how = {.payload_max = SHOWN_BYTES, .payload_hash = true};
@@ -163,9 +173,17 @@ void tape_received(Dispatcher *d, const Client *c, const Inst *inst) {
     if (types_of(d, c, inst, out)) how.out = out;
     InstBeside beside;
     if (inst->payload_bytes > SHOWN_BYTES &&
-        tape_keep(d->tape->tape, inst->payload, inst->payload_bytes, &beside))
+        tape_keep(t->tape, inst->payload, inst->payload_bytes, &beside))
         how.beside = &beside;
-    inst_print(inst, &how, begin_line(d, TAPE_RECEIVED, c->id, -1));
+    t->head_ns = tape_now_ns(t->tape);
+    Bytes *b = tape_begin(t->tape, t->head_ns, TAPE_RECEIVED, c->id, '-', 0);
+    size_t at = b->n;
+    inst_print_head(inst, &how, b);
+    t->head_seq = f->seq;
+    t->head_client = inst->payload_bytes ? 0 : c->id;
+    t->head.n = 0;
+    if (t->head_client) bytes_add(&t->head, b->data + at, b->n - at);
+    inst_print_tail(inst, &how, b);
     end_line(d);
 }
 
@@ -194,7 +212,7 @@ void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins)
 
 void tape_sent(const Flow *f) {
     if (f->inst.op == OP_BODY) return;
-    Tape *tape = f->d->tape->tape;
+    TapeState *t = f->d->tape;
     InstPrint how = {.payload_max = 512};
     uint32_t number = 0;
     char kind = place_of(f, &number);
@@ -202,8 +220,15 @@ void tape_sent(const Flow *f) {
     const Inst *inst = &f->inst;
     if (f->group && op_has_place(inst->op) && inst_locate(inst, f->group->id, &f->layout, &located))
         inst = &located.inst;
-    Bytes *b = tape_begin(tape, tape_now_ns(tape), TAPE_SENT, f->client->id, kind, number);
-    inst_print(inst, &how, b);
+    bool is_unchanged = f->record && inst == &f->inst && !f->is_inserted &&
+                        t->head_client == f->client->id && t->head_seq == f->seq;
+    int64_t at_ns = is_unchanged ? t->head_ns : tape_now_ns(t->tape);
+    Bytes *b = tape_begin(t->tape, at_ns, TAPE_SENT, f->client->id, kind, number);
+    if (is_unchanged)
+        bytes_add(b, t->head.data, t->head.n);
+    else
+        inst_print_head(inst, &how, b);
+    t->head_client = 0;
     if (f->is_inserted && inst->op != OP_FREE)
         bytes_printf(b, " # for %s", op_info[f->because].name);
     end_line(f->d);

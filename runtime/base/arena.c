@@ -114,12 +114,6 @@ void bytes_add(Bytes *b, const void *p, size_t n) {
 
 void bytes_puts(Bytes *b, const char *s) { bytes_add(b, s, strlen(s)); }
 
-void bytes_putc(Bytes *b, char c) {
-    bytes_reserve(b, 1);
-    b->data[b->n++] = c;
-    b->data[b->n] = 0;
-}
-
 void bytes_printf(Bytes *b, const char *format, ...) {
     va_list ap, again;
     va_start(ap, format);

@@ -29,7 +29,11 @@ typedef struct Bytes {
 void bytes_reserve(Bytes *b, size_t extra);
 void bytes_add(Bytes *b, const void *p, size_t n);
 void bytes_puts(Bytes *b, const char *s);
-void bytes_putc(Bytes *b, char c);
+static inline void bytes_putc(Bytes *b, char c) {
+    if (b->cap - b->n < 2) bytes_reserve(b, 1);
+    b->data[b->n++] = c;
+    b->data[b->n] = 0;
+}
 void bytes_printf(Bytes *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends the file at path, at most a little more than `most` bytes of it, and a NUL that is not
  * counted. Returns false, with errno set, if it cannot be read. */

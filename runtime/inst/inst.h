@@ -109,8 +109,10 @@ typedef struct InstPrint {
     const TensorType *out;    /* result types to print after ->, or NULL            */
 } InstPrint;
 
-/* Appends one line without its newline. */
+/* Appends one line without its newline: the instruction, then its result types and position. */
 void inst_print(const Inst *in, const InstPrint *how, Bytes *out);
+void inst_print_head(const Inst *in, const InstPrint *how, Bytes *out); /* up to the types */
+void inst_print_tail(const Inst *in, const InstPrint *how, Bytes *out); /* from them on */
 
 /* A parsed line: an instruction, or nothing (blank, comment, header). All memory is the arena's. */
 typedef struct InstLine {

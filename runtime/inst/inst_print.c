@@ -43,6 +43,28 @@ static bool put_special(Bytes *b, double v) {
     return true;
 }
 
+/* The shortest decimal that reads back as v, which is finite and not 0; valid until the next call.
+ * A loop's constants come again and again, so the last few texts are kept. */
+static const char *shortest(double v) {
+    enum { KEPT = 64 };
+    static _Thread_local struct {
+        double v; /* 0: none */
+        char text[32];
+    } kept[KEPT];
+    uint64_t bits;
+    memcpy(&bits, &v, 8);
+    unsigned at = (unsigned)(bits * UINT64_C(0x9e3779b97f4a7c15) >> 58);
+    char *text = kept[at].text;
+    if (kept[at].v == v) return text;
+    kept[at].v = v;
+    /* 15 digits suffice to start with, except for subnormals; then one more until it reads back. */
+    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
+        snprintf(text, sizeof kept[at].text, "%.*g", digits, v);
+        if (strtod(text, NULL) == v) break;
+    }
+    return text;
+}
+
 /* Shortest decimal that reads back as v; with `point` whole numbers get ".0". */
 static void put_double(Bytes *b, double v, bool point) {
     if (put_special(b, v)) return;
@@ -52,12 +74,7 @@ static void put_double(Bytes *b, double v, bool point) {
         if (point) bytes_puts(b, ".0");
         return;
     }
-    char text[40];
-    /* 15 digits suffice to start with, except for subnormals; then one more until it reads back. */
-    for (int digits = fabs(v) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, v);
-        if (strtod(text, NULL) == v) break;
-    }
+    const char *text = shortest(v);
     bytes_puts(b, text);
     if (point && !strpbrk(text, ".e")) bytes_puts(b, ".0");
 }
@@ -401,14 +418,7 @@ void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column) {
     if (column && pos.col) bytes_putc(b, ':'), put_u64(b, pos.col);
 }
 
-static void put_position(Line *l) {
-    const InstPrint *how = l->how;
-    SrcPos pos = l->in->pos;
-    if (how && how->files && pos.line > 0 && pos.file < how->n_files)
-        inst_put_position(l->out, how->files[pos.file], pos, how->columns);
-}
-
-void inst_print(const Inst *in, const InstPrint *how, Bytes *out) {
+void inst_print_head(const Inst *in, const InstPrint *how, Bytes *out) {
     Line l = {.in = in, .how = how, .out = out};
     for (int i = 0; i < in->n_attr; i++) l.todo |= UINT64_C(1) << in->attr[i].key;
     for (int i = 0; i < in->n_out; i++) {
@@ -422,12 +432,23 @@ void inst_print(const Inst *in, const InstPrint *how, Bytes *out) {
         const Attr *a = take_attr(&l, (AttrKey)key);
         if (a) put_keyed(out, a);
     }
-    if (how && how->out && in->n_out) {
+}
+
+void inst_print_tail(const Inst *in, const InstPrint *how, Bytes *out) {
+    SrcPos pos = in->pos;
+    if (!how) return;
+    if (how->out && in->n_out) {
         char text[256];
         for (int i = 0; i < in->n_out; i++) {
             bytes_puts(out, i ? "," : " -> ");
             bytes_puts(out, type_text(&how->out[i], text));
         }
     }
-    put_position(&l);
+    if (how->files && pos.line > 0 && pos.file < how->n_files)
+        inst_put_position(out, how->files[pos.file], pos, how->columns);
+}
+
+void inst_print(const Inst *in, const InstPrint *how, Bytes *out) {
+    inst_print_head(in, how, out);
+    inst_print_tail(in, how, out);
 }
