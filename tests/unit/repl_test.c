@@ -1,137 +1,9 @@
 /* repl_test.c: the prompt on a pseudo terminal, as a user sees it: echo, continuation, paste, help,
- * errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and Ctrl-C in a script. The
- * program is $GTSH, else build/gtsh.
+ * errors, Ctrl-C at the prompt and during work, Ctrl-D, history; and Ctrl-C in a script.
  * SPDX-License-Identifier: MIT */
-#include "check.h"
-#include "runtime/base/arena.h"
-#include "runtime/base/clock.h"
 #include "patience.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <pty.h>
-#include <signal.h>
+#include "pty.h"
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-
-enum { LIMIT_MS = 300000 };
-
-typedef struct Session {
-    pid_t pid;
-    int fd;
-    Bytes all;
-    size_t seen;
-} Session; /* seen: end of the output that was expected so far */
-
-static const char *gtsh(void) {
-    const char *path = getenv("GTSH");
-    return path ? path : "build/gtsh";
-}
-
-static Session start(const char *const *arg) {
-    Session s = {0};
-    s.pid = forkpty(&s.fd, NULL, NULL, &(struct winsize){.ws_row = 40, .ws_col = 120});
-    if (s.pid == 0) {
-        const char *argv[16] = {gtsh()};
-        for (int k = 0; arg[k] && k < 14; k++) argv[k + 1] = arg[k];
-        if (!getenv("REPL_TERM")) setenv("TERM", "dumb", 1);
-        setenv("LC_ALL", "C.UTF-8", 1);
-        setenv("NO_COLOR", "1", 1);
-        execv(argv[0], (char **)argv);
-        _exit(127);
-    }
-    return s;
-}
-
-/* Reads more output of the program; false at its end or after LIMIT_MS. */
-static bool more(Session *s, long until) {
-    char chunk[4096];
-    struct pollfd p = {.fd = s->fd, .events = POLLIN};
-    long left = until - now_ms();
-    if (left <= 0 || poll(&p, 1, (int)left) <= 0) return false;
-    ssize_t n = read(s->fd, chunk, sizeof chunk);
-    if (n <= 0) return false;
-    for (ssize_t k = 0; k < n; k++)
-        if (chunk[k] != '\r') bytes_putc(&s->all, chunk[k]);
-    return true;
-}
-
-/* Waits until the text appears after everything expected before. */
-static void expect(Session *s, const char *text) {
-    long until = now_ms() + LIMIT_MS;
-    const char *hit = NULL;
-    do {
-        if (s->all.n) hit = strstr(s->all.data + s->seen, text);
-    } while (!hit && more(s, until));
-    CHECK_MSG(hit != NULL, "no '%s' in\n%s", text, s->all.n ? s->all.data + s->seen : "");
-    if (hit) s->seen = (size_t)(hit - s->all.data) + strlen(text);
-}
-
-static void type(Session *s, const char *keys) {
-    size_t n = strlen(keys);
-    CHECK(write(s->fd, keys, n) == (ssize_t)n);
-}
-
-/* Types, then waits for the answer. */
-static void reply(Session *s, const char *keys, const char *answer) {
-    type(s, keys);
-    expect(s, answer);
-}
-
-/* Types, then waits for the answer and the next prompt. */
-static void ask(Session *s, const char *keys, const char *answer) {
-    reply(s, keys, answer);
-    expect(s, "gt> ");
-}
-
-/* Types a line, then waits for its echo, its result and the next prompt. */
-static void line(Session *s, const char *keys, const char *result) {
-    type(s, keys);
-    reply(s, "\r", keys);
-    if (result) expect(s, result);
-    expect(s, "gt> ");
-}
-
-/* Types a line that takes long, and waits until it runs. */
-static void set_off(Session *s, const char *code) {
-    type(s, "print(\"be\" + \"gun\"); ");
-    type(s, code);
-    type(s, "\r");
-    expect(s, "\nbegun\n");
-    usleep(100000);
-}
-
-/* The exit code, or 128 + signal; the rest of the output is in all. */
-static int finish(Session *s) {
-    long until = now_ms() + LIMIT_MS;
-    while (more(s, until)) {}
-    int status = 0;
-    for (int k = 0; waitpid(s->pid, &status, WNOHANG) == 0; k++) {
-        if (k > 6000) {
-            kill(s->pid, SIGKILL);
-            CHECK_MSG(false, "does not end");
-        }
-        usleep(50000);
-    }
-    close(s->fd);
-    bytes_fini(&s->all);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* At the prompt, without greeting. */
-static Session prompt(void) {
-    Session s = start((const char *[]){"-q", "--norc", NULL});
-    expect(&s, "gt> ");
-    return s;
-}
-
-/* Types what ends the program. */
-static void leave(Session *s, const char *keys, int code) {
-    type(s, keys);
-    CHECK_INT(finish(s), code);
-}
 
 static void echo(void) {
     Session s = start((const char *[]){"--norc", NULL});
@@ -463,19 +335,7 @@ static void refused(void) {
 }
 
 int main(void) {
-    signal(SIGPIPE, SIG_IGN);
-    if (access(gtsh(), X_OK)) {
-        printf("repl: %s is not built: skipped\n", gtsh());
-        return 0;
-    }
-    int terminal = posix_openpt(O_RDWR | O_NOCTTY);
-    if (terminal < 0) {
-        printf("repl: no pseudo terminal here (%s): skipped\n", strerror(errno));
-        return 0;
-    }
-    close(terminal);
-    if (!getenv("HOME")) setenv("HOME", "/tmp", 1);
-    setenv("GT_HISTFILE", "", 1);
+    if (!pty_begin("repl")) return 0;
     echo();
     continuation();
     paste();
