@@ -9,8 +9,7 @@
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
-#include "lang/shell/repl_lost.h"
-#include "lang/shell/repl_skip.h"
+#include "lang/shell/repl_state.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
@@ -30,23 +29,6 @@ enum {
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
     AHEAD_MS = 20        /* the wait for them */
 };
-
-typedef struct Repl {
-    Interp *in;
-    const ReplConfig *config;
-    bool is_terminal; /* true: readline; false: plain lines */
-    Bytes statement;  /* lines of the statement being typed */
-    Bytes pasted;     /* lines not yet fed */
-    char open_with;
-    Skip skip;            /* a refused block, whose rest is skipped */
-    bool is_open;         /* the statement is incomplete; selects the prompt */
-    uint32_t line;        /* number of the first line of `statement` */
-    Lost *lost;           /* what a cancel lost, until all answers have arrived */
-    bool was_interrupted; /* the last statement was interrupted; its instructions may be pending */
-    char *history;        /* path, or NULL */
-    int exit_code;
-    bool is_done;
-} Repl;
 
 /* Readline's handler takes no argument: it leaves its line here. */
 static struct {
@@ -471,7 +453,7 @@ static void take_line(Repl *r, const char *line) {
     if (fresh && (*line == ':' || *line == '?' || *line == '!')) {
         history_keep(r, line, strlen(line));
         stream_interrupted = 0;
-        if (!repl_word(r->in, line)) r->is_done = true;
+        if (!repl_word(r, line)) r->is_done = true;
         stream_interrupted = 0;
         r->line++;
         return;

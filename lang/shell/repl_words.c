@@ -1,5 +1,5 @@
-/* repl_words.c: commands and help at the prompt, from the tables of builtins and the program's own
- * definitions.
+/* repl_words.c: help at the prompt, from the tables of builtins and the program's own definitions;
+ * `!command`. commands.c runs `:word`s.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
 #include "lang/value/mapv.h"
@@ -10,7 +10,9 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/shell/pager.h"
-#include "lang/shell/repl.h"
+#include "lang/shell/commands.h"
+#include "lang/shell/repl_state.h"
+#include "lang/shell/who.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/utf8.h"
 #include "lang/error/error.h"
@@ -19,77 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const struct {
-    const char *name, *help;
-} commands[] = {
-    {":help", "list the commands"},
-    {":who", "list the variables with types and sizes"},
-    {":signals", "list the signals and their configuration"},
-    {":tape", "list the operations recorded for gradients; :tape X: those below X"},
-    {"", ":tape 9 lists the last 9 instructions"},
-    {":stats", "print the workers' counters that are not 0; stats() has all"},
-    {":kernel", ":kernel X prints the source of the kernel that computed tensor X"},
-    {":workers", "print a line per worker; :workers N starts N, before any tensor"},
-    {":connect", ":connect HOST:PORT uses a dispatcher; :connect reconnects to it"},
-    {":where", "print the last error again, with the calls that led to it"},
-    {":check-nan", ":check-nan on stops where a value becomes nan or infinite; also off"},
-    {":q", "leave (also exit, Ctrl-D or exit(n))"},
-    {"ans", "the value shown last"},
-    {"?name", "describe a function; ? lists all, ? words searches the texts"},
-    {"??name", "print the source of a function that is written in the language"},
-    {"!command", "run a shell command"},
-};
-
-/* ---- :who ---- */
-
-static void describe(Interp *in, Value v, Bytes *out) {
-    char shape[256];
-    if (v.kind == V_TENSOR) {
-        const TensorType *t = tensor_type(v.tensor);
-        bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape),
-                     (unsigned long long)type_bytes(t),
-                     v.tensor->is_param ? v.tensor->is_buffer ? ", buffer" : ", param" : "");
-    } else if (v.kind == V_FN)
-        fn_signature(v.fn->ast, out);
-    else if (v.kind == V_MODULE) {
-        bytes_puts(out, "module ");
-        fn_signature(v.module->make->ast, out);
-    } else if (v.kind == V_LIST)
-        bytes_printf(out, "list of %u", v.list->n);
-    else if (v.kind == V_MAP)
-        bytes_printf(out, "map of %zu", map_count(v.map));
-    else if (v.kind <= V_STR || v.kind == V_RANGE) {
-        LangError e = {0};
-        size_t from = out->n;
-        if (!value_repr(in, v, out, &e)) {
-            out->n = from;
-            bytes_puts(out, value_type_name(v));
-        }
-        size_t keep = utf8_skip(out->data + from, out->n - from, 60);
-        if (from + keep < out->n) {
-            out->n = from + keep;
-            bytes_puts(out, "…");
-        }
-        for (size_t i = from; i < out->n; i++)
-            if (out->data[i] == '\n') out->data[i] = ' ';
-    } else
-        bytes_puts(out, value_type_name(v));
-}
-
-static void who(Interp *in) {
-    const char *name;
-    Value v;
-    Bytes b = {0};
-    for (size_t i = 0; interp_global(in, i, &name, &v); i++) {
-        if (v.kind == V_UNDEF) continue;
-        bytes_printf(&b, "%-12s  ", name);
-        describe(in, v, &b);
-        bytes_putc(&b, '\n');
-    }
-    fputs(b.n ? b.data : "no variables\n", stdout);
-    bytes_fini(&b);
-}
 
 /* ---- ?name ---- */
 
@@ -319,7 +250,9 @@ static void help(Interp *in, const char *what) {
     what += strspn(what, " ");
     n = strlen(what);
     if (!strcmp(what, "help")) {
-        repl_word(in, ":help");
+        commands_help(&b);
+        fputs(b.data, stdout);
+        bytes_fini(&b);
         return;
     }
     bool is_statement = !is_search && statement_doc(what, &b);
@@ -334,7 +267,7 @@ static void help(Interp *in, const char *what) {
     else if (is_found) {
         if (!put_doc(what, v, &b) && !is_statement) {
             bytes_printf(&b, "%s  ", what);
-            describe(in, v, &b);
+            who_describe(in, v, &b);
             bytes_putc(&b, '\n');
         }
         value_drop(v);
@@ -373,133 +306,7 @@ static void show_source(Interp *in, const char *name) {
     value_drop(v);
 }
 
-/* ---- commands ---- */
-
-/* Runs the code that a command stands for. false: it failed, and the failure was reported. */
-static bool run_code(Interp *in, const char *code) {
-    LangError e = {0};
-    Source *src = interp_source(in, "command", code, strlen(code), 1, false);
-    src->is_prompt = true;
-    Program *p = parse_program(src, NULL, NULL, NULL, &e);
-    if (!p || !interp_run(in, p, true, &e) || !stream_sync(in->stream, &e)) {
-        if (e.kind == E_INTERRUPT) {
-            repl_hush(in);
-            fputs(" interrupted\n", stderr);
-            return false;
-        }
-        e.at = (Span){0};
-        repl_report(in, &e, "error");
-        return false;
-    }
-    return true;
-}
-
-/* :connect, and a report of the result. */
-static void connect_to(Interp *in, const char *where) {
-    char code[300];
-    const char *last = stream_endpoint(in->stream);
-    bool was_lost = stream_is_lost(in->stream);
-    uint64_t n = stream_tensors(in->stream), before = stream_count(in->stream);
-    if (!*where && last) where = last;
-    if (!*where || strpbrk(where, "\"\\ ") || strlen(where) > 200) {
-        fputs(":connect needs HOST:PORT\n", stderr);
-        return;
-    }
-    bool is_there = last && !was_lost && before;
-    snprintf(code, sizeof code, "connect(\"%s\")", where);
-    if (!run_code(in, code)) return;
-    int workers = 0;
-    LangError e = {0};
-    stream_workers(in->stream, &workers, &e);
-    fprintf(stderr, "%s %s, %d worker%s\n", is_there ? "already connected to" : "connected to",
-            stream_endpoint(in->stream), workers, workers == 1 ? "" : "s");
-    if (was_lost)
-        fprintf(stderr, "%llu tensor%s gone; all other values are kept\n", (unsigned long long)n,
-                n == 1 ? " is" : "s are");
-}
-
-/* Runs before + rest + after if ok; otherwise says what the command wants. */
-static void run_call(Interp *in, bool ok, const char *wants, const char *before, const char *rest,
-                     const char *after) {
-    char code[300];
-    if (ok) {
-        snprintf(code, sizeof code, "%s%s%s", before, rest, after);
-        run_code(in, code);
-    } else
-        fprintf(stderr, "%s\n", wants);
-}
-
-/* Runs a command that abbreviates a call; false if it is not one of them. */
-static bool call_for(Interp *in, const char *word, const char *rest) {
-    bool is_off = !strcmp(rest, "off");
-    if (!strcmp(word, ":tape"))
-        run_call(in, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(",
-                 rest, ")");
-    else if (!strcmp(word, ":stats"))
-        run_code(in, "debug.print_stats()");
-    else if (!strcmp(word, ":signals"))
-        run_code(in, "(fn() { for name, config in signal.get().items() {"
-                     " print(name + \":\", config) } })()");
-    else if (!strcmp(word, ":workers") && !*rest)
-        run_code(in, "debug.print_workers()");
-    else if (!strcmp(word, ":workers"))
-        run_call(in, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
-                 ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
-    else if (!strcmp(word, ":kernel"))
-        run_call(in, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
-                 "debug.print_kernel(", rest, ")");
-    else if (!strcmp(word, ":check-nan"))
-        run_call(in, !*rest || !strcmp(rest, "on") || is_off, ":check-nan needs on or off",
-                 "debug.check_nan(", is_off ? "false" : "true",
-                 is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
-    else if (!strcmp(word, ":connect"))
-        connect_to(in, rest);
-    else
-        return false;
-    return true;
-}
-
-static void where(Interp *in) {
-    Bytes b = {0};
-    if (in->last_error)
-        error_print(in->last_error, "error", in->config.color_out, &b);
-    else
-        bytes_puts(&b, "there was no error\n");
-    fputs(b.data, stdout);
-    bytes_fini(&b);
-}
-
-static bool colon(Interp *in, const char *line) {
-    char word[32] = "";
-    sscanf(line, "%31s", word);
-    const char *rest = line + strlen(word) + strspn(line + strlen(word), " \t");
-    static const char *const alone[] = {":q",    ":quit",    ":who",  ":where",
-                                        ":help", ":signals", ":stats"};
-    for (size_t k = 0; *rest && k < sizeof alone / sizeof *alone; k++)
-        if (!strcmp(word, alone[k])) {
-            fprintf(stderr, "%s takes no words, got '%.60s'\n", word, rest);
-            return true;
-        }
-    if (!strcmp(word, ":q") || !strcmp(word, ":quit")) return false;
-    if (!strcmp(word, ":who"))
-        who(in);
-    else if (!strcmp(word, ":where"))
-        where(in);
-    else if (!strcmp(word, ":help") || !strcmp(word, ":")) {
-        for (size_t k = 0; k < sizeof commands / sizeof *commands; k++)
-            printf("%-10s %s\n", commands[k].name, commands[k].help);
-    } else if (!call_for(in, word, rest)) {
-        static const char *const known[] = {":help",    ":who",       ":quit",   ":signals",
-                                            ":tape",    ":stats",     ":kernel", ":workers",
-                                            ":connect", ":check-nan", ":where"};
-        const char *near = nearest_name(word, strlen(word), known, sizeof known / sizeof *known);
-        fprintf(stderr, "there is no command '%s'%s%s; :help lists them\n", word,
-                near ? "; did you mean " : "", near ? near : "");
-    }
-    return true;
-}
-
-bool repl_word(Interp *in, const char *line) {
+bool repl_word(Repl *r, const char *line) {
     char *copy = xstrdup(line);
     size_t n = strlen(copy);
     while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
@@ -513,11 +320,11 @@ bool repl_word(Interp *in, const char *line) {
     }
     pager_begin();
     if (*copy == ':')
-        stay = colon(in, copy);
+        stay = command_run(r, copy);
     else if (copy[1] == '?')
-        show_source(in, copy + 2 + strspn(copy + 2, " "));
+        show_source(r->in, copy + 2 + strspn(copy + 2, " "));
     else
-        help(in, copy + 1);
+        help(r->in, copy + 1);
     pager_end();
     free(copy);
     return stay;

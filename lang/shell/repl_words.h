@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPL_WORDS_H
 #define GT_LANG_SHELL_REPL_WORDS_H
-#include "lang/value/interp.h"
+#include <stdbool.h>
 
-bool repl_word(Interp *in, const char *line); /* false: leave the prompt */
+struct Repl;
+bool repl_word(struct Repl *r, const char *line); /* false: leave the prompt */
 #endif

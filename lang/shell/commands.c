@@ -1,0 +1,215 @@
+/* commands.c: see commands.h. Each row of commands.def names its function here, run_ID. Most
+ * commands stand for a call, whose source text they run.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/commands.h"
+#include "lang/eval/import.h"
+#include "lang/eval/run.h"
+#include "lang/shell/repl_state.h"
+#include "lang/shell/who.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const Command commands[] = {
+#define COMMAND(id, word, argument, form, help) {word, COMMAND_##argument, form, help},
+#include "lang/shell/commands.def"
+};
+enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
+
+const Command *command_at(size_t i) { return i < N_COMMANDS ? &commands[i] : NULL; }
+
+const Command *command_find(const char *word, size_t n) {
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (strlen(commands[i].word) == n && !memcmp(commands[i].word, word, n))
+            return &commands[i];
+    return NULL;
+}
+
+void commands_help(Bytes *out) {
+    static const char *const others[][2] = {
+        {"ans", "the value shown last"},
+        {"?name", "describe a function; ? lists all, ? words searches the texts"},
+        {"??name", "print the source of a function that is written in the language"},
+        {"!command", "run a shell command"},
+    };
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        const Command *c = &commands[i];
+        char left[80];
+        if (!*c->help) continue;
+        snprintf(left, sizeof left, "%s%s%s", c->word, *c->form ? " " : "", c->form);
+        bytes_printf(out, "%-21s %s\n", left, c->help);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        bytes_printf(out, "%-21s %s\n", others[i][0], others[i][1]);
+}
+
+/* ---- commands that stand for calls ---- */
+
+/* Runs the code that a command stands for. false: it failed, and the failure was reported. */
+static bool run_code(Interp *in, const char *code) {
+    LangError e = {0};
+    Source *src = interp_source(in, "command", code, strlen(code), 1, false);
+    src->is_prompt = true;
+    Program *p = parse_program(src, NULL, NULL, NULL, &e);
+    if (!p || !interp_run(in, p, true, &e) || !stream_sync(in->stream, &e)) {
+        if (e.kind == E_INTERRUPT) {
+            repl_hush(in);
+            fputs(" interrupted\n", stderr);
+            return false;
+        }
+        e.at = (Span){0};
+        repl_report(in, &e, "error");
+        return false;
+    }
+    return true;
+}
+
+/* :connect, and a report of the result. */
+static void connect_to(Interp *in, const char *where) {
+    char code[300];
+    const char *last = stream_endpoint(in->stream);
+    bool was_lost = stream_is_lost(in->stream);
+    uint64_t n = stream_tensors(in->stream), before = stream_count(in->stream);
+    if (!*where && last) where = last;
+    if (!*where || strpbrk(where, "\"\\ ") || strlen(where) > 200) {
+        fputs(":connect needs HOST:PORT\n", stderr);
+        return;
+    }
+    bool is_there = last && !was_lost && before;
+    snprintf(code, sizeof code, "connect(\"%s\")", where);
+    if (!run_code(in, code)) return;
+    int workers = 0;
+    LangError e = {0};
+    stream_workers(in->stream, &workers, &e);
+    fprintf(stderr, "%s %s, %d worker%s\n", is_there ? "already connected to" : "connected to",
+            stream_endpoint(in->stream), workers, workers == 1 ? "" : "s");
+    if (was_lost)
+        fprintf(stderr, "%llu tensor%s gone; all other values are kept\n", (unsigned long long)n,
+                n == 1 ? " is" : "s are");
+}
+
+/* Runs before + rest + after if ok; otherwise says what the command wants. */
+static void run_call(Interp *in, bool ok, const char *wants, const char *before, const char *rest,
+                     const char *after) {
+    char code[300];
+    if (ok) {
+        snprintf(code, sizeof code, "%s%s%s", before, rest, after);
+        run_code(in, code);
+    } else
+        fprintf(stderr, "%s\n", wants);
+}
+
+static void print_where(Interp *in) {
+    Bytes b = {0};
+    if (in->last_error)
+        error_print(in->last_error, "error", in->config.color_out, &b);
+    else
+        bytes_puts(&b, "there was no error\n");
+    fputs(b.data, stdout);
+    bytes_fini(&b);
+}
+
+/* ---- the table's functions: rest is the argument, "" if there is none; false: leave ---- */
+
+static bool run_HELP(Repl *r, const char *rest) {
+    Bytes b = {0};
+    commands_help(&b);
+    fputs(b.data, stdout);
+    bytes_fini(&b);
+    return true;
+}
+
+static bool run_WHO(Repl *r, const char *rest) {
+    who_print(r->in);
+    return true;
+}
+
+static bool run_WHERE(Repl *r, const char *rest) {
+    print_where(r->in);
+    return true;
+}
+
+static bool run_TAPE(Repl *r, const char *rest) {
+    run_call(r->in, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(",
+             rest, ")");
+    return true;
+}
+
+static bool run_KERNEL(Repl *r, const char *rest) {
+    run_call(r->in, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
+             "debug.print_kernel(", rest, ")");
+    return true;
+}
+
+static bool run_SIGNALS(Repl *r, const char *rest) {
+    run_code(r->in, "(fn() { for name, config in signal.get().items() {"
+                    " print(name + \":\", config) } })()");
+    return true;
+}
+
+static bool run_STATS(Repl *r, const char *rest) {
+    run_code(r->in, "debug.print_stats()");
+    return true;
+}
+
+static bool run_WORKERS(Repl *r, const char *rest) {
+    if (*rest)
+        run_call(r->in, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
+                 ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
+    else
+        run_code(r->in, "debug.print_workers()");
+    return true;
+}
+
+static bool run_CONNECT(Repl *r, const char *rest) {
+    connect_to(r->in, rest);
+    return true;
+}
+
+static bool run_CHECK_NAN(Repl *r, const char *rest) {
+    bool is_off = !strcmp(rest, "off");
+    run_call(r->in, true, "", "debug.check_nan(", is_off ? "false" : "true",
+             is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
+    return true;
+}
+
+static bool run_QUIT(Repl *r, const char *rest) { return false; }
+static bool run_QUIT_TOO(Repl *r, const char *rest) { return false; }
+
+/* ---- dispatch ---- */
+
+static bool (*const functions[])(Repl *r, const char *rest) = {
+#define COMMAND(id, word, argument, form, help) run_##id,
+#include "lang/shell/commands.def"
+};
+
+static void unknown_command(const char *word) {
+    const char *known[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++) known[i] = commands[i].word;
+    const char *near = nearest_name(word, strlen(word), known, N_COMMANDS);
+    fprintf(stderr, "there is no command '%.60s'%s%s; :help lists them\n", word,
+            near ? "; did you mean " : "", near ? near : "");
+}
+
+/* True if the argument is one that the command takes; otherwise says what it takes. */
+static bool takes(const Command *c, const char *rest) {
+    if (c->argument == COMMAND_NONE && *rest)
+        fprintf(stderr, "%s takes no words, got '%.60s'\n", c->word, rest);
+    else if (c->argument == COMMAND_SWITCH && *rest && strcmp(rest, "on") && strcmp(rest, "off"))
+        fprintf(stderr, "%s needs on or off\n", c->word);
+    else
+        return true;
+    return false;
+}
+
+bool command_run(Repl *r, const char *line) {
+    size_t n = strcspn(line, " \t");
+    const char *rest = line + n + strspn(line + n, " \t");
+    const Command *c = n == 1 ? &commands[0] : command_find(line, n);
+    if (c) return !takes(c, rest) || functions[c - commands](r, rest);
+    char *word = xstrndup(line, n);
+    unknown_command(word);
+    free(word);
+    return true;
+}
