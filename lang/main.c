@@ -616,7 +616,8 @@ int main(int argc, char **argv) {
         ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,
                              .norc = a.o.norc,
                              .was_interrupted = stream_interrupted != 0,
-                             .debug = a.o.debug};
+                             .debug = a.o.debug,
+                             .dispatcher = a.o.dispatcher};
         code = repl_run(a.in, &prompt);
     }
     bool interrupted = code == 130 && stream_interrupted;

@@ -66,12 +66,16 @@ static bool run_code(Interp *in, const char *code) {
 }
 
 /* :connect, and a report of the result. */
-static void connect_to(Interp *in, const char *where) {
+static void connect_to(Repl *r, const char *where) {
     char code[300];
+    Interp *in = r->in;
     const char *last = stream_endpoint(in->stream);
     bool was_lost = stream_is_lost(in->stream);
     uint64_t n = stream_tensors(in->stream), before = stream_count(in->stream);
-    if (!*where && last) where = last;
+    if (!*where && r->place)
+        where = r->place; /* such as @FILE, which has the token of a new dispatcher */
+    else if (!*where && last)
+        where = last;
     if (!*where || strpbrk(where, "\"\\ ") || strlen(where) > 200) {
         fputs(":connect needs HOST:PORT\n", stderr);
         return;
@@ -79,6 +83,9 @@ static void connect_to(Interp *in, const char *where) {
     bool is_there = last && !was_lost && before;
     snprintf(code, sizeof code, "connect(\"%s\")", where);
     if (!run_code(in, code)) return;
+    char *place = xstrdup(where);
+    free(r->place);
+    r->place = place;
     int workers = 0;
     LangError e = {0};
     stream_workers(in->stream, &workers, &e);
@@ -163,7 +170,7 @@ static bool run_WORKERS(Repl *r, const char *rest) {
 }
 
 static bool run_CONNECT(Repl *r, const char *rest) {
-    connect_to(r->in, rest);
+    connect_to(r, rest);
     return true;
 }
 

@@ -9,7 +9,7 @@
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
-#include "lang/shell/repl_state.h"
+#include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
@@ -128,19 +128,6 @@ static void on_line(char *line) {
     rl_callback_handler_remove();
 }
 
-/* The second Ctrl-C. Instructions in flight may take longer than 500 ms; the names of lost
- * variables are then printed later, above the prompt. */
-static void cancel(Repl *r) {
-    lost_unref(&r->lost);
-    r->lost = lost_begin(r->in);
-    for (int k = 0; k < 50 && !lost_is_done(r->lost); k++) {
-        usleep(10000);
-        stream_poll(r->in->stream);
-    }
-    lost_print(r->lost);
-    if (lost_is_done(r->lost)) lost_unref(&r->lost);
-}
-
 /* Reports a failure that arrived late. An interrupt's text (how much was cancelled) goes into the
  * report of lost variables. */
 static void report_late(Repl *r, const LangError *e) {
@@ -150,38 +137,15 @@ static void report_late(Repl *r, const LangError *e) {
         run_failed(r, e);
 }
 
-/* Prints the lost variables once all answers have arrived; true if it did. */
-static bool report_lost(Repl *r) {
-    if (!r->lost || !lost_is_done(r->lost)) return false;
-    lost_print(r->lost);
-    lost_unref(&r->lost);
-    return true;
-}
-
-/* Reads replies while nothing is typed. */
-static void idle(Repl *r) {
-    LangError e = {0};
-    stream_poll(r->in->stream);
-    bool failed = r->lost && lost_is_done(r->lost) && stream_take_error(r->in->stream, &e);
-    if (!r->lost || !lost_is_done(r->lost)) return;
-    fputc('\n', stderr);
-    if (failed) report_late(r, &e);
-    report_lost(r);
-    rl_on_new_line();
-    rl_redisplay();
-}
-
-/* At the prompt Ctrl-C drops the line. After an interrupted statement it also cancels its
- * instructions that have not begun. */
-static void drop_line(Repl *r) {
+/* At the prompt Ctrl-C drops the line. With work behind the prompt, it drops an empty line's. */
+static void drop_line(Repl *r, bool is_empty) {
     stream_interrupted = 0;
+    is_empty = is_empty && !r->statement.n;
     r->statement.n = r->pasted.n = 0;
     r->is_open = false;
     r->skip = (Skip){0};
     fputs("\n", stderr);
-    if (!r->was_interrupted) return;
-    r->was_interrupted = false;
-    cancel(r);
+    if (is_empty && behind_count(r)) behind_cancel(r);
 }
 
 /* A line without its newline, malloc'ed; NULL at the end of input, or if *dropped. */
@@ -193,17 +157,18 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     while (!typed.has_line) {
         int n = poll(&in, 1, 100);
         if (stream_interrupted) {
+            bool is_empty = rl_end == 0;
             rl_free_line_state();
             rl_callback_sigcleanup();
             rl_callback_handler_remove();
-            drop_line(r);
+            drop_line(r, is_empty);
             *dropped = true;
             return NULL;
         }
         if (n > 0)
             rl_callback_read_char();
         else if (n == 0)
-            idle(r);
+            behind_idle(r);
         else if (errno != EINTR) {
             rl_callback_handler_remove();
             return NULL;
@@ -286,7 +251,10 @@ static void run_failed(Repl *r, const LangError *e) {
         if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
         if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
         fputc('\n', stderr);
-        r->was_interrupted = true;
+        if (r->has_told_wait)
+            behind_cancel(r); /* it said that Ctrl-C drops the work */
+        else
+            behind_begin(r);
     } else {
         repl_report(r->in, e, "error");
         if (!r->is_terminal) r->exit_code = error_exit_code(e);
@@ -308,27 +276,34 @@ static bool run_source(Repl *r, Source *src) {
     LangError e = {0};
     src->is_prompt = true;
     stream_interrupted = 0;
-    r->was_interrupted = false;
     stream_input(r->in->stream);
+    uint64_t behind = behind_count(r), issued = stream_count(r->in->stream);
+    behind_watch(r);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->config->debug, src, p);
     const char *refused = p ? NULL : defined_name(src->text);
     if (refused) r->in->refused = refused;
     bool ok = p && interp_run(r->in, p, true, &e);
     if (!ok) run_failed(r, &e);
-    if (e.kind != E_INTERRUPT) {
+    bool was_interrupted = e.kind == E_INTERRUPT;
+    if (behind && !stream_effects(r->in->stream, issued)) {
+        /* Its instructions wait behind those of an interrupted statement: the prompt does not. */
+        stream_flush(r->in->stream);
+        if (stream_count(r->in->stream) > issued) {
+            r->behind = stream_count(r->in->stream);
+            r->is_dropped = false;
+        }
+    } else if (!was_interrupted) {
         LangError late = {0};
         if (!stream_sync(r->in->stream, &late)) {
+            was_interrupted = late.kind == E_INTERRUPT;
             report_late(r, &late);
             ok = false;
         }
     }
-    report_lost(r);
+    behind_report_lost(r);
     fflush(stdout);
-    if (stream_interrupted >= 2) {
-        cancel(r);
-        r->was_interrupted = false;
-    }
+    if (stream_interrupted >= 2 && was_interrupted && !r->lost) behind_cancel(r);
     stream_interrupted = 0;
     return ok;
 }
@@ -512,12 +487,10 @@ static void never_closed(Repl *r) {
 }
 
 int repl_run(Interp *in, const ReplConfig *config) {
-    Repl repl = {.in = in,
-                 .config = config,
-                 .line = 1,
-                 .is_terminal = isatty(STDIN_FILENO),
-                 .was_interrupted = config->was_interrupted};
+    Repl repl = {.in = in, .config = config, .line = 1, .is_terminal = isatty(STDIN_FILENO)};
     Repl *r = &repl;
+    r->place = config->dispatcher ? xstrdup(config->dispatcher) : NULL;
+    if (config->was_interrupted) r->behind = stream_count(in->stream);
     stream_interrupted = 0;
     if (r->is_terminal) {
         rl_readline_name = "gtsh";
@@ -548,5 +521,6 @@ int repl_run(Interp *in, const ReplConfig *config) {
     bytes_fini(&r->statement);
     bytes_fini(&r->pasted);
     free(r->history);
+    free(r->place);
     return r->exit_code;
 }

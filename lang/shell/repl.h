@@ -9,6 +9,7 @@ typedef struct ReplConfig {
     bool quiet, norc;
     bool was_interrupted; /* the program before the prompt was; its instructions may be pending */
     const char *debug;
+    const char *dispatcher; /* as the command line gives it, or NULL */
 } ReplConfig;
 
 /* Runs until the end of input, :q or exit(n). Returns the exit code. */

@@ -6,13 +6,13 @@
 #include "lang/eval/import.h"
 #include "lang/value/mapv.h"
 #include "lang/shell/repl_lost.h"
+#include "runtime/base/clock.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-enum { MAX_DEPTH = 8 };
+enum { MAX_DEPTH = 8, ANSWER_MS = 300 };
 
 typedef struct Variable {
     const char *name; /* interned */
@@ -21,9 +21,11 @@ typedef struct Variable {
 
 struct Lost {
     int refs, pending; /* pending: effects in flight; each holds a reference */
+    bool is_answered;  /* the cancel is; the effects were sent */
+    int64_t begun_ms;
     char what[256];
     int n;
-    Variable var[];
+    Variable *var;
 };
 
 typedef struct Question {
@@ -75,30 +77,39 @@ void lost_set_reason(Lost *l, const char *what) {
 }
 
 Lost *lost_begin(Interp *in) {
-    const char *name;
-    Value v;
-    int n = 0;
-    while (interp_global(in, (size_t)n, &name, &v)) n++;
-    Lost *l = xcalloc(1, sizeof *l + (size_t)n * sizeof l->var[0]);
+    Lost *l = xcalloc(1, sizeof *l);
     l->refs = 1;
-    l->n = n;
+    l->begun_ms = now_ms();
     strcpy(l->what, "interrupted");
     stream_cancel(in->stream);
+    return l;
+}
+
+void lost_step(Lost *l, Interp *in) {
+    const char *name;
+    Value v;
     LangError e = {0};
-    for (int k = 0; k < 30 && !stream_take_error(in->stream, &e); k++) {
-        usleep(10000);
-        stream_poll(in->stream);
-    }
-    if (e.what[0]) lost_set_reason(l, e.what);
+    int n = 0;
+    if (l->is_answered) return;
+    bool is_over = stream_done(in->stream) == stream_count(in->stream) ||
+                   stream_is_lost(in->stream) || now_ms() - l->begun_ms > ANSWER_MS;
+    /* Before its failure is taken, the effects that follow a cancel do not run. */
+    if (stream_take_error(in->stream, &e))
+        lost_set_reason(l, e.what);
+    else if (!is_over)
+        return;
+    l->is_answered = true;
+    while (interp_global(in, (size_t)n, &name, &v)) n++;
+    l->var = xcalloc((size_t)n + 1, sizeof l->var[0]);
+    l->n = n;
     for (int i = 0; i < n && interp_global(in, (size_t)i, &name, &v); i++) {
         l->var[i].name = name;
         ask(in, v, l, i, 0);
     }
     stream_flush(in->stream);
-    return l;
 }
 
-bool lost_is_done(const Lost *l) { return l->pending == 0; }
+bool lost_is_done(const Lost *l) { return l->is_answered && l->pending == 0; }
 
 void lost_print(const Lost *l) {
     fputs(l->what, stderr);
@@ -112,6 +123,9 @@ void lost_print(const Lost *l) {
 }
 
 void lost_unref(Lost **l) {
-    if (*l && --(*l)->refs == 0) free(*l);
+    if (*l && --(*l)->refs == 0) {
+        free((*l)->var);
+        free(*l);
+    }
     *l = NULL;
 }

@@ -6,12 +6,14 @@
 #include "lang/value/interp.h"
 
 typedef struct Lost Lost;
-/* Cancels the instructions that have not begun and fetches an element of each variable's tensors:
- * that succeeds only for tensors with a value. Waits briefly for the number of cancelled
- * instructions, but not for the elements. */
+/* Cancels the instructions that have not begun. Does not wait. */
 Lost *lost_begin(Interp *in);
+/* To be called again and again, after stream_poll, until lost_is_done. Once the cancel is answered,
+ * or nothing is in flight, fetches an element of each variable's tensors: that succeeds only for
+ * tensors with a value. */
+void lost_step(Lost *l, Interp *in);
 void lost_set_reason(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
-bool lost_is_done(const Lost *l); /* all replies have arrived (stream_poll reads them) */
-void lost_print(const Lost *l);   /* to standard error: the count and, once done, the variables */
-void lost_unref(Lost **l);        /* *l may be NULL; replies may still arrive afterwards */
+bool lost_is_done(const Lost *l);                /* all replies have arrived */
+void lost_print(const Lost *l); /* to standard error: the count and, once done, the variables */
+void lost_unref(Lost **l);      /* *l may be NULL; replies may still arrive afterwards */
 #endif

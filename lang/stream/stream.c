@@ -129,6 +129,13 @@ bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
     return true;
 }
 bool stream_is_lost(const Stream *s) { return s->is_started && s->is_gone; }
+
+bool stream_take_loss(Stream *s, LangError *e) {
+    if (!stream_is_lost(s) || s->is_loss_reported) return false;
+    stream_lost(s, (Span){0}, e);
+    return true;
+}
+
 uint64_t stream_tensors(const Stream *s) { return s->n_live; }
 void stream_input(Stream *s) { s->input_seq = s->next_seq; }
 
@@ -559,6 +566,11 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
 void stream_watch(Stream *s, StreamWatch fn, void *ctx) {
     s->watch = fn;
     s->watch_ctx = ctx;
+}
+
+void stream_on_wait(Stream *s, StreamWaits fn, void *ctx) {
+    s->waits = fn;
+    s->waits_ctx = ctx;
 }
 
 static bool fetch_is_done(const Stream *s, const void *ctx) {

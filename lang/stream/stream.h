@@ -69,7 +69,9 @@ bool stream_workers(Stream *s, int *n, LangError *e);
  * dispatcher can be replaced by another, or by itself after a restart: earlier tensors are lost,
  * and using one is an error; signals are defined again. */
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e);
-bool stream_is_lost(const Stream *s);         /* true if the connection was lost */
+bool stream_is_lost(const Stream *s); /* true if the connection was lost */
+/* Takes the loss of the connection as an error, once; false if there is none, or it was taken. */
+bool stream_take_loss(Stream *s, LangError *e);
 uint64_t stream_tensors(const Stream *s);     /* number of live tensors, without lost ones */
 const char *stream_endpoint(const Stream *s); /* NULL for an embedded cluster */
 
@@ -139,6 +141,10 @@ bool stream_finish(Stream *s, bool has_failed, LangError *e);
  * longer. The values are borrowed for the call. */
 typedef void (*StreamWatch)(void *ctx, Handle *const *handle, const Reply *r);
 void stream_watch(Stream *s, StreamWatch fn, void *ctx);
+/* Calls fn every 20 ms or more often while the stream waits, with the time since the wait began;
+ * NULL: no longer. fn may write to the terminal; it must not use the stream but for its counts. */
+typedef void (*StreamWaits)(void *ctx, int64_t waited_ms);
+void stream_on_wait(Stream *s, StreamWaits fn, void *ctx);
 void stream_flush(Stream *s);
 /* At the prompt: another input starts. Its effects run although an earlier input failed. */
 void stream_input(Stream *s);
@@ -154,8 +160,8 @@ bool stream_take_error(Stream *s, LangError *e);
 /* At a loop's back edge: restarts operand distances; fails for an interrupt or a failure that has
  * arrived. Cheap, for every iteration. */
 bool stream_edge(Stream *s, LangError *e);
-/* First Ctrl-C at the prompt: drops pending prints; all else continues. Returns how many there
- * were. */
+/* First Ctrl-C at the prompt: drops pending prints, and fetches that nobody waits for any more, so
+ * that later effects do not wait for them; all else continues. Returns the number of prints. */
 size_t stream_hush(Stream *s);
 void stream_cancel(Stream *s); /* second Ctrl-C: drops work that has not started */
 /* Appends where a tensor is stored, as KEY=VALUE lines: layout, group and each worker's shape
@@ -184,8 +190,10 @@ typedef struct ProfileLine {
  * n = 0 without StreamConfig.profile, or before the first instruction. If the dispatcher is lost,
  * fails, and the lines have no times. */
 bool stream_profile(Stream *s, ProfileLine **lines, size_t *n, LangError *e);
-uint64_t stream_count(const Stream *s);             /* instructions emitted so far */
-uint64_t stream_done(const Stream *s);              /* how many of them are acknowledged */
+uint64_t stream_count(const Stream *s); /* instructions emitted so far */
+uint64_t stream_done(const Stream *s);  /* how many of them are acknowledged */
+/* Effects of instructions from number `since` on that have not run yet. */
+size_t stream_effects(const Stream *s, uint64_t since);
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; returns its id */
 /* For loops that wait for something else: fails after Ctrl-C. */
 bool stream_goes_on(LangError *e);

@@ -258,6 +258,7 @@ static bool await(Stream *s, bool runs_effects, bool (*is_met)(const Stream *s, 
         }
         stream_pump(s, WAIT_MS);
         check_alive(s, start);
+        if (s->waits) s->waits(s->waits_ctx, now_ms() - start);
     }
 }
 

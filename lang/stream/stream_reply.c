@@ -280,7 +280,7 @@ static bool run_effect(Stream *s, Pending *p, Err *err) {
     Reply r;
     bool ok = true;
     arena_reset(&s->arena);
-    if (p->is_hushed || (!p->fetch && is_after_error(s, p))) {
+    if (!p->fetch && is_after_error(s, p)) {
         /* skipped */
     } else if (p->has_failed) {
         if (p->fetch) fetch_carry(p, NULL);
@@ -350,12 +350,26 @@ void stream_drop_effects(Stream *s) {
 }
 
 size_t stream_hush(Stream *s) {
-    size_t n = 0;
-    for (size_t i = 0; i < s->effects.n; i++) {
-        Pending *p = fifo_at(&s->effects, i);
-        n += p->is_print && !p->is_hushed;
-        p->is_hushed |= p->is_print;
+    size_t n_prints = 0;
+    for (size_t n = s->effects.n; n > 0; n--) { /* once round: those that stay are queued again */
+        Pending p = pop_effect(s);
+        bool is_left = p.fetch && p.fetch->is_abandoned;
+        n_prints += p.is_print;
+        if (!p.is_print && !is_left) {
+            *(Pending *)fifo_push(&s->effects, sizeof(Pending)) = p;
+            s->n_files += p.is_file;
+            continue;
+        }
+        if (is_left) fetch_carry(&p, NULL);
+        pending_fini(s, &p); /* its reply finds no effect, and is dropped */
     }
+    return n_prints;
+}
+
+size_t stream_effects(const Stream *s, uint64_t since) {
+    size_t n = 0;
+    for (size_t i = s->effects.n; i-- > 0; n++)
+        if (((const Pending *)fifo_at(&s->effects, i))->seq < since) break;
     return n;
 }
 

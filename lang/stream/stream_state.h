@@ -63,11 +63,11 @@ typedef struct Fetch {
 typedef struct Pending {
     uint64_t seq, input_seq; /* input_seq: as in Stream, when it was issued */
     bool has_inst, is_answered, has_failed;
-    bool is_behind;           /* after a failure that has been reported */
-    bool is_behind_in_input;  /* the same, and the failure is of the same input */
-    bool may_be_lost;         /* as in Effect; or cancelled, which has been reported */
-    bool is_file;             /* writes a file */
-    bool is_print, is_hushed; /* is_hushed: the user interrupted it, do not print */
+    bool is_behind;          /* after a failure that has been reported */
+    bool is_behind_in_input; /* the same, and the failure is of the same input */
+    bool may_be_lost;        /* as in Effect; or cancelled, which has been reported */
+    bool is_file;            /* writes a file */
+    bool is_print;
     Span at;
     uint32_t calls; /* the call stack */
     Msg reply;
@@ -120,6 +120,8 @@ struct Stream {
     InstFile *own_file; /* the same, if it is this stream's */
     StreamWatch watch;
     void *watch_ctx;
+    StreamWaits waits;
+    void *waits_ctx;
     Map emitted; /* EMIT: hashes of the paths of all saves and writes */
     Early *early;
     int n_early;

@@ -1,0 +1,115 @@
+/* repl_behind.c: see repl_behind.h.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/repl_behind.h"
+#include "runtime/base/clock.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <readline/readline.h>
+
+enum {
+    CANCEL_MS = 40, /* the prompt waits for the answers to a cancel, at most */
+    TELL_MS = 300   /* a statement says after this time that it waits */
+};
+
+uint64_t behind_count(const Repl *r) {
+    uint64_t done = stream_done(r->in->stream);
+    if (stream_is_lost(r->in->stream)) return 0;
+    return r->behind > done ? r->behind - done : 0;
+}
+
+static void tell(const Repl *r) {
+    unsigned long long n = behind_count(r);
+    const char *s = n == 1 ? "" : "s";
+    if (r->is_dropped)
+        fprintf(stderr, "waiting: %llu dropped instruction%s, until what has begun ends\n", n, s);
+    else
+        fprintf(stderr, "waiting: %llu instruction%s; Ctrl-C again drops %s\n", n, s,
+                n == 1 ? "it" : "them");
+}
+
+void behind_begin(Repl *r) {
+    stream_flush(r->in->stream);
+    stream_poll(r->in->stream);
+    r->behind = stream_count(r->in->stream);
+    r->is_dropped = false;
+    if (behind_count(r)) tell(r);
+}
+
+static void on_wait(void *ctx, int64_t waited_ms) {
+    Repl *r = ctx;
+    if (r->has_told_wait || waited_ms < TELL_MS || !behind_count(r)) return;
+    r->has_told_wait = true;
+    fflush(stdout);
+    tell(r);
+}
+
+void behind_watch(Repl *r) {
+    r->has_told_wait = false;
+    stream_on_wait(r->in->stream, behind_count(r) ? on_wait : NULL, r);
+}
+
+bool behind_report_lost(Repl *r) {
+    if (!r->lost || !lost_is_done(r->lost)) return false;
+    lost_print(r->lost);
+    lost_unref(&r->lost);
+    return true;
+}
+
+void behind_cancel(Repl *r) {
+    int64_t since_ms = now_ms();
+    lost_unref(&r->lost);
+    r->lost = lost_begin(r->in);
+    r->behind = stream_count(r->in->stream);
+    r->is_dropped = true;
+    while (!lost_is_done(r->lost) && now_ms() - since_ms < CANCEL_MS) {
+        usleep(5000);
+        stream_poll(r->in->stream);
+        lost_step(r->lost, r->in);
+    }
+    if (!behind_report_lost(r)) lost_print(r->lost);
+}
+
+/* ---- while a line is typed ---- */
+
+/* Clears the line being typed, so that a notice takes its place. */
+static void clear_line(void) {
+    const char *term = getenv("TERM");
+    bool is_dumb = !term || !*term || !strcmp(term, "dumb");
+#if defined(RL_READLINE_VERSION) && RL_READLINE_VERSION >= 0x0700
+    if (!is_dumb) {
+        rl_clear_visible_line();
+        fflush(rl_outstream);
+        return;
+    }
+#endif
+    fputs(is_dumb ? "\n" : "\r\033[K", stderr);
+}
+
+static void redraw_line(void) {
+    fflush(stdout);
+    rl_on_new_line();
+    rl_redisplay();
+}
+
+/* A failure of an instruction that ran behind the prompt, or the loss of the cluster. */
+static bool take_failure(Repl *r, LangError *e) {
+    if (stream_is_lost(r->in->stream)) return stream_take_loss(r->in->stream, e);
+    return (!r->lost || lost_is_done(r->lost)) && stream_take_error(r->in->stream, e);
+}
+
+void behind_idle(Repl *r) {
+    LangError e = {0};
+    stream_poll(r->in->stream);
+    if (r->lost) lost_step(r->lost, r->in);
+    bool has_failed = take_failure(r, &e), is_over = r->lost && lost_is_done(r->lost);
+    if (!has_failed && !is_over) return;
+    clear_line();
+    if (has_failed && e.kind == E_INTERRUPT && r->lost)
+        lost_set_reason(r->lost, e.what);
+    else if (has_failed)
+        repl_report(r->in, &e, "error");
+    behind_report_lost(r);
+    redraw_line();
+}

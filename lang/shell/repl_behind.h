@@ -1,0 +1,22 @@
+/* repl_behind.h: work that runs behind the prompt: instructions of an interrupted statement, their
+ * cancellation, and what arrives while a line is typed.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SHELL_REPL_BEHIND_H
+#define GT_LANG_SHELL_REPL_BEHIND_H
+#include "lang/shell/repl_state.h"
+
+/* Number of instructions that run behind the prompt. */
+uint64_t behind_count(const Repl *r);
+/* A statement was interrupted: what it has issued runs behind the prompt from now on. Says how
+ * much that is and how to drop it, unless it is nothing. */
+void behind_begin(Repl *r);
+/* While a statement runs, says that it waits for work behind the prompt, if it does. */
+void behind_watch(Repl *r);
+/* Cancels the instructions that have not begun. Prints the names of the variables that are lost if
+ * the answers arrive soon; otherwise behind_idle does. */
+void behind_cancel(Repl *r);
+/* Prints the lost variables once all answers have arrived; true if it did. */
+bool behind_report_lost(Repl *r);
+/* Reads replies while nothing is typed, and reports what they say above the line. */
+void behind_idle(Repl *r);
+#endif

@@ -1,0 +1,198 @@
+/* prompt_work_test.c: Ctrl-C, and what arrives while a line is typed: the prompt returns at once
+ * whatever runs, says what runs behind it, and a second Ctrl-C drops that. A worker that is stopped
+ * (SIGSTOP) stands for work of any length, so no result depends on the speed of the machine; the
+ * times seen are printed.
+ * SPDX-License-Identifier: MIT */
+#include "pty.h"
+#include <dirent.h>
+#include <sys/stat.h>
+
+/* A dispatcher of its own with one worker. */
+typedef struct Cluster {
+    pid_t dispatcher, worker;
+    char dir[32], where[72];
+} Cluster;
+
+static long slowest_ms;
+
+/* The first child of a process, or 0. */
+static pid_t child_of(pid_t parent) {
+    char path[96];
+    int child = 0;
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, (int)parent);
+    FILE *f = fopen(path, "r");
+    if (f && fscanf(f, "%d", &child) != 1) child = 0;
+    if (f) fclose(f);
+    return child;
+}
+
+static Cluster cluster_start(void) {
+    Cluster c = {.dir = "/tmp/gt-prompt-XXXXXX"};
+    char program[512], file[70];
+    CHECK(mkdtemp(c.dir) != NULL);
+    const char *slash = strrchr(gtsh(), '/');
+    snprintf(program, sizeof program, "%.*s/gt-dispatcher", (int)(slash - gtsh()), gtsh());
+    snprintf(file, sizeof file, "%s/where", c.dir);
+    snprintf(c.where, sizeof c.where, "@%s", file);
+    c.dispatcher = fork();
+    if (c.dispatcher == 0) {
+        setenv("XDG_RUNTIME_DIR", c.dir, 1);
+        int null = open("/dev/null", O_RDWR);
+        dup2(null, 1);
+        dup2(null, 2);
+        execl(program, program, "-w", "1", "--threads", "1", "--memory", "64M", "--endpoint-file",
+              file, NULL);
+        _exit(127);
+    }
+    for (int k = 0; k < 3000 && (access(file, R_OK) || !child_of(c.dispatcher)); k++) usleep(10000);
+    c.worker = child_of(c.dispatcher);
+    CHECK(c.worker != 0);
+    return c;
+}
+
+static void cluster_end(Cluster *c) {
+    char command[96];
+    int status;
+    kill(c->worker, SIGCONT);
+    kill(c->dispatcher, SIGTERM);
+    waitpid(c->dispatcher, &status, 0);
+    snprintf(command, sizeof command, "rm -rf %s", c->dir);
+    CHECK(system(command) == 0);
+}
+
+/* Types Ctrl-C, waits for the answer and the prompt, and notes the time. */
+static void interrupt(Session *s, const char *answer) {
+    long since = now_ms();
+    ask(s, "\003", answer);
+    long took = now_ms() - since;
+    if (took > slowest_ms) slowest_ms = took;
+}
+
+/* A prompt at a cluster, with x computed. */
+static Session prompt_at(const Cluster *c) {
+    Session s = start((const char *[]){"-q", "--norc", "-d", c->where, NULL});
+    expect(&s, "gt> ");
+    line(&s, "x = ones(2); host = 5; x.sum().item()", "2.0\n");
+    return s;
+}
+
+/* A fetch from a worker that is stuck: Ctrl-C gives the prompt, which works; values of the host are
+ * there, statements wait for nothing, and the worker's work is done when it goes on. */
+static void stuck_fetch(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, "y = x + 1; y.sum().item()");
+    interrupt(&s, "instructions; Ctrl-C again drops them\n");
+    line(&s, "2 + 2", "\n4\n");
+    line(&s, "z = y * host", NULL); /* issues an instruction, and does not wait either */
+    set_off(&s, "z.sum().item()");
+    expect(&s, "waiting: "); /* says what it waits for */
+    kill(c->worker, SIGCONT);
+    expect(&s, "\n20.0\n");
+    expect(&s, "gt> ");
+    line(&s, "y", "\ntensor([2., 2.])\n");
+    leave(&s, "\004", 0);
+}
+
+/* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers. */
+static void stuck_twice(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, "for i in range(20) { y = x + i; v = y.sum() }; v.item()");
+    interrupt(&s, "Ctrl-C again drops them\n");
+    interrupt(&s, "what has begun is still running\n");
+    line(&s, "host * 2", "\n10\n");
+    type(&s, "1 + ");
+    expect(&s, "1 + ");
+    kill(c->worker, SIGCONT);
+    expect(&s, "were not executed; lost: ");
+    expect(&s, "gt> 1 + "); /* the line that is half typed is drawn again */
+    ask(&s, "41\r", "\n42\n");
+    line(&s, "x", "\ntensor([1., 1.])\n");
+    leave(&s, "\004", 0);
+}
+
+/* A statement that said what it waits for: one more Ctrl-C drops the work. */
+static void drop_while_waiting(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, "y = x + 1; y.sum().item()");
+    interrupt(&s, "Ctrl-C again drops them\n");
+    set_off(&s, "y.sum().item()");
+    expect(&s, "waiting: ");
+    interrupt(&s, "what has begun is still running\n");
+    line(&s, "host", "\n5\n");
+    kill(c->worker, SIGCONT);
+    expect(&s, "\ninterrupted");
+    expect(&s, "gt> ");
+    line(&s, "x * 3", "\ntensor([3., 3.])\n");
+    leave(&s, "\004", 0);
+}
+
+/* The failure of an instruction behind the prompt appears above the line that is half typed. */
+static void late_error(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, "m = linalg.inv(zeros(2, 2))");
+    interrupt(&s, "Ctrl-C again drops");
+    type(&s, "host + ");
+    expect(&s, "host + ");
+    kill(c->worker, SIGCONT);
+    expect(&s, "singular");
+    expect(&s, "gt> host + ");
+    ask(&s, "2\r", "\n7\n");
+    leave(&s, "\004", 0);
+}
+
+/* The same on a terminal that can clear a line, with the loss of the worker. */
+static void late_loss(Cluster *c) {
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    Session s = prompt_at(c);
+    type(&s, "host + ");
+    expect(&s, "host + ");
+    kill(c->worker, SIGKILL);
+    expect(&s, "w0 is gone");
+    expect(&s, ":connect");
+    expect(&s, "host + ");
+    ask(&s, "3\r", "8\n");
+    CHECK(strstr(s.all.data, "host + \n") == NULL); /* no copy of the line stays above */
+    type(&s, ":connect\r");
+    expect(&s, "connected to ");
+    expect(&s, "gt> ");
+    line(&s, "host", "5\n");
+    leave(&s, "\004", 0);
+    unsetenv("REPL_TERM");
+}
+
+/* In one process: a loop, and one kernel of minutes, with Ctrl-C once and twice. */
+static void embedded(void) {
+    Session s = start((const char *[]){"-q", "--norc", "-w", "1", NULL});
+    expect(&s, "gt> ");
+    line(&s, "x = ones(2); n = {i: 0}", NULL);
+    set_off(&s, "while true { n.i += 1 }");
+    interrupt(&s, "interrupted");
+    line(&s, "n.i > 0", "\ntrue\n");
+    set_off(&s, "while true { w = x @ x }");
+    interrupt(&s, "interrupted");
+    set_off(&s, "y = ones(1).expand(2 ** 42).sum(); y.item()");
+    interrupt(&s, "Ctrl-C again drops");
+    line(&s, "6 * 7", "\n42\n");
+    interrupt(&s, "interrupted");
+    line(&s, "x + 1", "\ntensor([2., 2.])\n");
+    leave(&s, "\004", 0);
+}
+
+int main(void) {
+    if (!pty_begin("prompt_work")) return 0;
+    embedded();
+    Cluster c = cluster_start();
+    stuck_fetch(&c);
+    stuck_twice(&c);
+    drop_while_waiting(&c);
+    late_error(&c);
+    late_loss(&c);
+    cluster_end(&c);
+    printf("prompt_work: back after Ctrl-C within %ld ms\n", slowest_ms);
+    return check_report("prompt_work");
+}
