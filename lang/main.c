@@ -422,6 +422,31 @@ static void finish(App *a, bool has_failed, LangError *late) {
     if (!stream_finish(a->in->stream, has_failed, late)) report(a, late);
 }
 
+/* ReplConfig.begin_args */
+static bool begin_args(void *host, const Program *p, int argc, char **argv, LangError *e) {
+    App *a = host;
+    args_free(&a->args);
+    a->in->args = a->args = args_new(argc, argv);
+    a->in->config.argc = argc;
+    a->in->config.argv = argv;
+    a->in->has_read_args = false;
+    value_set(&globals_var(a->in->globals, intern("args", 4))->builtin, (Value){.kind = V_UNDEF});
+    if (!args_wants_help(a->args)) return args_check(a->args, p, e);
+    Bytes b = {0};
+    args_help(p, &b);
+    fwrite(b.data, 1, b.n, stdout);
+    bytes_fini(&b);
+    return false;
+}
+
+/* ReplConfig.end_args */
+static bool end_args(void *host, const char *name, LangError *e) {
+    App *a = host;
+    if (!args_finish(a->args, e)) return false;
+    args_warn(a->in, a->args, name);
+    return true;
+}
+
 static bool is_step(const App *a) { return a->text && replay_is_step(a->text, a->n); }
 
 /* True if an option is given that only instructions have, not programs and steps: an error. */
@@ -617,7 +642,10 @@ int main(int argc, char **argv) {
                              .norc = a.o.norc,
                              .was_interrupted = stream_interrupted != 0,
                              .debug = a.o.debug,
-                             .dispatcher = a.o.dispatcher};
+                             .dispatcher = a.o.dispatcher,
+                             .begin_args = begin_args,
+                             .end_args = end_args,
+                             .host = &a};
         code = repl_run(a.in, &prompt);
     }
     bool interrupted = code == 130 && stream_interrupted;

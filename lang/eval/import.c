@@ -32,6 +32,9 @@ typedef struct File {
     Globals *globals;
     bool is_running;
     struct File *next;
+    struct stat seen;   /* as it was read */
+    struct File **uses; /* the files that it imports */
+    size_t n_uses;
 } File;
 
 typedef struct Modules {
@@ -126,6 +129,7 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     value_set(&ans->v, v);
+    in->n_answers++;
     return at_node(in, n->kid[0], ok, e);
 }
 
@@ -195,7 +199,10 @@ static File *file_find(Modules *m, const char *path) {
 
 static File *file_add(Interp *in, const char *path, bool is_prelude) {
     File *f = xmalloc(sizeof *f);
-    *f = (File){xstrdup(path), globals_new(in, false, is_prelude), true, in->modules->files};
+    *f = (File){.path = xstrdup(path),
+                .globals = globals_new(in, false, is_prelude),
+                .is_running = true,
+                .next = in->modules->files};
     in->modules->files = f;
     return f;
 }
@@ -274,6 +281,30 @@ static bool not_found(Interp *in, const Node *n, LangError *e) {
     return hint_files(n, e);
 }
 
+/* True if the file, or one that it imports, is not what it was when it was read. */
+static bool has_changed(const File *f) {
+    struct stat now;
+    const struct stat *was = &f->seen;
+    if (f->is_running) return false;
+    if (stat(f->path, &now) || now.st_size != was->st_size || now.st_ino != was->st_ino ||
+        now.st_mtim.tv_sec != was->st_mtim.tv_sec || now.st_mtim.tv_nsec != was->st_mtim.tv_nsec)
+        return true;
+    for (size_t i = 0; i < f->n_uses; i++)
+        if (has_changed(f->uses[i])) return true;
+    return false;
+}
+
+/* The running file imports f. */
+static void add_use(Interp *in, File *f) {
+    File *by = in->modules->files;
+    while (by && (by->globals != in->frame->globals || !by->is_running)) by = by->next;
+    if (!by || by == f) return;
+    for (size_t i = 0; i < by->n_uses; i++)
+        if (by->uses[i] == f) return;
+    by->uses = xrealloc(by->uses, (by->n_uses + 1) * sizeof by->uses[0]);
+    by->uses[by->n_uses++] = f;
+}
+
 bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
     char path[PATH_MAX], real[PATH_MAX];
     if (!find_file(n, path)) {
@@ -284,6 +315,10 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
     File *f = file_find(in->modules, real);
     if (f && f->is_running)
         return fail_at(in, n, e, "circular import: %s is still being loaded", path);
+    if (f && in->config.interactive && has_changed(f)) {
+        f->path[0] = 0; /* its values stay, for those who have them */
+        f = NULL;
+    }
     if (!f) {
         Bytes text = {0};
         if (!bytes_read(&text, path, SOURCE_MAX)) {
@@ -291,6 +326,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
             return fail_at(in, n, e, "cannot read %s: %s", path, strerror(errno));
         }
         f = file_add(in, real, false);
+        stat(real, &f->seen);
         in->at = n;
         bool ok = run_text(in, path, text.data, text.n, false, f->globals, e);
         f->is_running = false;
@@ -300,6 +336,7 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e) {
             return false;
         }
     }
+    add_use(in, f);
     *out = space_new(in, n->as, false);
     space_fill(in, out->map, f->globals);
     return true;
@@ -309,7 +346,10 @@ void import_main(Interp *in, const char *path) {
     char real[PATH_MAX];
     if (!realpath(path, real) || file_find(in->modules, real)) return;
     File *f = xmalloc(sizeof *f);
-    *f = (File){xstrdup(real), in->globals, true, in->modules->files};
+    *f = (File){.path = xstrdup(real),
+                .globals = in->globals,
+                .is_running = true,
+                .next = in->modules->files};
     in->modules->files = f;
 }
 
@@ -486,6 +526,7 @@ void import_free(Interp *in) {
     for (File *f = m->files, *next; f; f = next) {
         next = f->next;
         free(f->path);
+        free(f->uses);
         free(f);
     }
     for (size_t i = 0; i < m->n_kept; i++) value_drop(m->kept[i]);

@@ -4,7 +4,8 @@
 #include "lang/shell/commands.h"
 #include "lang/eval/import.h"
 #include "lang/eval/run.h"
-#include "lang/shell/repl_state.h"
+#include "lang/shell/command_file.h"
+#include "lang/shell/pager.h"
 #include "lang/shell/who.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -46,8 +47,8 @@ void commands_help(Bytes *out) {
 
 /* ---- commands that stand for calls ---- */
 
-/* Runs the code that a command stands for. false: it failed, and the failure was reported. */
-static bool run_code(Interp *in, const char *code) {
+bool command_code(Repl *r, const char *code) {
+    Interp *in = r->in;
     LangError e = {0};
     Source *src = interp_source(in, "command", code, strlen(code), 1, false);
     src->is_prompt = true;
@@ -82,7 +83,7 @@ static void connect_to(Repl *r, const char *where) {
     }
     bool is_there = last && !was_lost && before;
     snprintf(code, sizeof code, "connect(\"%s\")", where);
-    if (!run_code(in, code)) return;
+    if (!command_code(r, code)) return;
     char *place = xstrdup(where);
     free(r->place);
     r->place = place;
@@ -97,12 +98,12 @@ static void connect_to(Repl *r, const char *where) {
 }
 
 /* Runs before + rest + after if ok; otherwise says what the command wants. */
-static void run_call(Interp *in, bool ok, const char *wants, const char *before, const char *rest,
+static void run_call(Repl *r, bool ok, const char *wants, const char *before, const char *rest,
                      const char *after) {
     char code[300];
     if (ok) {
         snprintf(code, sizeof code, "%s%s%s", before, rest, after);
-        run_code(in, code);
+        command_code(r, code);
     } else
         fprintf(stderr, "%s\n", wants);
 }
@@ -138,34 +139,34 @@ static bool run_WHERE(Repl *r, const char *rest) {
 }
 
 static bool run_TAPE(Repl *r, const char *rest) {
-    run_call(r->in, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(",
-             rest, ")");
+    run_call(r, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(", rest,
+             ")");
     return true;
 }
 
 static bool run_KERNEL(Repl *r, const char *rest) {
-    run_call(r->in, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
+    run_call(r, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
              "debug.print_kernel(", rest, ")");
     return true;
 }
 
 static bool run_SIGNALS(Repl *r, const char *rest) {
-    run_code(r->in, "(fn() { for name, config in signal.get().items() {"
+    command_code(r, "(fn() { for name, config in signal.get().items() {"
                     " print(name + \":\", config) } })()");
     return true;
 }
 
 static bool run_STATS(Repl *r, const char *rest) {
-    run_code(r->in, "debug.print_stats()");
+    command_code(r, "debug.print_stats()");
     return true;
 }
 
 static bool run_WORKERS(Repl *r, const char *rest) {
     if (*rest)
-        run_call(r->in, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
+        run_call(r, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
                  ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
     else
-        run_code(r->in, "debug.print_workers()");
+        command_code(r, "debug.print_workers()");
     return true;
 }
 
@@ -176,8 +177,33 @@ static bool run_CONNECT(Repl *r, const char *rest) {
 
 static bool run_CHECK_NAN(Repl *r, const char *rest) {
     bool is_off = !strcmp(rest, "off");
-    run_call(r->in, true, "", "debug.check_nan(", is_off ? "false" : "true",
+    run_call(r, true, "", "debug.check_nan(", is_off ? "false" : "true",
              is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
+    return true;
+}
+
+static bool run_RUN(Repl *r, const char *rest) {
+    command_run_file(r, rest, false);
+    return !r->is_done;
+}
+
+static bool run_LOAD(Repl *r, const char *rest) {
+    command_run_file(r, rest, true);
+    return !r->is_done;
+}
+
+static bool run_EDIT(Repl *r, const char *rest) {
+    command_edit(r, rest);
+    return !r->is_done;
+}
+
+static bool run_SAVE(Repl *r, const char *rest) {
+    command_save(r, rest);
+    return true;
+}
+
+static bool run_HISTORY(Repl *r, const char *rest) {
+    command_history(r, rest);
     return true;
 }
 
@@ -214,7 +240,14 @@ bool command_run(Repl *r, const char *line) {
     size_t n = strcspn(line, " \t");
     const char *rest = line + n + strspn(line + n, " \t");
     const Command *c = n == 1 ? &commands[0] : command_find(line, n);
-    if (c) return !takes(c, rest) || functions[c - commands](r, rest);
+    if (c) {
+        if (!takes(c, rest)) return true;
+        bool pages = c->argument != COMMAND_FILE; /* what a file prints is no answer of ours */
+        if (pages) pager_begin();
+        bool stay = functions[c - commands](r, rest);
+        if (pages) pager_end();
+        return stay;
+    }
     char *word = xstrndup(line, n);
     unknown_command(word);
     free(word);

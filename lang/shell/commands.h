@@ -35,4 +35,7 @@ void commands_help(Bytes *out);
 /* Runs a line that begins with a colon, without blanks at its end. Prints answers to standard
  * output and failures to standard error. Returns false to leave the prompt. */
 bool command_run(struct Repl *r, const char *line);
+/* Runs source text for a command, whose own name errors show. False: it failed, and the failure was
+ * reported. */
+bool command_code(struct Repl *r, const char *code);
 #endif

@@ -9,6 +9,7 @@
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
+#include "lang/shell/command_file.h"
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
@@ -271,36 +272,74 @@ static const char *defined_name(const char *s) {
     return gap && n ? intern(name, n) : NULL;
 }
 
-/* Runs one complete text; its output and failures are shown before the next prompt. */
-static bool run_source(Repl *r, Source *src) {
+/* Adds a statement that succeeded to what :save writes. */
+static void keep_typed(Repl *r, const Source *src, bool is_value, bool is_shown) {
+    r->typed = xrealloc(r->typed, (r->n_typed + 1) * sizeof *r->typed);
+    char *text = xmalloc(src->n + 2);
+    snprintf(text, src->n + 2, "%s%s", src->text,
+             src->n && src->text[src->n - 1] == '\n' ? "" : "\n");
+    r->typed[r->n_typed++] = (Typed){text, is_value, is_shown};
+}
+
+/* Runs the program, which it consumes; false if it failed or was not to run (e is E_NONE). */
+static bool run_parsed(Repl *r, Source *src, Program *p, unsigned how, LangError *e) {
+    const ReplConfig *c = r->config;
+    bool has_args = how & RUN_ARGS && c->begin_args;
+    if (has_args) {
+        char **argv = r->next_argv ? r->next_argv : r->argv;
+        int argc = 0;
+        while (argv && argv[argc]) argc++;
+        bool ok = c->begin_args(c->host, p, argc, argv, e);
+        if (argv != r->argv) words_free(&r->argv);
+        r->argv = argv;
+        r->next_argv = NULL;
+        if (!ok) {
+            program_free(&p);
+            return false;
+        }
+    }
+    return interp_run(r->in, p, how & RUN_ECHO, e) &&
+           (!has_args || c->end_args(c->host, src->name, e));
+}
+
+/* Waits for the statement's work unless that is behind the work of an interrupted one and shows
+ * nothing. False if it failed. */
+static bool settle(Repl *r, uint64_t behind, uint64_t issued, bool *was_interrupted) {
+    LangError late = {0};
+    Stream *s = r->in->stream;
+    if (behind && !stream_effects(s, issued)) {
+        stream_flush(s);
+        if (stream_count(s) <= issued) return true;
+        r->behind = stream_count(s);
+        r->is_dropped = false;
+        return true;
+    }
+    if (*was_interrupted || stream_sync(s, &late)) return true;
+    *was_interrupted = late.kind == E_INTERRUPT;
+    report_late(r, &late);
+    return false;
+}
+
+bool repl_source(Repl *r, Source *src, unsigned how) {
     LangError e = {0};
-    src->is_prompt = true;
+    src->is_prompt = how & RUN_ECHO;
     stream_interrupted = 0;
     stream_input(r->in->stream);
-    uint64_t behind = behind_count(r), issued = stream_count(r->in->stream);
+    uint64_t behind = behind_count(r), issued = stream_count(r->in->stream),
+             answers = r->in->n_answers;
     behind_watch(r);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->config->debug, src, p);
     const char *refused = p ? NULL : defined_name(src->text);
     if (refused) r->in->refused = refused;
-    bool ok = p && interp_run(r->in, p, true, &e);
-    if (!ok) run_failed(r, &e);
+    bool is_one = p && p->body->n_kids == 1 && p->body->kid[0]->kind == N_EXPR_STMT;
+    bool is_shown = is_one && !(p->body->kid[0]->flag & 1);
+    bool ok = p && run_parsed(r, src, p, how, &e);
+    if (e.kind == E_EXIT && e.what[0]) e.kind = E_RUN; /* arguments of :run, not exit(n) */
+    if (!ok && e.kind != E_NONE) run_failed(r, &e);
     bool was_interrupted = e.kind == E_INTERRUPT;
-    if (behind && !stream_effects(r->in->stream, issued)) {
-        /* Its instructions wait behind those of an interrupted statement: the prompt does not. */
-        stream_flush(r->in->stream);
-        if (stream_count(r->in->stream) > issued) {
-            r->behind = stream_count(r->in->stream);
-            r->is_dropped = false;
-        }
-    } else if (!was_interrupted) {
-        LangError late = {0};
-        if (!stream_sync(r->in->stream, &late)) {
-            was_interrupted = late.kind == E_INTERRUPT;
-            report_late(r, &late);
-            ok = false;
-        }
-    }
+    ok = settle(r, behind, issued, &was_interrupted) && ok;
+    if (ok && how & RUN_KEEP) keep_typed(r, src, is_one && r->in->n_answers > answers, is_shown);
     behind_report_lost(r);
     fflush(stdout);
     if (stream_interrupted >= 2 && was_interrupted && !r->lost) behind_cancel(r);
@@ -379,8 +418,10 @@ static void feed(Repl *r, const char *line) {
         return;
     if (strspn(b->data, " \t\r\n") < b->n) {
         history_keep(r, b->data, b->n);
+        free(r->last);
+        r->last = xstrndup(b->data, b->n);
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
-        bool ok = run_source(r, src), was_pasted = r->pasted.n > 0;
+        bool ok = repl_source(r, src, RUN_ECHO | RUN_KEEP), was_pasted = r->pasted.n > 0;
         if (!ok) r->pasted.n = 0; /* pasted text stops at the first error */
         if (e.kind != E_NONE && !was_pasted) skip_begin(&r->skip, src->text, src->n, r->line);
         if (r->is_terminal && r->skip.braces)
@@ -447,7 +488,7 @@ static void run_init_file(Repl *r) {
         bytes_printf(&path, "%s/.gtshrc", home);
     }
     if (path.n && bytes_read(&text, path.data, SIZE_MAX))
-        run_source(r, interp_source(r->in, path.data, text.data, text.n, 1, false));
+        repl_source(r, interp_source(r->in, path.data, text.data, text.n, 1, false), RUN_ECHO);
     bytes_fini(&path);
     bytes_fini(&text);
 }
@@ -522,5 +563,6 @@ int repl_run(Interp *in, const ReplConfig *config) {
     bytes_fini(&r->pasted);
     free(r->history);
     free(r->place);
+    command_file_fini(r);
     return r->exit_code;
 }

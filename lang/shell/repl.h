@@ -10,6 +10,12 @@ typedef struct ReplConfig {
     bool was_interrupted; /* the program before the prompt was; its instructions may be pending */
     const char *debug;
     const char *dispatcher; /* as the command line gives it, or NULL */
+    /* For :run. begin_args makes argv, borrowed until the next call, the arguments of program p;
+     * false with e of kind E_NONE: p was only asked for its options. end_args fails if p has not
+     * read an option. */
+    bool (*begin_args)(void *host, const Program *p, int argc, char **argv, LangError *e);
+    bool (*end_args)(void *host, const char *name, LangError *e);
+    void *host;
 } ReplConfig;
 
 /* Runs until the end of input, :q or exit(n). Returns the exit code. */

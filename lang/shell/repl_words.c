@@ -10,6 +10,7 @@
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
 #include "lang/shell/pager.h"
+#include "lang/shell/command_file.h"
 #include "lang/shell/commands.h"
 #include "lang/shell/repl_state.h"
 #include "lang/shell/who.h"
@@ -293,14 +294,10 @@ static void show_source(Interp *in, const char *name) {
     }
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
     if (fn && fn->at.src) {
-        const char *s = fn->at.src->text;
-        uint32_t line = fn->at.src->first_line ? fn->at.src->first_line : 1;
-        for (; *s && line < fn->at.line; line++) s += strcspn(s, "\n") + 1;
-        const char *end = s;
-        for (; *end && line <= fn->end.line; line++)
-            end += strcspn(end, "\n") + (strchr(end, '\n') != NULL);
-        printf("%.*s", (int)(end - s), s);
-        if (end > s && end[-1] != '\n') putchar('\n');
+        Bytes b = {0};
+        source_lines(fn->at.src, fn->at.line, fn->end.line, &b);
+        fputs(b.data ? b.data : "", stdout);
+        bytes_fini(&b);
     } else
         help(in, name);
     value_drop(v);
@@ -318,10 +315,13 @@ bool repl_word(Repl *r, const char *line) {
         free(copy);
         return true;
     }
-    pager_begin();
-    if (*copy == ':')
+    if (*copy == ':') {
         stay = command_run(r, copy);
-    else if (copy[1] == '?')
+        free(copy);
+        return stay;
+    }
+    pager_begin();
+    if (copy[1] == '?')
         show_source(r->in, copy + 2 + strspn(copy + 2, " "));
     else
         help(r->in, copy + 1);

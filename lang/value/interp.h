@@ -59,6 +59,7 @@ struct Interp {
     bool is_freeing;
     size_t n_containers, collect_at;
     Value ans;
+    uint64_t n_answers; /* expressions at the prompt that had a value, which `ans` got */
 };
 
 /* Copies a text into the interpreter's table of sources, which keeps it, because spans point into

@@ -1,0 +1,126 @@
+/* prompt_files_test.c: programs at the prompt: :run with arguments, again after a change and after
+ * an error, imports read anew, :load, :edit, :save, :history, on a pseudo terminal.
+ * SPDX-License-Identifier: MIT */
+#include "pty.h"
+
+static char dir[] = "/tmp/gt-files-XXXXXX";
+
+/* Writes a file in dir and returns its path, which is valid until the next call. */
+static const char *file(const char *name, const char *text) {
+    static char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+    return path;
+}
+
+/* The text of a file in dir. */
+static const char *text_of(const char *name) {
+    static char text[4096];
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    FILE *f = fopen(path, "r");
+    text[f ? fread(text, 1, sizeof text - 1, f) : 0] = '\0';
+    if (f) fclose(f);
+    return text;
+}
+
+/* Types "command name" with the path of a file in dir, and what follows it. */
+static void command(Session *s, const char *word, const char *name, const char *rest,
+                    const char *result) {
+    char keys[256];
+    snprintf(keys, sizeof keys, "%s %s/%s%s", word, dir, name, rest);
+    line(s, keys, result);
+}
+
+static void runs(void) {
+    file("a.gt", "import b\nlr = arg(\"lr\", 0.5, \"rate\")\nw = ones(2) * lr\nprint(\"sum\", "
+                 "w.sum(), b.k, len(args))\nw\n");
+    file("b.gt", "import c\nk = c.base + 1\n");
+    file("c.gt", "base = 10\n");
+    Session s = prompt();
+    command(&s, ":run", "a", "", "\nsum tensor(1.) 11 0\n"); /* .gt may be left out */
+    command(&s, ":run", "a.gt", " --lr 2 'a b'", "\nsum tensor(4.) 11 3\n");
+    line(&s, "w", "\ntensor([2., 2.])\n"); /* its names are here */
+    file("c.gt", "base = 1000\n");         /* imported by what it imports */
+    line(&s, ":run", "\nsum tensor(4.) 1001 3\n");
+    command(&s, ":run", "a.gt", " --lx 2", "--lx");
+    line(&s, "w", "\ntensor([2., 2.])\n");
+    command(&s, ":run", "a.gt", " --help", "--lr");
+    file("a.gt", "w = ones(3)\nzzz\n");
+    command(&s, ":run", "a.gt", "", "a.gt:2:1: error: 'zzz' is not defined");
+    line(&s, "w", "\ntensor([1., 1., 1.])\n");
+    file("a.gt", "w = (\n");
+    command(&s, ":run", "a.gt", "", "error: ");
+    file("a.gt", "w = 7\nw + 1\n");
+    command(&s, ":load", "a.gt", "", "\n8\n");
+    command(&s, ":run", "nothing", "", "No such file");
+    line(&s, ":run /", "directory");
+    line(&s, "w * 2", "\n14\n");
+    file("a.gt", "print(\"bye\")\nexit(4)\n");
+    char keys[128];
+    snprintf(keys, sizeof keys, ":run %s/a.gt\r", dir);
+    leave(&s, keys, 4);
+}
+
+/* The editor is a script that changes the file. */
+static void edits(void) {
+    setenv("EDITOR", "sed -i s/41/42/", 1);
+    Session s = prompt();
+    line(&s, "x = 41 + 0", NULL);
+    line(&s, ":edit", "x = 42 + 0\n");
+    line(&s, "x", "\n42\n");
+    line(&s, ":edit", "unchanged, and not run\n");
+    type(&s, "fn f(y) {\r");
+    expect(&s, "{…> ");
+    ask(&s, "return y + 41 }\r", "");
+    line(&s, ":edit f", "return y + 42 }\n");
+    line(&s, "f(0)", "\n42\n");
+    line(&s, ":edit nope", "there is no function or file 'nope' to edit");
+    file("e.gt", "z = 41\nprint(\"z\", z)\n");
+    command(&s, ":edit", "e.gt", "", "\nz 42\n");
+    line(&s, ":history f(", "f(0)\n");
+    leave(&s, "\004", 0);
+    setenv("EDITOR", "/no/such/editor", 1);
+    s = prompt();
+    line(&s, "x = 41", NULL);
+    line(&s, ":edit", "the editor failed");
+    leave(&s, "\004", 0);
+    unsetenv("EDITOR");
+}
+
+static void saves(void) {
+    Session s = prompt();
+    line(&s, "x = ones(2)", NULL);
+    line(&s, "zzz", "is not defined");
+    line(&s, "x + 1", "\ntensor([2., 2.])\n");
+    line(&s, "print(\"one\")", "\none\n");
+    line(&s, "x * 3;", NULL);
+    type(&s, "fn f(y) {\r");
+    expect(&s, "{…> ");
+    ask(&s, "return y * 2 }\r", "");
+    line(&s, "f(x) # doubled", "\ntensor([2., 2.])\n");
+    command(&s, ":save", "s.gt", "", "6 statements written");
+    CHECK_STR(text_of("s.gt"), "#!/usr/bin/env gtsh\nx = ones(2)\nprint(x + 1)\nprint(\"one\")\n"
+                               "x * 3;\nfn f(y) {\nreturn y * 2 }\nf(x) # doubled\n");
+    command(&s, ":save", "s.gt", "", "it exists already");
+    line(&s, "ans + 1", "\ntensor([3., 3.])\n");
+    command(&s, ":save", "t.gt", "", "7 statements");
+    leave(&s, "\004", 0);
+    char run[256];
+    snprintf(run, sizeof run, "%s %s/t.gt >%s/out 2>/dev/null", gtsh(), dir, dir);
+    CHECK(system(run) == 0);
+    CHECK(strstr(text_of("out"), "tensor([2., 2.])\none\n") != NULL);
+}
+
+int main(void) {
+    if (!pty_begin("prompt_files")) return 0;
+    CHECK(mkdtemp(dir) != NULL);
+    runs();
+    edits();
+    saves();
+    char remove[64];
+    snprintf(remove, sizeof remove, "rm -rf %s", dir);
+    CHECK(system(remove) == 0);
+    return check_report("prompt_files");
+}
