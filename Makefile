@@ -3,6 +3,17 @@
 
 B        ?= build
 PREFIX   ?= /usr/local
+# Where `make install` puts things, named as in other projects; DESTDIR goes before all of them.
+prefix      = $(PREFIX)
+exec_prefix = $(prefix)
+bindir      = $(exec_prefix)/bin
+datarootdir = $(prefix)/share
+datadir     = $(datarootdir)
+mandir      = $(datarootdir)/man
+docdir      = $(datarootdir)/doc/gtsh
+bashcompdir = $(datadir)/bash-completion/completions
+zshcompdir  = $(datadir)/zsh/site-functions
+vimdir      = $(datadir)/vim/vimfiles
 CC       ?= cc
 CFLAGS   ?= -O2 -g
 V        ?= 0
@@ -47,6 +58,8 @@ ISAS     := base v3 v4
 MARCH_base := -march=x86-64
 MARCH_v3   := -march=x86-64-v3
 MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
+# What editors and shells need, besides the programs and the manual: scripts/install says what goes where.
+SHARE    :=
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
@@ -189,17 +202,11 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
 ##@ Install
-install: all $(B)/man/gt-ops.7                    ## install into $(DESTDIR)$(PREFIX)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/gt/scripts
-	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 scripts/*.gt scripts/*.yaml $(DESTDIR)$(PREFIX)/share/gt/scripts
-	install -m 755 scripts/cluster $(DESTDIR)$(PREFIX)/share/gt/scripts
-	for s in 1 5 7; do install -d $(DESTDIR)$(PREFIX)/share/man/man$$s; \
-	  for f in man/*.$$s $(B)/man/*.$$s; do [ ! -e $$f ] || install -m 644 $$f $(DESTDIR)$(PREFIX)/share/man/man$$s; done; done
+INSTALL   = $(foreach v,DESTDIR bindir datadir mandir docdir bashcompdir zshcompdir vimdir,$(v)='$($(v))') programs='$(notdir $(PROGRAMS))' sh scripts/install
+install: all $(B)/man/gt-ops.7 $(SHARE)           ## install into $(DESTDIR)$(PREFIX)
+	$(Q)$(INSTALL) $(B)
 uninstall:                                        ## remove what `make install` installed
-	rm -f $(patsubst $(B)/%,$(DESTDIR)$(PREFIX)/bin/%,$(PROGRAMS))
-	rm -rf $(DESTDIR)$(PREFIX)/share/gt
-	for f in man/*.[157] gt-ops.7; do rm -f $(DESTDIR)$(PREFIX)/share/man/man$${f##*.}/$${f##*/}; done
+	$(Q)$(INSTALL) -u
 clean:                                            ## remove build/
 	rm -rf build
 help:                                             ## list these targets
