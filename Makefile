@@ -31,18 +31,24 @@ WARN     += -Wno-unused-parameter $(if $(WERROR),-Werror)
 # Floats are computed as written: no contraction; no other flag that changes results.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
 PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto
-PKG_CF    = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS  = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+PKG_CF    = $(eval PKG_CF := $(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CF)
+PKG_LIBS  = $(eval PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
 # Of single tools: the terminal of gt-top, the pictures of gt-visualize.
 TOP_PKGS := ncursesw
 DRAW_PKGS := cairo cairo-pdf cairo-svg
 # UCX is optional: without its headers that way between machines is not built in.
 UCX_CF   := $(shell pkg-config --exists ucx 2>/dev/null && { echo -DHAVE_UCX; pkg-config --cflags ucx; })
-ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CFLAGS) $(SAN)
+# The same sources give the same bits in every folder: debuggers find sources from the top of the tree.
+ALL_CF    = -std=c11 -D_GNU_SOURCE -I. -I$(B)/gen $(WARN) $(FLOATS) $(PKG_CF) $(CPPFLAGS) $(CFLAGS) $(SAN) $(WHERE)
+WHERE    := '-ffile-prefix-map=$(CURDIR)=.'
+LINK      = $(CC) $(CFLAGS) $(SAN) -Wl,--as-needed $(LDFLAGS)
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
+# What pkg-config has to find, and the Debian package that it is in.
+NEEDS    := libzmq=libzmq3-dev yaml-0.1=libyaml-dev readline=libreadline-dev libpng=libpng-dev zlib=zlib1g-dev \
+            libcrypto=libssl-dev ncursesw=libncurses-dev cairo=libcairo2-dev
 # Debian packages that building and testing need; scripts/deps installs what is missing.
-DEBS     := gcc make pkg-config libc6-dev libzmq3-dev libyaml-dev libreadline-dev libdnnl-dev libpng-dev zlib1g-dev libssl-dev libncurses-dev libcairo2-dev
+DEBS     := gcc make pkg-config libc6-dev libdnnl-dev $(foreach n,$(NEEDS),$(lastword $(subst =, ,$(n))))
 
 # The tools that watch a run: dispatcher/watch/main_NAME.c is gt-NAME.
 TOOLS    := $(patsubst dispatcher/watch/main_%.c,%,$(wildcard dispatcher/watch/main_*.c))
@@ -51,6 +57,7 @@ ROOMS    := runtime lang dispatcher worker
 SRC      := $(filter-out $(MAINS),$(wildcard $(foreach r,$(ROOMS),$(r)/*.c $(r)/*/*.c)))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
 LIB      := $(B)/libgt.a
+VERSION_O := $(B)/obj/gen/version.o
 PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker $(TOOLS:%=$(B)/gt-%)
 UNITS    := $(patsubst tests/unit/%.c,$(B)/test/%,$(wildcard tests/unit/*_test.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -128,23 +135,34 @@ count:                                            ## count lines per folder, wai
 	$(Q)sh scripts/count $(B)
 
 # ---- programs ----
-$(B)/gtsh: $(B)/obj/lang/main.o $(LIB)
+$(B)/gtsh: $(B)/obj/lang/main.o $(VERSION_O) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
-$(B)/gt-%: $(B)/obj/%/main.o $(LIB)
+	$(Q)$(LINK) -o $@ $< $(VERSION_O) $(LIB) $(LIBS)
+$(B)/gt-%: $(B)/obj/%/main.o $(VERSION_O) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
-$(B)/gt-%: $(B)/obj/dispatcher/watch/main_%.o $(LIB)
+	$(Q)$(LINK) -o $@ $< $(VERSION_O) $(LIB) $(LIBS)
+$(B)/gt-%: $(B)/obj/dispatcher/watch/main_%.o $(VERSION_O) $(LIB)
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(SAN) -o $@ $< $(LIB) $(LIBS)
+	$(Q)$(LINK) -o $@ $< $(VERSION_O) $(LIB) $(LIBS)
 $(B)/gt-top: LIBS += $(shell pkg-config --libs $(TOP_PKGS) 2>/dev/null)
 $(B)/gt-visualize: LIBS += $(shell pkg-config --libs $(DRAW_PKGS) 2>/dev/null)
 $(LIB): $(OBJ)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(OBJ)
 
+# The version with the commit. Its header is looked at whenever make runs, and changes only with the commit.
+$(if $(wildcard $(B)/gen/describe.h),$(shell sh scripts/describe $(B)/gen/describe.h))
+$(B)/gen/describe.h:
+	@mkdir -p $(@D) && sh scripts/describe $@
+$(VERSION_O): runtime/base/version.c runtime/base/version.h $(B)/gen/describe.h
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -include $(B)/gen/describe.h -c -o $@ $<
+
 # ---- objects ----
-$(B)/obj/%.o: %.c
+# Libraries that are missing are named before the first compilation.
+$(B)/gen/needs: Makefile scripts/deps
+	@mkdir -p $(@D) && sh scripts/deps -c '$(CC)' $(NEEDS) && touch $@
+$(B)/obj/%.o: %.c | $(B)/gen/needs
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
@@ -154,7 +172,7 @@ $(B)/obj/dispatcher/watch/%.o: ALL_CF += $(shell pkg-config --cflags $(TOP_PKGS)
 $(B)/obj/gen/kernels_%.o: $(B)/gen/kernels.c $(wildcard worker/kernel/*.h) runtime/base/rng.h runtime/base/tree.h
 	$(call say,CC,"kernels for $*")
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(FLOATS) -O3 -g1 -Wno-stringop-overflow $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(CPPFLAGS) $(CFLAGS) $(FLOATS) $(WHERE) -O3 -g1 -Wno-stringop-overflow $(SAN) $(MARCH_$*) -DISA=$* -c -o $@ $<
 $(B)/gen/kernels.c: $(B)/gen/genkernels
 	@mkdir -p $(@D)
 	$(Q)$< > $@

@@ -615,7 +615,7 @@ int main(int argc, char **argv) {
         return leave(&a, 0);
     }
     if (a.o.version) {
-        printf("gtsh %s\n", GTSH_VERSION);
+        printf("gtsh %s\n", gt_version);
         return leave(&a, 0);
     }
     env_warn_misspelt("");

@@ -36,7 +36,7 @@ static void put_dispatcher(const Dispatcher *d, Bytes *out) {
         if (d->worker[i]) moved += d->worker[i]->usage.moved_bytes;
     bytes_puts(out, "dispatcher");
     put_text(out, "endpoint", d->config.endpoint ? d->config.endpoint : "");
-    bytes_puts(out, " version=" GTSH_VERSION);
+    bytes_printf(out, " version=%s", gt_version);
     put_number(out, "now_us", (uint64_t)now_us());
     put_number(out, "up_us", (uint64_t)(now_us() - d->born_us));
     put_number(out, "pid", d->config.pid);

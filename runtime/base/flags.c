@@ -129,7 +129,7 @@ int flags_read(const char *program, int argc, char **argv, const Flag *flag, int
     int k;
     while ((k = next(argc, argv, flag, n, &value, err)) >= 0) {
         if (flag[k].kind == FLAG_HELP) return help(program, flag, n), 0;
-        if (flag[k].kind == FLAG_VERSION) return printf("%s %s\n", program, GTSH_VERSION), 0;
+        if (flag[k].kind == FLAG_VERSION) return printf("%s %s\n", program, gt_version), 0;
         if (flag[k].kind == FLAG_TEXT && given[k]) /* of numbers, the last one counts */
             return err_set(err, ERR_ARG, "--%s is given twice", flag[k].name), FLAGS_USAGE;
         given[k] = true;

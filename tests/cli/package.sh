@@ -1,0 +1,48 @@
+# The version, and what packages of the programs depend on.
+. tests/fixtures/check.sh
+version=$(sed -n 's/^#define GTSH_VERSION "\(.*\)"$/\1/p' runtime/base/version.h)
+of_gtsh=$("$GTSH" --version)
+case "$of_gtsh" in "gtsh $version" | "gtsh $version"-*) ;; *) fail "gtsh --version: $of_gtsh, not $version" ;; esac
+for program in "$B"/gt-dispatcher "$B"/gt-worker "$B"/gt-top "$B"/gt-trace "$B"/gt-visualize "$B"/gt-diff; do
+    same "one version" "$("$program" --version)" "${program##*/} ${of_gtsh#gtsh }"
+done
+# The same sources give the same programs in all folders (make repro builds them twice).
+case "$B" in
+*san) ;; # the sanitizers' names of modules
+*)
+    for program in "$GTSH" "$B/gt-worker" "$B/gt-top"; do
+        ! LC_ALL=C grep -qaF "$PWD" "$program" || fail "$program contains the name of the folder that it was built in"
+    done ;;
+esac
+# scripts/describe: only what git says about the commit.
+mkdir -p "$TMP/tree/runtime/base"
+cp runtime/base/version.h "$TMP/tree/runtime/base"
+describe() { (cd "$TMP/tree" && sh "$OLDPWD/scripts/describe" "$TMP/describe.h") && sed 's/g[0-9a-f]\{10\}/gHASH/' "$TMP/describe.h"; }
+same "outside of a checkout" "$(describe)" '#define GT_DESCRIBE ""'
+if command -v git >/dev/null; then
+    git() { command git -C "$TMP/tree" -c user.name=a -c user.email=a@localhost -c commit.gpgsign=false "$@"; }
+    GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+    export GIT_CONFIG_GLOBAL GIT_CONFIG_NOSYSTEM
+    { git init -q && git add . && git commit -q -m one; } || fail "git"
+    same "a commit" "$(describe)" '#define GT_DESCRIBE "-gHASH"'
+    git tag "v$version"
+    same "the tag of the version" "$(describe)" '#define GT_DESCRIBE ""'
+    git commit -q --allow-empty -m two
+    same "a commit after it" "$(describe)" '#define GT_DESCRIBE "-1-gHASH"'
+    touch -d '2001-01-01' "$TMP/describe.h"
+    describe >/dev/null
+    same "the date of a file that stays the same" "$(stat -c %y "$TMP/describe.h" | cut -c1-4)" 2001
+    echo >>"$TMP/tree/runtime/base/version.h"
+    same "a change" "$(describe)" '#define GT_DESCRIBE "-1-gHASH-dirty"'
+    mv "$TMP/tree/.git/HEAD" "$TMP/HEAD"
+    same "git refuses" "$(describe)" '#define GT_DESCRIBE "-1-gHASH-dirty"'
+fi
+# Missing libraries are named with their packages.
+code "a library is missing" 1 sh scripts/deps -c cc zlib=zlib1g-dev no-such-lib=libnosuch-dev none-either=libnone-dev
+has "a library is missing" "$(err)" "pkg-config does not find: no-such-lib, none-either"
+has "its package" "$(err)" "apt-get install libnosuch-dev libnone-dev"
+code "no compiler" 1 sh scripts/deps -c "no-such-cc -m64" zlib=zlib1g-dev
+has "no compiler" "$(err)" "there is no C compiler 'no-such-cc -m64': on Debian, apt-get install gcc"
+code "nothing is missing" 0 sh scripts/deps -c cc zlib=zlib1g-dev
+same "nothing is missing" "$(out)$(err)" ""
+finish
