@@ -66,7 +66,7 @@ MARCH_base := -march=x86-64
 MARCH_v3   := -march=x86-64-v3
 MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 # What editors and shells need, besides the programs and the manual: scripts/install says what goes where.
-SHARE    :=
+SHARE    := $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
@@ -216,6 +216,12 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
 
 # ---- the rest ----
+$(B)/share/bash/%: $(B)/% scripts/gencompletion scripts/completion.bash
+	@mkdir -p $(@D)
+	$(Q)sh scripts/gencompletion bash $< > $@
+$(B)/share/zsh/_%: $(B)/% scripts/gencompletion
+	@mkdir -p $(@D)
+	$(Q)sh scripts/gencompletion zsh $< > $@
 $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@

@@ -11,10 +11,10 @@ mkdir -p "$prefix/share/man/man5" # a folder and a file of somebody else
 mkdir "$prefix/bin"
 echo mine >"$prefix/bin/mine"
 before=$(tree)
-find "$B" -maxdepth 1 -printf '%p %T@\n' | LC_ALL=C sort >"$TMP/built"
 install install
 has "what it says" "$(out)" "the programs are in $prefix/bin"
 installed=$(tree)
+find "$B" -maxdepth 1 -printf '%p %T@\n' | LC_ALL=C sort >"$TMP/built"
 install install
 same "installed twice" "$(tree)" "$installed"
 same "the build after it" "$(find "$B" -maxdepth 1 -printf '%p %T@\n' | LC_ALL=C sort)" "$(cat "$TMP/built")"
@@ -25,7 +25,7 @@ done
 for f in man/*.[157] gt-ops.7; do
     [ -s "$prefix/share/man/man${f##*.}/${f##*/}" ] || fail "$f is not installed"
 done
-for f in share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
+for f in share/bash-completion/completions/gt-top share/zsh/site-functions/_gtsh share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
     [ -s "$prefix/$f" ] || fail "$f is not installed"
 done
 [ -x "$share/scripts/cluster" ] || fail "scripts/cluster cannot be run"
