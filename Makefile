@@ -231,6 +231,10 @@ install: all $(B)/man/gt-ops.7 $(SHARE)           ## install into $(DESTDIR)$(PR
 	$(Q)$(INSTALL) $(B)
 uninstall:                                        ## remove what `make install` installed
 	$(Q)$(INSTALL) -u
+deb:                                              ## build Debian packages of the last commit into build/deb
+	$(Q)sh scripts/deb $(B)/deb
+test-deb: deb                                     ## ... and test them: lintian, install, run, purge
+	$(Q)sh scripts/deb -t $(B)/deb
 clean:                                            ## remove build/
 	rm -rf build
 help:                                             ## list these targets
