@@ -71,7 +71,7 @@ KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall clean help
+.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps share install uninstall deb test-deb repro clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -227,7 +227,8 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	$(Q)sh scripts/genman > $@
 ##@ Install
 INSTALL   = $(foreach v,DESTDIR bindir datadir mandir docdir bashcompdir zshcompdir vimdir,$(v)='$($(v))') programs='$(notdir $(PROGRAMS))' sh scripts/install
-install: all $(B)/man/gt-ops.7 $(SHARE)           ## install into $(DESTDIR)$(PREFIX)
+share: $(B)/man/gt-ops.7 $(SHARE)
+install: all share                                ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) $(B)
 uninstall:                                        ## remove what `make install` installed
 	$(Q)$(INSTALL) -u
@@ -235,6 +236,8 @@ deb:                                              ## build Debian packages of th
 	$(Q)sh scripts/deb $(B)/deb
 test-deb: deb                                     ## ... and test them: lintian, install, run, purge
 	$(Q)sh scripts/deb -t $(B)/deb
+repro:                                            ## build the last commit twice; the programs must have the same bits
+	$(Q)sh scripts/repro $(B)
 clean:                                            ## remove build/
 	rm -rf build
 help:                                             ## list these targets

@@ -37,6 +37,20 @@ if command -v git >/dev/null; then
     mv "$TMP/tree/.git/HEAD" "$TMP/HEAD"
     same "git refuses" "$(describe)" '#define GT_DESCRIBE "-1-gHASH-dirty"'
 fi
+# debian/ repeats the version and the packages that building needs; gcc, make and libc6-dev need not be named there.
+same "the version in debian/changelog" "$(sed -n '1s/^gtsh (\(.*\)) .*/\1/p' debian/changelog)" "$version"
+printf 'debs:\n\t@printf "%%s\\n" $(DEBS)\n' >"$TMP/debs.mk"
+make -s --no-print-directory -f Makefile -f "$TMP/debs.mk" B="$B" debs | grep -vxE 'gcc|make|libc6-dev' | LC_ALL=C sort >"$TMP/debs"
+[ "$(wc -l <"$TMP/debs")" -ge 10 ] || fail "packages of the Makefile: $(cat "$TMP/debs")"
+same "Build-Depends in debian/control" "$(sed -n '/^Build-Depends:/,/^[A-Z].*: /p' debian/control | sed '$d; s/^Build-Depends: *//' |
+    tr -d ' ,' | grep -v '^debhelper' | LC_ALL=C sort)" "$(cat "$TMP/debs")"
+# Every program is in one package, with its manual page and completions.
+for program in "$GTSH" "$B"/gt-dispatcher "$B"/gt-worker "$B"/gt-top "$B"/gt-trace "$B"/gt-visualize "$B"/gt-diff; do
+    name=${program##*/}
+    same "the package of $name" "$(cat debian/*.install | grep -xE "usr/bin/$name|.*/$name|.*/_$name|.*/man1/$name.1")" \
+        "$(printf '%s\n' "usr/bin/$name" "usr/share/bash-completion/completions/$name" "usr/share/man/man1/$name.1" \
+        "usr/share/zsh/vendor-completions/_$name")"
+done
 # Missing libraries are named with their packages.
 code "a library is missing" 1 sh scripts/deps -c cc zlib=zlib1g-dev no-such-lib=libnosuch-dev none-either=libnone-dev
 has "a library is missing" "$(err)" "pkg-config does not find: no-such-lib, none-either"
