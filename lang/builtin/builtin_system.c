@@ -73,6 +73,12 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     return ok;
 }
 
+static bool bi_full_trace(Interp *in, const Value *arg, Value *out, LangError *e) {
+    TRY(want_kind(arg[0], V_BOOL, "debug.full_trace takes true or false", e));
+    in->has_full_trace = arg[0].b;
+    return *out = v_none(), true;
+}
+
 static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_BOOL, "debug.check_nan takes true or false", e));
     stream_check_nan(in->stream, arg[0].b);
@@ -144,6 +150,9 @@ const Builtin builtins_system[] = {
     {"connect", "address", bi_connect,
      "Uses the dispatcher at \"host:port\" instead of starting workers; only before the first "
      "tensor."},
+    {"debug.full_trace", "on=true", bi_full_trace,
+     "From now on errors show each call inside the prelude on a line of its own, as :set trace "
+     "full; with false they are folded again."},
     {"debug.check_nan", "on=true", bi_check_nan,
      "From here on, the first nan or infinity computed is an error, as with --check-nan."},
     {NULL}};

@@ -58,11 +58,12 @@ enum { ERROR_FRAMES = 12, ERROR_FRAMES_INNER = 8 };
 
 typedef struct LangError {
     ErrorKind kind;
-    bool is_late;    /* a worker's failure, reported after the statement had run */
-    bool has_stack;  /* its frames are complete: unwinding adds none */
-    int exit_code;   /* of E_EXIT */
-    char what[1024]; /* one sentence, lower case, no full stop */
-    Span at;         /* main position */
+    bool is_late;     /* a worker's failure, reported after the statement had run */
+    bool has_stack;   /* its frames are complete: unwinding adds none */
+    bool is_unfolded; /* its stack prints each call in the prelude on a line of its own */
+    int exit_code;    /* of E_EXIT */
+    char what[1024];  /* one sentence, lower case, no full stop */
+    Span at;          /* main position */
     ErrorLabel label[3];
     int n_labels;   /* further carets; label[0] may be at `at` itself */
     char hint[512]; /* "" or one remedy */

@@ -72,7 +72,30 @@ static bool put_prelude(const LangError *e, int first, int last, Bytes *out) {
 static bool is_same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
 static bool is_in_program(Span at) { return at.src && !at.src->is_prelude && at.line; }
 
+/* One line per call, the prelude's with their places, too. */
+static void print_unfolded(const LangError *e, Bytes *out) {
+    for (int i = 0; i < e->n_frames; i++) {
+        const ErrorFrame *f = &e->frame[i];
+        if (e->n_left_out && i == ERROR_FRAMES_INNER)
+            bytes_printf(out, "  ... %u more calls\n", e->n_left_out);
+        const char *name = *f->name ? f->name : "fn";
+        bytes_printf(out, "  in %s%s", name, f->is_prelude ? " (prelude)" : "");
+        if (f->call.src && f->call.line) {
+            bytes_printf(out, ", %s at ", f->is_file ? "imported" : "called");
+            error_words(f->call.src->name, false, out);
+            bytes_printf(out, ":%u", f->call.line);
+            put_source(f->call, out);
+        }
+        bytes_putc(out, '\n');
+        if (f->again) bytes_printf(out, "  ... %u more of the same\n", f->again);
+    }
+}
+
 void error_stack_print(const LangError *e, Bytes *out) {
+    if (e->is_unfolded) {
+        print_unfolded(e, out);
+        return;
+    }
     Span reached = e->at; /* the line printed last */
     for (int i = 0, next; i < e->n_frames; i = next) {
         const ErrorFrame *f = &e->frame[i];

@@ -340,7 +340,8 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
     else if (ok)
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
-    if (!ok && in->frame == &frame) trace_leave(a, call, e); /* not if an argument was missing */
+    bool has_begun = in->frame == &frame; /* no argument was missing */
+    if (!ok && has_begun) trace_leave(in, a, call, e);
     in->frame = frame.up;
     for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;

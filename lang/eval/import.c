@@ -162,7 +162,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
         stream_step(in->stream);
         if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
     }
-    if (!ok && up) trace_leave(p->top, at, e);
+    if (!ok && up) trace_leave(in, p->top, at, e);
     in->frame = frame.up;
     in->at = at;
     if (ok && up && !g->is_prelude) signal_warn_open(in, depth);

@@ -312,6 +312,7 @@ static void rewrite_for_caller(LangError *e) {
 
 void trace_explain(Interp *in, uint32_t calls, LangError *e) {
     const Traces *t = in->traces;
+    e->is_unfolded = in->has_full_trace;
     while (t && calls > t->base && calls <= t->base + t->n) {
         const Link *l = &t->link[calls - t->base - 1];
         if (l->fn)
@@ -323,7 +324,8 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e) {
     rewrite_for_caller(e);
 }
 
-void trace_leave(const AstFn *fn, const Node *call, LangError *e) {
+void trace_leave(const Interp *in, const AstFn *fn, const Node *call, LangError *e) {
+    e->is_unfolded = in->has_full_trace;
     if (e->has_stack) return;
     bool is_first = e->n_frames == 0 || e->frame[e->n_frames - 1].is_prelude;
     add_frame(fn, call, e);

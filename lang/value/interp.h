@@ -52,6 +52,7 @@ struct Interp {
     Span *warned;
     size_t n_warned;       /* positions that interp_warn_once has warned of */
     LangError *last_error; /* the last one reported, for :where, or NULL */
+    bool has_full_trace;   /* errors show every call in the prelude (:set trace full) */
     const char *refused;   /* interned: the last definition that the prompt refused, or NULL */
     Container containers;  /* list head of cycle candidates                            */
     /* value.c: containers without references, not yet freed */
