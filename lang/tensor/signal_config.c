@@ -199,6 +199,7 @@ void signal_explain(void *interp, LangError *e) {
     for (size_t i = s->n_sources; c && c->file && i-- > 0;)
         if (!strcmp(s->source[i]->name, c->file) && e->at.src != s->source[i]) {
             error_label(e, place_in(s->source[i], c), "asked for here");
+            e->kind = E_CONFIG;
             return;
         }
 }

@@ -57,7 +57,7 @@ code "directory" 78 "$GTSH" --config "$TMP" -c 'print(1)'
 # a worker that does not exist: the error is where the scope is entered, and shows the line of the file
 printf 'a:\n  shard:\n    workers: [0, 7]\n' >"$TMP/seven.yaml"
 printf 'signal a { x = ones(4) }\nprint(1)\n' >"$TMP/seven.gt"
-code "no such worker" 1 "$GTSH" -w 4 --config "$TMP/seven.yaml" "$TMP/seven.gt"
+code "no such worker" 78 "$GTSH" -w 4 --config "$TMP/seven.yaml" "$TMP/seven.gt"
 same "no such worker" "$(err)" "$TMP/seven.gt:1:8: error: signal 'a': there is no worker 7
   1 | signal a { x = ones(4) }
   in $TMP/seven.yaml:3
