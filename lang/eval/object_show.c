@@ -133,6 +133,14 @@ static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int in
     return true;
 }
 
+/* Returns the field of an optimizer that lists its parameters a second time, or NULL: its list
+ * of all, or, if there is one group, the groups. */
+static const char *listed_twice(Object *o) {
+    const Value *groups = object_find(o, intern("param_groups", 12));
+    if (!groups || groups->kind != V_LIST || !object_find(o, intern("params", 6))) return NULL;
+    return groups->list->n > 1 ? "params" : "param_groups";
+}
+
 bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
     if (!o->module) {
         show_text(p, "object");
@@ -146,8 +154,10 @@ bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
     ObjectIter it;
     Value key, v;
     bool ok = true;
+    const char *again = listed_twice(o);
     object_iter_open(&it, o);
     while (ok && object_iter_next(&it, &key, &v)) {
+        if (again && key.kind == V_STR && !strcmp(key.str->s, again)) continue;
         if (it.is_given && object_holds(v) && map_get(&it.assigned, (uint64_t)(uintptr_t)v.heap))
             continue;
         Bytes name = {0};
