@@ -282,6 +282,19 @@ static bool bi_sorted(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- reducing ---- */
 
 /* The min or max of several arguments, or of one list, by a key. */
+/* Says for max(3, x) what compares element by element, if one of xs is a tensor with axes. */
+static void hint_elementwise(Value xs, bool is_max, LangError *e) {
+    bool has_axes = false;
+    for (uint32_t i = 0; i < xs.list->n; i++) {
+        Value x = xs.list->v[i];
+        has_axes |= x.kind == V_TENSOR && tensor_type(x.tensor)->rank > 0;
+    }
+    if (!has_axes || xs.list->n != 2) return;
+    error_set(e, "%s() of a number and a tensor of several elements", is_max ? "max" : "min");
+    error_hint(e, is_max ? "element by element: maximum(a, b), or x.clamp(min=a)"
+                         : "element by element: minimum(a, b), or x.clamp(max=a)");
+}
+
 static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max, Value *out,
                     LangError *e) {
     Value xs, keys, best = v_none();
@@ -308,6 +321,7 @@ static bool extreme(Interp *in, const Value *arg, const char *name, bool is_max,
                     : value_less(in, keys.list->v[i], keys.list->v[at], &less, e);
         if (less) at = i;
     }
+    if (!ok) hint_elementwise(xs, is_max, e);
     if (ok) best = value_ref(xs.list->v[at]);
     value_drop(xs);
     value_drop(keys);

@@ -441,7 +441,8 @@ static bool prepare(Interp *in, Job *j, Value v, LangError *e) {
     if (!io_can_save(j->path, form, &err)) {
         error_from(e, &err);
         while (v.kind == V_LIST && v.list->n) v = v.list->v[0];
-        return value_is_number(v) ? error_hint(e, "save(tensor(x), path)") : false;
+        bool is_known = io_is_known(j->path, true, &err);
+        return is_known && value_is_number(v) && error_hint(e, "save(tensor(x), path)");
     }
     if (by_name && v.kind != V_MAP && v.kind != V_OBJECT && v.kind != V_LIST) {
         error_set(e, "a %s file holds values by name, not one %s", strrchr(j->path, '.'),

@@ -468,6 +468,10 @@ static size_t names_of_space(const MapV *space, NameList *names) {
  * the builtins that users write behind the namespace. */
 static const char *near_in_space(Interp *in, const MapV *space, const char *name, NameList *names) {
     static const char *const spaces[] = {"gt", "nn", "optim", "F", "signal", "debug"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < names->n; i++) /* nn.MSE */
+        if (!strncmp(names->name[i], name, n) && !strcmp(names->name[i] + n, "Loss"))
+            return names->name[i];
     if (lists_builtins(space)) names_of_builtins(in, names);
     const char *near = nearest_name(name, strlen(name), names->name, names->n);
     for (size_t i = 0; near && i < sizeof spaces / sizeof *spaces; i++)

@@ -455,6 +455,7 @@ bool eval_subs(Interp *in, Node *n, Value *sub, int *n_subs, LangError *e) {
 /* ---- iteration ---- */
 
 bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
+    char name[80];
     *it = (Iter){.over = v_none()};
     const Value *items = over.kind == V_OBJECT ? object_items(over.obj) : NULL;
     if (items && items->kind == V_MAP && !object_gives_keys(over.obj)) {
@@ -482,6 +483,9 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
     case V_INT: fail_at(in, n, e, "cannot loop over int"); return error_hint(e, "range(n)");
     default:
         fail_at(in, n, e, "cannot loop over %s", value_type_name(over));
+        if (n && over.kind == V_OBJECT && n->kind != N_CALL)
+            return error_hint(e, "%s.parameters(), %s.named_parameters() or %s.children()",
+                              node_text(n, name), name, name);
         if (n && value_is_callable(over) && n->kind != N_CALL) return hint_uncalled(n, e);
         return n && over.kind == V_NONE ? hint_none(n, e) : false;
     }

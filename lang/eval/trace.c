@@ -262,8 +262,7 @@ static void rewrite_nan(LangError *e, const char *name) {
     if (is_division) {
         snprintf(hint, sizeof hint, "a division by 0 inside %s", last);
         for (size_t k = 0; k < sizeof nan_hints / sizeof *nan_hints; k++)
-            if (!strcmp(nan_hints[k][0], last))
-                snprintf(hint, sizeof hint, "%s", nan_hints[k][1]);
+            if (!strcmp(nan_hints[k][0], last)) snprintf(hint, sizeof hint, "%s", nan_hints[k][1]);
         error_hint(e, "%s", hint);
     }
     snprintf(text, sizeof text, "%s%s%s", start, name, end);

@@ -380,6 +380,22 @@ static bool is_torch(const char *path) {
     return has_tail(path, n, ".pt") || has_tail(path, n, ".pth") || has_tail(path, n, ".ckpt");
 }
 
+/* Says how a file of PyTorch's becomes one that both read: as a line of Python to copy. */
+static void hint_torch(const char *path, bool to_save, Err *err) {
+    int n = (int)(strrchr(path, '.') - path);
+    if (to_save || strlen(path) > 30) {
+        err_hint(err, to_save ? "PyTorch reads .safetensors: safetensors.torch.load_file(path)"
+                              : "in PyTorch: safetensors.torch.save_file(model.state_dict(), "
+                                "\"x.safetensors\")");
+        return;
+    }
+    err_hint(err,
+             "once, in Python: import torch, safetensors.torch as s; "
+             "s.save_file({k: v.clone().contiguous() for k, v in torch.load(\"%s\", \"cpu\")"
+             ".items()}, \"%.*s.safetensors\")",
+             path, n, path);
+}
+
 bool io_is_known(const char *path, bool to_save, Err *err) {
     bool is_gz;
     if (format_of(path, &is_gz) == F_UNKNOWN) {
@@ -392,9 +408,7 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
                          by_tail[i].tail);
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
         if (is_torch(path))
-            err_hint(err, to_save ? "PyTorch reads .safetensors: safetensors.torch.load_file(path)"
-                                  : "in PyTorch: safetensors.torch.save_file(model.state_dict(), "
-                                    "\"x.safetensors\")");
+            hint_torch(path, to_save, err);
         else
             err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
         bytes_fini(&tails);
@@ -412,7 +426,12 @@ bool io_is_by_name(const char *path) {
 }
 
 bool io_can_save(const char *path, IoForm form, Err *err) {
-    TRY(io_is_known(path, true, err));
+    if (!io_is_known(path, true, err)) {
+        if (is_torch(path) && form == IO_FORM_TENSOR)
+            err_hint(err,
+                     "one tensor: .npy, which NumPy reads: torch.from_numpy(numpy.load(path))");
+        return false;
+    }
     bool is_gz;
     int i = tail_of(path, &is_gz);
     Format f = by_tail[i].format;

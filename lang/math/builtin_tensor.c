@@ -22,7 +22,6 @@ Tensor *arg_as_tensor(Interp *in, Value v, LangError *e) {
 
 bool arg_int_of(Value v, const char *name, int64_t *out, LangError *e) {
     if (v.kind == V_INT) return *out = v.i, true;
-    if (v.kind == V_BOOL) return *out = v.b, true;
     return error_set(e, "'%s' must be a whole number, not %s", name, value_type_name(v));
 }
 
@@ -98,6 +97,11 @@ bool arg_shape(Value v, int64_t *shape, int *rank, LangError *e) {
             if (x.kind == V_FLOAT) error_hint(e, "a // b divides to a whole number");
             if (x.kind == V_TENSOR) error_hint(e, "int(n), of a tensor with one number");
             if (x.kind == V_DTYPE) error_hint(e, "dtype=%s", dtype_info[x.dtype].name);
+            Value last = value_at(v, n - 1);
+            if (i == 0 && n == 2 && last.kind == V_DTYPE) { /* zeros((2, 3), float32) */
+                error_set(e, "the dtype behind a shape needs its name");
+                error_hint(e, "dtype=%s", dtype_info[last.dtype].name);
+            }
             return false;
         }
         shape[(*rank)++] = x.i;

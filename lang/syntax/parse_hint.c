@@ -213,6 +213,26 @@ static const char *backward_hint(Parser *p, const Token *start, const Token *t) 
                         ")");
 }
 
+static bool begins_statement(const Token *t) {
+    switch (t->kind) {
+    case TOK_IF:
+    case TOK_WHILE:
+    case TOK_FOR:
+    case TOK_RETURN:
+    case TOK_BREAK:
+    case TOK_CONTINUE:
+    case TOK_ASSERT: return true;
+    case TOK_NAME: return t[1].kind == TOK_ASSIGN;
+    default: return false;
+    }
+}
+
+static bool ends_value(int kind) {
+    return kind == TOK_NAME || kind == TOK_INT || kind == TOK_FLOAT || kind == TOK_STRING ||
+           kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE || kind == TOK_TRUE ||
+           kind == TOK_FALSE || kind == TOK_NONE || kind == TOK_BREAK || kind == TOK_CONTINUE;
+}
+
 const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
     bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
@@ -281,6 +301,9 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
     default: break;
     }
     if ((hint = backward_hint(p, start, t))) return hint;
+    bool is_word = t->kind != TOK_NAME || before->kind == TOK_RBRACE;
+    if (begins_statement(t) && is_word && ends_value(before->kind) && before->line == t->line)
+        return rest_of_line(p, t, "separate statements by ';': … ; ", "");
     const Opener *o = p->n_open ? &p->open[p->n_open - 1] : NULL;
     if (o && !o->what && o->line != t->line)
         return arena_printf(p->arena, "'%c' was opened at line %u", p->src->text[o->at.at],

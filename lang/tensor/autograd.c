@@ -530,6 +530,17 @@ static bool error_not_single(Interp *in, Tensor *y, Span at, const char *text, L
     return false;
 }
 
+/* Returns what ends the graph in the line of `at`, or NULL. */
+static const char *cut_in_line(Span at) {
+    static const char *const cuts[] = {".detach()", ".data", ".numpy()", ".item()", ".tolist()"};
+    size_t n;
+    at.col = 1, at.len = UINT16_MAX;
+    const char *s = span_text(at, &n);
+    for (size_t i = 0; s && i < sizeof cuts / sizeof *cuts; i++)
+        if (memmem(s, n, cuts[i], strlen(cuts[i]))) return cuts[i];
+    return NULL;
+}
+
 static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     char text[64];
     Span at = subject(in, text, sizeof text);
@@ -539,8 +550,12 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
                  dtype_info[tensor_type(y)->dtype].name);
     } else if (!tensor_needs_grad(y)) {
         error_at(e, at, "nothing to differentiate: '%s' does not depend on any parameter", x);
-        error_hint(e, "x = param(x) before computing, not inside no_grad; p.requires_grad = true "
-                      "where it is frozen");
+        const char *cut = cut_in_line(at);
+        if (cut)
+            error_hint(e, "%s ends the graph: drop it", cut);
+        else
+            error_hint(e, "x = param(x) before computing, not inside no_grad; p.requires_grad = "
+                          "true where it is frozen");
     } else if (!seed && tensor_numel(y) != 1) {
         return error_not_single(in, y, at, text, e);
     } else
