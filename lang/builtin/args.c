@@ -349,7 +349,7 @@ const Builtin builtins_args[] = {
 typedef struct Scan {
     bool is_open; /* some name is not a literal: the command line is checked at the end */
     bool has_arg;
-    void (*found)(void *ctx, const char *name, const Node *dflt, const Node *help);
+    ArgFound found;
     void *ctx;
 } Scan;
 
@@ -410,6 +410,11 @@ static void scan(Scan *s, const Node *n) {
     }
     for (uint32_t k = n->kind == N_CALL && n->kid[0]->kind == N_NAME ? 1 : 0; k < n->n_kids; k++)
         scan(s, n->kid[k]);
+}
+
+void args_each(const Program *p, ArgFound found, void *ctx) {
+    Scan s = {.found = found, .ctx = ctx};
+    scan(&s, p->body);
 }
 
 static void note_name(void *ctx, const char *name, const Node *dflt, const Node *help) {

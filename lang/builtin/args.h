@@ -16,6 +16,10 @@ bool args_wants_help(const Args *a); /* true if they contain --help or -h */
 /* Appends the text of `gtsh script --help`: the comment at the script's head, then a line per
  * arg(). */
 void args_help(const Program *p, Bytes *out);
+/* Calls found for each option that the program reads with arg(), in its order. dflt, help: the
+ * arguments of arg(), or NULL. */
+typedef void (*ArgFound)(void *ctx, const char *name, const Node *dflt, const Node *help);
+void args_each(const Program *p, ArgFound found, void *ctx);
 /* Before the program runs: refuses options that no arg() names, if all names are literal and
  * nothing is imported by path. */
 bool args_check(Args *a, const Program *p, LangError *e);

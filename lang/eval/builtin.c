@@ -398,6 +398,21 @@ bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
     return prelude_value(in, interned, out, e);
 }
 
+bool builtin_is_constant(const char *name) {
+    static const char *const others[] = {"pi", "inf", "nan", "args"};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (!strcmp(name, others[i])) return true;
+    DType d = dtype_find(name, strlen(name));
+    return d != DT_NONE && !strcmp(name, dtype_info[d].name);
+}
+
+bool builtin_is_space(const char *name) {
+    static const char *const plain[] = {"gt", "signal", "debug"};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (!strcmp(name, plain[i])) return true;
+    return prelude_has_space(name);
+}
+
 bool builtin_is_known(void *interp, const char *name) {
     Value v = {.kind = V_UNDEF};
     LangError ignored = {0};
@@ -452,9 +467,9 @@ static bool lists_builtins(const MapV *space) {
     return !strcmp(space->name, "gt") || !strcmp(space->name, "nn") || !strcmp(space->name, "F");
 }
 
-/* Adds the names that only this namespace has. Returns their number. */
-static size_t names_of_space(const MapV *space, NameList *names) {
+size_t names_of_space(const MapV *space, NameList *names) {
     Value k, v;
+    table_ready();
     for (size_t i = 0; mapv_at(space, i, &k, &v); i++) names_add(names, k.str->s);
     size_t n_space = strlen(space->name);
     for (size_t i = 0; i < all.n; i++)
@@ -605,7 +620,7 @@ void names_of_methods(Interp *in, Value self, NameList *l) {
     table_ready();
     for (size_t i = 0; i < all.n; i++)
         if (all.entry[i]->b.kinds >> self.kind & 1) names_add(l, all.entry[i]->b.name);
-    if (self.kind == V_OBJECT && self.obj->module && self.obj->module->method) {
+    if (self.kind == V_OBJECT && self.obj && self.obj->module && self.obj->module->method) {
         Value k, v;
         for (size_t i = 0; mapv_at(self.obj->module->method, i, &k, &v); i++)
             names_add(l, k.str->s);

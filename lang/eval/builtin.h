@@ -23,6 +23,10 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
 /* Looks up a name that no file defines: a constant, namespace, builtin or prelude function.
  * *out is V_UNDEF if there is none. Returns false if loading the prelude failed. */
 bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e);
+/* True for pi, inf, nan, args and the names of dtypes. */
+bool builtin_is_constant(const char *name);
+/* True for gt, nn, optim and the other namespaces that are always there. Loads nothing. */
+bool builtin_is_space(const char *name);
 /* True if builtin_value finds this name. A HabitKnown; interp is an Interp. */
 bool builtin_is_known(void *interp, const char *name);
 /* Writes the name that exists and is most similar to this one, dotted or not, "optim.Adam" for
@@ -46,7 +50,10 @@ typedef struct NameList {
 } NameList;
 void names_add(NameList *l, const char *name);
 void names_of_builtins(Interp *in, NameList *l);
+/* The methods of self's kind, and of its module; an object may be NULL. */
 void names_of_methods(Interp *in, Value self, NameList *l);
+/* Adds the names that only this namespace has, and returns their number. */
+size_t names_of_space(const MapV *space, NameList *names);
 void names_fini(NameList *l);
 
 /* Sets the hint to the names that have no leading _, between two texts, unless they are long. */

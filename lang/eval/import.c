@@ -485,6 +485,39 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
     return true;
 }
 
+bool prelude_has_space(const char *name) {
+    size_t n = strlen(name);
+    for (int i = 0; prelude_files[i].name; i++)
+        if (!strncmp(prelude_files[i].name, name, n) && prelude_files[i].name[n] == '/')
+            return true;
+    return false;
+}
+
+bool prelude_has(Interp *in, const char *interned) {
+    Modules *m = in->modules;
+    if (!m->has_prelude) index_prelude(m);
+    return map_get(&m->prelude, (uint64_t)(uintptr_t)interned) != NULL;
+}
+
+const char *prelude_signature(Interp *in, const char *interned, size_t *n) {
+    Modules *m = in->modules;
+    char line[80];
+    if (!m->has_prelude) index_prelude(m);
+    uintptr_t i = (uintptr_t)map_get(&m->prelude, (uint64_t)(uintptr_t)interned);
+    if (!i) return NULL;
+    for (int k = 0; k < 2; k++) {
+        int skip = snprintf(line, sizeof line, "\n%s %s(", k ? "module" : "fn", interned);
+        const char *at = strstr(prelude_files[i - 1].text, line);
+        if (!at) continue;
+        at += skip - 1 - (int)strlen(interned);
+        int depth = 0;
+        for (*n = 0; at[*n] && (at[*n] != ')' || --depth); ++*n) depth += at[*n] == '(';
+        *n += at[*n] == ')';
+        return at;
+    }
+    return NULL;
+}
+
 void prelude_names(Interp *in, NameList *l) {
     Modules *m = in->modules;
     if (!m->has_prelude) index_prelude(m);

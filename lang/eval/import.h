@@ -12,7 +12,14 @@ bool import_statement(Interp *in, Node *n, Value *out, LangError *e);
 bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e);
 /* Sets *out to a namespace (nn, optim ...), or to V_UNDEF if there is none. */
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e);
+/* True if the prelude has a folder of that name: nn, optim. Loads nothing. */
+bool prelude_has_space(const char *name);
 void prelude_names(Interp *in, NameList *l);
+/* True if the prelude defines the name for all. Loads nothing. */
+bool prelude_has(Interp *in, const char *interned);
+/* Returns "name(a, b=1)" of a prelude function or module that is visible everywhere, as the source
+ * has it, *n bytes (borrowed), or NULL. Loads nothing. */
+const char *prelude_signature(Interp *in, const char *interned, size_t *n);
 /* Adds the prelude's functions that a tensor has as methods. */
 void prelude_methods(Interp *in, NameList *l);
 void import_init(Interp *in);
