@@ -159,6 +159,7 @@ static void join_all(void) {
     join(builtins_error, true, 0, 0);
     join(builtins_args, true, 0, 0);
     join(builtins_signal, true, 0, 0);
+    join(builtins_picture, true, 0, 0);
     join(builtins_progress, true, 0, 0);
     join(builtins_object, false, 1u << V_OBJECT, 0);
     join(builtins_string, false, 1u << V_STR | 1u << V_TEXT, BI_PURE);

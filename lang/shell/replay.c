@@ -349,7 +349,10 @@ static bool run_line(Replay *r, LangError *e) {
     case OP_NOTE:
     case OP_ASSERT:
     case OP_SAVE:
-    case OP_TRACK: return run_effect(r, e);
+    case OP_TRACK:
+    case OP_PLOT:
+    case OP_HIST:
+    case OP_IMAGE: return run_effect(r, e);
     default: return run_op(r, e);
     }
 }

@@ -4,6 +4,7 @@
 #include "lang/file/io.h"
 #include "lang/shell/replay_state.h"
 #include "lang/text/effects.h"
+#include "lang/text/picture.h"
 #include "lang/text/progress.h"
 #include "lang/text/show.h"
 
@@ -90,6 +91,9 @@ bool replay_effect(Replay *r, const Inst *inst, Handle **handle, LangError *e) {
     case OP_FETCH:
     case OP_PEEK: ef.done = shown_done, ef.drop = free, ef.ctx = shown_new(r); break;
     case OP_TRACK: return progress_track_inst(r->in, inst, handle, replay_origin(r), e);
+    case OP_PLOT:
+    case OP_HIST:
+    case OP_IMAGE: return picture_inst(r->in, inst, handle, replay_origin(r), e);
     default: return effect_inst(r->in, inst, handle, replay_origin(r), e);
     }
     return stream_effect(r->stream, &ef, replay_origin(r), e);

@@ -522,7 +522,19 @@ static bool send_note(Stream *s, const Effect *ef, Span at, LangError *e) {
     return true;
 }
 
-/* EMIT: remembers the path of a save or write. */
+/* True if a file is the effect: save, write, and pictures with a path. */
+static bool makes_file(const Effect *ef) {
+    bool has_path = false;
+    for (int i = 0; i < ef->n_attr; i++) has_path |= ef->attr[i].key == ATTR_PATH;
+    return has_path;
+}
+
+static bool makes_lines(const Effect *ef) {
+    bool is_picture = ef->op == OP_PLOT || ef->op == OP_HIST || ef->op == OP_IMAGE;
+    return ef->op == OP_PRINT || (is_picture && !makes_file(ef));
+}
+
+/* EMIT: remembers the path of such an effect. */
 static void remember_file(Stream *s, const Effect *ef) {
     for (int i = 0; i < ef->n_attr; i++) {
         if (ef->attr[i].key != ATTR_PATH) continue;
@@ -540,8 +552,7 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
     }
     if (s->mode != STREAM_LIVE) {
         if (s->mode == STREAM_EMIT) effect_line(s, ef, at);
-        if (s->mode == STREAM_EMIT && (ef->op == OP_SAVE || ef->op == OP_WRITE))
-            remember_file(s, ef);
+        if (s->mode == STREAM_EMIT && makes_file(ef)) remember_file(s, ef);
         if (ef->drop) ef->drop(ef->ctx);
         return true;
     }
@@ -554,8 +565,8 @@ bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
                  .drop = ef->drop,
                  .ctx = ef->ctx,
                  .may_be_lost = ef->may_be_lost,
-                 .is_file = ef->op == OP_SAVE || ef->op == OP_WRITE,
-                 .is_print = ef->op == OP_PRINT};
+                 .is_file = makes_file(ef),
+                 .is_print = makes_lines(ef)};
     if (s->file && ef->n == 0 && !s->is_gone) text_line(s, ef, at);
     TRY(stream_queue(s, &p, ef->handle, ef->n, at, e));
     if (ef->n > 0) effect_line(s, ef, at);

@@ -617,6 +617,9 @@ bool infer_control(Infer *s) {
                        shape_text(&s->in[0], &text));
     case OP_SAVE: return need_tensors(s, 0, MAX_IN) && need_attr(s, ATTR_PATH) && need_keys(s);
     case OP_TRACK: return need_tensors(s, 0, MAX_IN) && need_keys(s);
+    case OP_PLOT:
+    case OP_HIST:
+    case OP_IMAGE: return need_tensors(s, 1, MAX_IN) && need_keys(s);
     case OP_SHARD:
         TRY(need_tensors(s, 1, 1) && need_attr(s, ATTR_NAME));
         s->n_out = 1, s->out[0] = s->in[0];

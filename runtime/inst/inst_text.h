@@ -7,6 +7,7 @@
  *   t11,t12 = topk t10 3 axis=0                                   bare: k
  *   print "loss {:.4f}\n" t10                                     bare: format
  *   save "mlp.safetensors" fc1.weight=t3                          bare: path; keys name operands
+ *   plot y=t4 meta="{\"title\": \"loss\"}"                       keys name operands
  *   signal enter forward_layer1 backward=backward_layer1          bare: name
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_INST_TEXT_H
@@ -36,7 +37,10 @@ static inline BareForm bare_form(Op op) {
     case OP_ASSERT: return (BareForm){0, 1, {ATTR_FORMAT}};
     case OP_WRITE: return (BareForm){0, 2, {ATTR_PATH, ATTR_FORMAT}};
     case OP_SAVE: return (BareForm){BARE_NAMED, 1, {ATTR_PATH}};
-    case OP_TRACK: return (BareForm){BARE_NAMED, 0, {0}};
+    case OP_TRACK:
+    case OP_PLOT:
+    case OP_HIST:
+    case OP_IMAGE: return (BareForm){BARE_NAMED, 0, {0}};
     case OP_LOAD: return (BareForm){0, 1, {ATTR_PATH}};
     case OP_SIGNAL_ENTER:
     case OP_SIGNAL_EXIT:

@@ -134,7 +134,8 @@ static inline bool model_takes_terms(Op op) {
 
 static inline bool model_is_effect(Op op) {
     return op == OP_FETCH || op == OP_PEEK || op == OP_PRINT || op == OP_WRITE || op == OP_ASSERT ||
-           op == OP_SAVE || op == OP_TRACK || op == OP_SYNC;
+           op == OP_SAVE || op == OP_TRACK || op == OP_SYNC || op == OP_PLOT ||
+           op == OP_HIST || op == OP_IMAGE;
 }
 
 /* Executes an instruction here: on place `at` of group `on`. */
