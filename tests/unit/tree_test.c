@@ -22,18 +22,12 @@ static float value_f32(DType d, const void *p, int64_t i) {
     return d == DT_F32 ? ((const float *)p)[i] : (float)element_float(d, (const uint16_t *)p + i);
 }
 
-/* The sum of node i of level d; for float64 in double, else in float. */
-static double node(const Line *l, int d, int64_t i) {
-    int64_t k = tree_begin(l->K, d, i), end = tree_begin(l->K, d, i + 1);
-    bool is_wide = l->dtype == DT_F64;
-    if (d < tree_depth(l->K)) {
-        double left = node(l, d + 1, 2 * i), right = node(l, d + 1, 2 * i + 1);
-        return is_wide ? left + right : (double)((float)left + (float)right);
-    }
+static double leaf_sum(const Line *l, int64_t i) {
+    int64_t k = i * LEAF, end = k + LEAF < l->K ? k + LEAF : l->K;
     double wide = 0;
     float sum = 0;
     for (; k < end; k++) {
-        if (is_wide) {
+        if (l->dtype == DT_F64) {
             double x = ((const double *)l->a)[k * l->a_step];
             double y = ((const double *)l->b)[k * l->b_step];
             wide = l->has_fma ? fma(x, y, wide) : x * y + wide;
@@ -43,23 +37,32 @@ static double node(const Line *l, int d, int64_t i) {
             sum = l->has_fma ? fmaf(x, y, sum) : x * y + sum;
         }
     }
-    return is_wide ? wide : (double)sum;
+    return l->dtype == DT_F64 ? wide : (double)sum;
 }
 
+/* The sum of node i of level d; for float64 in double, else in float. */
+static double node(const Line *l, int d, int64_t i) {
+    if (d == 0) return leaf_sum(l, i);
+    int64_t half = INT64_C(1) << (d - 1);
+    double left = node(l, d - 1, 2 * i);
+    if ((2 * i + 1) * half * LEAF >= l->K) return left;
+    double right = node(l, d - 1, 2 * i + 1);
+    return l->dtype == DT_F64 ? left + right : (double)((float)left + (float)right);
+}
+
+static double root(const Line *l) { return node(l, tree_depth(tree_leaves(l->K)), 0) + 0.0; }
+
 static void test_tree(void) {
-    static const int64_t few[] = {1, 2, 31, 63, 64, 65, 127, 500, 4096, 4097, INT64_C(1) << 40};
+    static const int64_t few[] = {1, 2, 63, 64, 65, 128, 129, 500, 4096, 4097, INT64_MAX};
     for (size_t s = 0; s < sizeof few / sizeof *few; s++) {
-        int64_t K = few[s];
-        int d = tree_depth(K);
-        CHECK_INT(tree_begin(K, d, 0), 0);
-        CHECK_INT(tree_begin(K, d, INT64_C(1) << d), K);
-        for (int64_t i = 0; i < 40 && i < INT64_C(1) << d; i++) {
-            int64_t from = tree_begin(K, d, i), n = tree_begin(K, d, i + 1) - from;
-            CHECK(n >= 1 && n <= LEAF_MOST && (d == 0 || n >= LEAF_LEAST));
-            CHECK_INT(tree_begin(K, d + 1, 2 * i), from); /* the halves are inside their node */
-        }
+        int64_t n = tree_leaves(few[s]);
+        int d = tree_depth(n);
+        CHECK(few[s] - 1 >= (n - 1) * LEAF && few[s] - 1 - (n - 1) * LEAF < LEAF);
+        CHECK(d < TREE_LEVELS && n <= INT64_C(1) << d && (d == 0 || n > INT64_C(1) << (d - 1)));
     }
-    CHECK_INT(tree_begin(INT64_MAX, 62, INT64_C(1) << 62), INT64_MAX);
+    CHECK_INT(tree_waits(0), 0);
+    CHECK_INT(tree_waits(5), 1);
+    CHECK_INT(tree_waits(7), 3);
 }
 
 /* ---- The kernels of one instruction set ---- */
@@ -96,7 +99,7 @@ static void try_kernel(const Kernels *k, DType d, int64_t M, int64_t N, int64_t 
             Line l = {
                 d, strcmp(k->isa, "base") != 0, a + i * a_m * size, b + j * b_n * size, a_k, b_k,
                 K};
-            wrong += !same(d, node(&l, 0, 0), out + (i * ldo + j) * size);
+            wrong += !same(d, root(&l), out + (i * ldo + j) * size);
         }
     for (int64_t i = 0; i + 1 < M; i++)
         for (int64_t j = N * size; j < ldo * size; j++) wrong += out[i * ldo * size + j] != 0x5a;
@@ -104,6 +107,33 @@ static void try_kernel(const Kernels *k, DType d, int64_t M, int64_t N, int64_t 
               dtype_info[d].text, (long long)M, (long long)K, (long long)K, (long long)N, layout,
               (long long)wrong);
     free(a), free(b), free(out), free(side);
+}
+
+/* Zeros at the end of K change no bit, not even the sign of a sum that underflows. */
+static void test_zeros(const Kernels *k) {
+    enum { M = 5, N = 37, MOST = 900 };
+    float *a = malloc(sizeof *a * M * MOST), *b = malloc(sizeof *b * N * MOST);
+    float *out[2] = {malloc(sizeof **out * M * N), malloc(sizeof **out * M * N)};
+    void *side = aligned_alloc(64, (gemm_side(M, N, MOST) + 63) / 64 * 64);
+    for (int t = 0; t < 200; t++) {
+        int64_t K = 1 + rnd_below(MOST - 1), rows = 1 + rnd_below(M), columns = 1 + rnd_below(N);
+        bool is_tiny = t % 4 == 0, is_turned = t % 2;
+        fill(DT_F32, a, M * MOST), fill(DT_F32, b, N * MOST);
+        for (int64_t i = 0; i < rows; i++)
+            for (int64_t j = 0; j < MOST; j++)
+                a[i * MOST + j] = j >= K ? 0 : a[i * MOST + j] * (is_tiny ? 1e-38f : 1);
+        for (int64_t i = 0; is_tiny && i < N * MOST; i++) b[i] *= 1e-20f;
+        for (int z = 0; z < 2; z++)
+            k->gemm[DT_F32](rows, columns, z ? MOST : K, a, MOST, 1, b, is_turned ? 1 : N,
+                            is_turned ? MOST : 1, out[z], N, side);
+        int64_t wrong = 0;
+        for (int64_t i = 0; i < rows; i++)
+            wrong += memcmp(out[0] + i * N, out[1] + i * N, sizeof **out * (size_t)columns) != 0;
+        CHECK_MSG(!wrong, "%s: (%lld,%lld)@(%lld,%lld) and zeros: %lld rows differ", k->isa,
+                  (long long)rows, (long long)K, (long long)K, (long long)columns,
+                  (long long)wrong);
+    }
+    free(a), free(b), free(out[0]), free(out[1]), free(side);
 }
 
 static void test_kernels(const Kernels *k) {
@@ -116,6 +146,7 @@ static void test_kernels(const Kernels *k) {
         try_kernel(k, d, 1, 1, 70000);
         try_kernel(k, d, 100, 70, 513);
     }
+    test_zeros(k);
 }
 
 /* ---- The engine ---- */
@@ -144,7 +175,7 @@ static void try_engine(DType d, int64_t batch, int64_t M, int64_t N, int64_t K, 
                   in[0].stride[2],
                   in[1].stride[1],
                   K};
-        double want = node(&l, 0, 0);
+        double want = root(&l);
         uint64_t rounded = 0;
         element_set_float(d, &rounded, want);
         wrong +=

@@ -63,14 +63,15 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 }
 #define FMA_1_f32 FMA_f32
 #define FMA_1_f64 FMA_f64
 #endif
-/* A leaf or, if leaves are smaller, the largest node up to this is done before the next tile. */
-enum { CHUNK = LEAF_MOST, LOCAL_LEVELS = 4, WIDE = 8 };
+/* A tile adds up a node of this many k's, from a panel of b that fits the first-level cache, before
+ * the next tile does. */
+enum { CHUNK_LEVELS = 2, CHUNK_LEAVES = 1 << CHUNK_LEVELS, CHUNK = CHUNK_LEAVES * LEAF, WIDE = 8 };
 enum {
-    PANELS = 8,                  /* of adjacent columns, packed at a time */
-    ROWS_AHEAD = 4,              /* rows of b by which a packed or large b is prefetched */
-    FEW = 8,                     /* rows of a that share one read of a column-major b ... */
-    AHEAD = 512,                 /* ... and bytes by which its columns are prefetched */
-    LEAVES = 1 << SHARED_LEVELS, /* of a dot product, at a time */
+    PANELS = 8,     /* of adjacent columns, packed at a time */
+    ROWS_AHEAD = 4, /* rows of b by which a packed or large b is prefetched */
+    FEW = 8,        /* rows of a that share one read of a column-major b ... */
+    AHEAD = 512,    /* ... and bytes by which its columns are prefetched */
+    WAYS = 16,      /* leaves of a dot product, at a time */
 };
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* Elements of a b that stays in the last cache. */

@@ -17,8 +17,8 @@ typedef struct NAME(Tile) {
     T *out;
     int64_t a_m, a_k, b_k, out_m;
     int64_t width; /* columns of the result in this tile */
-    int64_t K, chunk;
-    int depth, inner; /* levels of the tree, and of those below the chunk's node */
+    int64_t K, chunk, last; /* last: the last leaf */
+    int depth;              /* the level of the root */
     T *level[TREE_LEVELS];
 } NAME(Tile);
 
@@ -49,11 +49,11 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int R, const 
                                                              const bool is_far,
                                                              const NAME(Tile) * t) {
     const T *a = t->a, *b = t->b;
-    const int64_t a_k = t->a_k, b_k = t->b_k, K = t->K;
-    int64_t leaf = t->chunk << t->inner, after = (t->chunk + 1) << t->inner;
-    int64_t k = tree_begin(K, t->depth, leaf);
-    for (; leaf < after; leaf++) {
-        int64_t end = tree_begin(K, t->depth, leaf + 1), at = 0;
+    const int64_t a_k = t->a_k, b_k = t->b_k, K = t->K, last = t->last;
+    const int64_t first = t->chunk * CHUNK_LEAVES, after = first + CHUNK_LEAVES;
+    int64_t k = first * LEAF;
+    for (int64_t leaf = first; leaf < after && leaf <= last; leaf++) {
+        int64_t end = leaf < last ? k + LEAF : K, at = 0;
         VEC acc[2 * TILE_M], v[WIDE];
         const T *row[TILE_M];
         EACH_VECTOR(q) acc[q] = (VEC){0};
@@ -74,17 +74,19 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int R, const 
             b += b_k;
         }
         if (!are_columns) a += at;
-        int l = 0;
-        for (; leaf >> l & 1; l++) {
+        const int waits = leaf < last ? tree_waits(leaf) : t->depth;
+        for (int l = 0; l < waits; l++) {
             const T *left = t->level[l];
+            if (!(leaf >> l & 1)) continue; /* only on the way from the last leaf to the root */
             EACH_VECTOR(q) acc[q] = LOAD(left + q * L) + acc[q];
         }
-        if (l < t->depth) {
-            T *left = t->level[l];
+        if (leaf < last) {
+            T *left = t->level[waits];
             EACH_VECTOR(q) STORE(left + q * L, acc[q]);
             continue;
         }
         bool is_whole = t->width >= W * L;
+        EACH_VECTOR(q) acc[q] += (VEC){0};
         EACH_VECTOR(q) {
             T *to = t->out + q / W * t->out_m + q % W * L;
             int64_t left = t->width - q % W * L;
@@ -220,10 +222,10 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
         int64_t m = s->M * i / s->tiles, h = s->M * (i + 1) / s->tiles - m;
         t->out = s->out + m * t->out_m + n;
         T *level = s->levels + ((p - s->first) * s->tiles + i) * levels * s->size;
-        for (int l = 0; l < levels; l++) t->level[t->inner + l] = level + l * s->size;
-        for (int l = 0; l <= __builtin_ctzll(~(uint64_t)t->chunk) && l < levels; l++)
+        for (int l = 0; l < levels; l++) t->level[CHUNK_LEVELS + l] = level + l * s->size;
+        for (int l = 0; l <= tree_waits(t->chunk) && l < levels; l++)
             for (int64_t j = 0; j < h * W; j++) __builtin_prefetch(level + l * s->size + j * L, 1);
-        if (t->chunk + 1 == INT64_C(1) << levels) /* the result is stored */
+        if (k + depth == t->K) /* the result is stored */
             for (int64_t j = 0; j < h; j++) {
                 __builtin_prefetch(t->out + j * t->out_m, 1);
                 __builtin_prefetch(t->out + j * t->out_m + (W - 1) * L, 1);
@@ -262,26 +264,32 @@ static inline __attribute__((always_inline)) void NAME(add_square)(const int R, 
 
 /* R rows, whose elements are adjacent; N >= L columns, and K >= L. One vector is L columns at a
  * time: more of them would read so many rows in turn that prefetching fails. The last one begins
- * early enough to be whole, and so does a leaf's last square. level: tree_depth(K) * R vectors. */
+ * early enough to be whole, and so does a leaf's last square. level: R vectors for each level. */
 static inline __attribute__((always_inline)) void NAME(columns)(const int R, int64_t N, int64_t K,
                                                                 const T *a, int64_t a_m, const T *b,
                                                                 int64_t b_n, T *out, int64_t out_m,
                                                                 T *level) {
-    int depth = tree_depth(K);
+    const int64_t last = tree_leaves(K) - 1;
+    const int depth = tree_depth(last + 1);
     for (int64_t n = 0; n < N; n += L) {
         int64_t k = 0, first = n < N - L ? n : N - L;
         const T *column = b + first * b_n;
-        for (int64_t leaf = 0; leaf >> depth == 0; leaf++) {
-            int64_t end = tree_begin(K, depth, leaf + 1), last = end - L;
+        for (int64_t leaf = 0; leaf <= last; leaf++) {
+            int64_t end = leaf < last ? k + LEAF : K, square = end - L;
             VEC sum[FEW] = {{0}};
-            for (; k <= last; k += L) NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
-            if (k < end) NAME(add_square)(R, a + last, a_m, column + last, b_n, k - last, sum);
+            for (; k <= square; k += L) NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
+            if (k < end)
+                NAME(add_square)(R, a + square, a_m, column + square, b_n, k - square, sum);
             k = end;
-            int l = 0;
-            for (; leaf >> l & 1; l++)
-                for (int r = 0; r < R; r++) sum[r] = LOAD(level + (l * R + r) * L) + sum[r];
+            const int waits = leaf < last ? tree_waits(leaf) : depth;
+            for (int l = 0; l < waits; l++)
+                for (int r = 0; r < R && leaf >> l & 1; r++)
+                    sum[r] = LOAD(level + (l * R + r) * L) + sum[r];
             for (int r = 0; r < R; r++)
-                STORE(l < depth ? level + (l * R + r) * L : out + r * out_m + first, sum[r]);
+                if (leaf < last)
+                    STORE(level + (waits * R + r) * L, sum[r]);
+                else
+                    STORE(out + r * out_m + first, sum[r] + (VEC){0});
         }
     }
 }
@@ -300,63 +308,63 @@ static const NAME(ColumnsFn) NAME(columns_of)[FEW + 1] = {EACH_FEW(COLUMNS)};
 
 /* ---- One element ---- */
 
-/* sum[w] += the dot product of L elements at x[w] and y[w], without the first `from`, for L w's:
- * squares of both are transposed in registers. */
+/* sum[w] += the dot product of the L elements at x[w] + k and y[w] + k, for L w's: squares of both
+ * are transposed in registers. */
 static inline __attribute__((always_inline)) VEC
-NAME(dot_square)(const T *const *x, const T *const *y, int64_t k, const int64_t from, VEC sum) {
+NAME(dot_square)(const T *const *x, const T *const *y, int64_t k, VEC sum) {
     VEC a[L], b[L], t[L];
     _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) a[j] = LOAD(x[j] + k);
     NAME(TRANSPOSE)
     (a, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) b[j] = LOAD(y[j] + k);
     NAME(TRANSPOSE)
-    (b, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) if (j >= from) sum =
-        NAME(FMA)(a[j], b[j], sum);
+    (b, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) sum = NAME(FMA)(a[j], b[j], sum);
     return sum;
 }
 
-/* sum[w] = the dot product of the n elements, at least L, at x[w] and y[w]. */
-static void NAME(dot_leaves)(const T *const x[LEAVES], const T *const y[LEAVES], int64_t n,
-                             T sum[LEAVES]) {
-    VEC v[LEAVES / L] = {{0}};
-    int64_t k = 0;
-    for (; k + L <= n; k += L)
-        for (int w = 0; w < LEAVES; w += L)
-            v[w / L] = NAME(dot_square)(x + w, y + w, k, 0, v[w / L]);
-    for (int w = 0; k < n && w < LEAVES; w += L)
-        v[w / L] = NAME(dot_square)(x + w, y + w, n - L, k - (n - L), v[w / L]);
-    for (int w = 0; w < LEAVES; w += L) STORE(sum + w, v[w / L]);
+/* sum[w] = the dot product of the LEAF elements at x[w] and y[w]. */
+static void NAME(dot_leaves)(const T *const x[WAYS], const T *const y[WAYS], T sum[WAYS]) {
+    VEC v[WAYS / L] = {{0}};
+    for (int64_t k = 0; k < LEAF; k += L)
+        for (int w = 0; w < WAYS; w += L)
+            v[w / L] = NAME(dot_square)(x + w, y + w, k, v[w / L]);
+    for (int w = 0; w < WAYS; w += L) STORE(sum + w, v[w / L]);
 }
 
-/* Several leaves at a time, because a chain of fma alone waits for each. */
+/* Several leaves at a time, because a chain of fma alone waits for each. What the last ones lack is
+ * zeros. */
 static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_k, T *out) {
-    int depth = tree_depth(K);
-    int64_t least = K >> depth; /* of a leaf; some have one more */
-    bool are_vectors = a_k == 1 && b_k == 1 && depth >= SHARED_LEVELS;
-    int ways = are_vectors ? LEAVES : WIDE;
-    T level[TREE_LEVELS];
-    for (int64_t leaf = 0; leaf >> depth == 0; leaf += ways) {
-        const T *x[LEAVES], *y[LEAVES];
-        T sum[LEAVES] = {0};
-        for (int w = 0; w < ways; w++) {
-            int64_t k = tree_begin(K, depth, leaf + w);
+    const int64_t leaves = tree_leaves(K), last = leaves - 1;
+    T level[TREE_LEVELS], rest_a[LEAF] = {0}, rest_b[LEAF] = {0};
+    for (int64_t k = last * LEAF, i = 0; k < K; k++, i++)
+        rest_a[i] = a[k * a_k], rest_b[i] = b[k * b_k];
+    bool are_vectors = a_k == 1 && b_k == 1;
+    int64_t ways = are_vectors ? WAYS : WIDE, done = 0;
+    for (; done < last; done += ways) {
+        const T *x[WAYS], *y[WAYS];
+        T sum[WAYS] = {0};
+        int64_t n = last - done < ways ? last - done : ways; /* whole leaves */
+        for (int64_t w = 0; w < ways; w++) {
+            int64_t k = (done + (w < n ? w : 0)) * LEAF;
             x[w] = a + k * a_k, y[w] = b + k * b_k;
         }
         if (are_vectors)
-            NAME(dot_leaves)(x, y, least, sum);
+            NAME(dot_leaves)(x, y, sum);
         else
-            for (int64_t k = 0; k < least; k++)
+            for (int64_t k = 0; k < LEAF; k++)
                 _Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[w] =
                     NAME(FMA_1)(x[w][k * a_k], y[w][k * b_k], sum[w]);
-        for (int w = 0; w < ways; w++) {
-            int64_t n = tree_begin(K, depth, leaf + w + 1) - tree_begin(K, depth, leaf + w);
+        for (int64_t w = 0; w < n; w++) {
             T s = sum[w];
-            if (n > least) s = NAME(FMA_1)(x[w][least * a_k], y[w][least * b_k], s);
-            int l = 0;
-            for (; (leaf + w) >> l & 1; l++) s = level[l] + s;
-            level[l] = s;
+            int waits = tree_waits(done + w);
+            for (int l = 0; l < waits; l++) s = level[l] + s;
+            level[waits] = s;
         }
     }
-    *out = level[depth];
+    T s = 0;
+    for (int k = 0; k < LEAF; k++) s = NAME(FMA_1)(rest_a[k], rest_b[k], s);
+    for (int l = 0; last >> l; l++)
+        if (last >> l & 1) s = level[l] + s;
+    *out = s + 0;
 }
 
 /* See GemmFn. */
@@ -366,8 +374,9 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     NAME(Block) s = {a, b, out, .M = M, .N = N, .a_m = a_m, .a_k = a_k};
     s.b_k = b_k, s.b_n = b_n;
     NAME(Tile) t;
-    t.K = K, t.out_m = out_m, t.depth = t.inner = tree_depth(K);
-    if (M == 1 && N == 1 && WIDE >> t.depth <= 1) {
+    const int64_t leaves = tree_leaves(K);
+    t.K = K, t.out_m = out_m, t.last = leaves - 1, t.depth = tree_depth(leaves);
+    if (M == 1 && N == 1 && leaves >= WIDE / 2) {
         NAME(dot)(K, a, a_k, b, b_k, out);
         return;
     }
@@ -375,8 +384,7 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
         NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
         return;
     }
-    while (t.inner > 0 && (K - 1) >> (t.depth - t.inner) >= CHUNK) t.inner--;
-    s.outer = t.depth - t.inner;
+    s.outer = t.depth > CHUNK_LEVELS ? t.depth - CHUNK_LEVELS : 0;
     s.is_large = b_n == 1 && K > CACHED / (b_k ? b_k : 1);
     s.wide_m = b_n != 1 ? 0 : s.is_large ? WIDE_M : WIDE_ROWS;
     s.width = NAME(vectors)(M, N, s.wide_m) * L;
@@ -391,14 +399,13 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     /* A b whose columns are contiguous, read once, is read column by column to the end. */
     s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
     T *local = side;
-    s.panel = local + LOCAL_LEVELS * TILE_M * 2 * L;
+    s.panel = local + CHUNK_LEVELS * TILE_M * 2 * L;
     s.levels = s.panel + (CHUNK + 1) * 2 * PANELS * L;
     s.packed = s.levels + s.outer * s.tiles * s.panels * s.size;
-    for (int l = 0; l < t.inner; l++) t.level[l] = local + l * s.size;
+    for (int l = 0; l < CHUNK_LEVELS; l++) t.level[l] = local + l * s.size;
     for (; s.first < panels; s.first += s.panels) {
-        for (t.chunk = 0; t.chunk >> s.outer == 0; t.chunk++) {
-            int64_t k = tree_begin(K, s.outer, t.chunk);
-            int64_t depth = tree_begin(K, s.outer, t.chunk + 1) - k;
+        for (t.chunk = 0; t.chunk * CHUNK < K; t.chunk++) {
+            int64_t k = t.chunk * CHUNK, depth = K - k < CHUNK ? K - k : CHUNK;
             for (int64_t i = 0; s.is_packed && i < s.tiles; i++) {
                 int64_t m = M * i / s.tiles, h = M * (i + 1) / s.tiles - m;
                 NAME(pack_adjacent)(s.a + m + k * a_k, a_k, h, h, depth, s.packed + m * depth);

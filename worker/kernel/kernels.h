@@ -33,8 +33,8 @@ typedef void (*GemmFn)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
 enum { GEMM_M = 64, GEMM_N = 128 };
 /* Enough for blocks up to (M,N) of any dtype, on any instruction set. */
 static inline size_t gemm_side(int64_t M, int64_t N, int64_t K) {
-    enum { TALL = 14, WIDE = 32, PANEL = 8 * 16, DEPTH = LEAF_MOST + 1 }; /* of a tile; of k */
-    int64_t levels = tree_depth(K) * (M + TALL) * (N + WIDE);
+    enum { TALL = 14, WIDE = 32, PANEL = 8 * 16, DEPTH = 4 * LEAF + 1 }; /* of a tile; of k */
+    int64_t levels = tree_depth(tree_leaves(K)) * (M + TALL) * (N + WIDE);
     return (size_t)(levels + DEPTH * (M + 2 * PANEL + WIDE) + GEMM_M * GEMM_N) * 8;
 }
 
