@@ -5,6 +5,7 @@
 #include "lang/eval/import.h"
 #include "lang/eval/run.h"
 #include "lang/shell/command_file.h"
+#include "lang/shell/command_time.h"
 #include "lang/shell/pager.h"
 #include "lang/shell/who.h"
 #include <ctype.h>
@@ -60,6 +61,7 @@ bool command_code(Repl *r, const char *code) {
             return false;
         }
         e.at = (Span){0};
+        e.n_frames = 0;
         repl_report(in, &e, "error");
         return false;
     }
@@ -179,6 +181,11 @@ static bool run_CHECK_NAN(Repl *r, const char *rest) {
     bool is_off = !strcmp(rest, "off");
     run_call(r, true, "", "debug.check_nan(", is_off ? "false" : "true",
              is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
+    return true;
+}
+
+static bool run_TIME(Repl *r, const char *rest) {
+    command_time(r, rest);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
 #include "lang/shell/command_file.h"
+#include "lang/shell/command_time.h"
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
@@ -322,6 +323,8 @@ static bool settle(Repl *r, uint64_t behind, uint64_t issued, bool *was_interrup
 
 bool repl_source(Repl *r, Source *src, unsigned how) {
     LangError e = {0};
+    Timing timing = {0};
+    if (r->is_timed) timing_begin(r, &timing);
     src->is_prompt = how & RUN_ECHO;
     stream_interrupted = 0;
     stream_input(r->in->stream);
@@ -340,6 +343,7 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     bool was_interrupted = e.kind == E_INTERRUPT;
     ok = settle(r, behind, issued, &was_interrupted) && ok;
     if (ok && how & RUN_KEEP) keep_typed(r, src, is_one && r->in->n_answers > answers, is_shown);
+    if (ok && timing.is_begun) timing_print(r, &timing);
     behind_report_lost(r);
     fflush(stdout);
     if (stream_interrupted >= 2 && was_interrupted && !r->lost) behind_cancel(r);

@@ -34,6 +34,7 @@ typedef struct Repl {
     char *last_file; /* of the last :run, :load or :edit, or NULL */
     char **argv,
         **next_argv; /* of the last :run and of one that begins: owned, up to NULL, or NULL */
+    bool is_timed;   /* :time on */
     int exit_code;
     bool is_done;
 } Repl;

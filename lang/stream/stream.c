@@ -136,6 +136,7 @@ bool stream_take_loss(Stream *s, LangError *e) {
     return true;
 }
 
+uint32_t stream_client(const Stream *s) { return s->is_welcome ? s->welcome.id : 0; }
 uint64_t stream_tensors(const Stream *s) { return s->n_live; }
 void stream_input(Stream *s) { s->input_seq = s->next_seq; }
 

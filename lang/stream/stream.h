@@ -72,6 +72,7 @@ bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e);
 bool stream_is_lost(const Stream *s); /* true if the connection was lost */
 /* Takes the loss of the connection as an error, once; false if there is none, or it was taken. */
 bool stream_take_loss(Stream *s, LangError *e);
+uint32_t stream_client(const Stream *s);      /* its number at the dispatcher; 0: not connected */
 uint64_t stream_tensors(const Stream *s);     /* number of live tensors, without lost ones */
 const char *stream_endpoint(const Stream *s); /* NULL for an embedded cluster */
 

@@ -51,7 +51,8 @@ void exec_stats(const Exec *x, Bytes *out) {
                      "client.%u.tensors=%zu\nclient.%u.bytes=%llu\nclient.%u.bytes_peak=%llu\n",
                      c->id, c->names->map.n, c->id, (unsigned long long)c->names->bytes, c->id,
                      (unsigned long long)c->names->bytes_peak);
-        bytes_printf(out, "client.%u.ms=%lld\n", c->id, (long long)(c->used_ns / 1000000));
+        bytes_printf(out, "client.%u.ms=%lld\nclient.%u.us=%lld\n", c->id,
+                     (long long)(c->used_ns / 1000000), c->id, (long long)(c->used_ns / 1000));
     }
 }
 
