@@ -288,9 +288,14 @@ OUTLINE static Flow exec_if(Interp *in, Node *n, LangError *e) {
     for (; i + 1 < n->n_kids; i += 2) {
         bool yes;
         if (!condition(in, n->kid[i], "if", &yes, e)) return FLOW_ERROR;
-        if (yes) return exec(in, n->kid[i + 1], e);
+        if (!yes) continue;
+        Flow f = exec(in, n->kid[i + 1], e);
+        in->took_branch = true;
+        return f;
     }
-    return i < n->n_kids ? exec(in, n->kid[i], e) : FLOW_NEXT;
+    Flow f = i < n->n_kids ? exec(in, n->kid[i], e) : FLOW_NEXT;
+    in->took_branch = false;
+    return f;
 }
 
 OUTLINE static Flow exec_no_grad(Interp *in, Node *n, LangError *e) {

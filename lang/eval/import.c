@@ -128,6 +128,8 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     if (n->flag & 1) warn_unused(in, n->kid[0], v); /* hidden by a semicolon */
     bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
+    GlobalVar *last = globals_var(in->frame->globals, intern("_", 1));
+    if (!last->set) value_set(&last->v, value_ref(v)); /* unless the program has a variable `_` */
     value_set(&ans->v, v);
     in->n_answers++;
     return at_node(in, n->kid[0], ok, e);

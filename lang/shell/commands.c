@@ -214,6 +214,12 @@ static bool run_HISTORY(Repl *r, const char *rest) {
     return true;
 }
 
+static bool run_CLEAR(Repl *r, const char *rest) {
+    const char *term = getenv("TERM");
+    if (r->is_terminal && term && strcmp(term, "dumb")) fputs("\033[H\033[2J", stderr);
+    return true;
+}
+
 static bool run_QUIT(Repl *r, const char *rest) { return false; }
 static bool run_QUIT_TOO(Repl *r, const char *rest) { return false; }
 

@@ -12,6 +12,7 @@
 #include "lang/shell/command_file.h"
 #include "lang/shell/command_time.h"
 #include "lang/shell/repl_behind.h"
+#include "lang/shell/repl_paste.h"
 #include "lang/shell/repl_words.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
@@ -27,7 +28,6 @@
 #include <readline/history.h>
 
 enum {
-    SCOPE_MAX = 20,      /* bytes of a scope's name in the prompt */
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
     AHEAD_MS = 20        /* the wait for them */
 };
@@ -140,10 +140,16 @@ static void report_late(Repl *r, const LangError *e) {
 }
 
 /* At the prompt Ctrl-C drops the line. With work behind the prompt, it drops an empty line's. */
-static void drop_line(Repl *r, bool is_empty) {
+static void drop_line(Repl *r, const char *line) {
+    bool is_empty = !*line && !r->statement.n;
     stream_interrupted = 0;
-    is_empty = is_empty && !r->statement.n;
+    if (r->statement.n) { /* a block that is half typed: Arrow-up brings it back */
+        bytes_puts(&r->statement, line);
+        history_keep(r, r->statement.data, r->statement.n);
+    }
+    paste_drop();
     r->statement.n = r->pasted.n = 0;
+    r->is_else = false;
     r->is_open = false;
     r->skip = (Skip){0};
     fputs("\n", stderr);
@@ -159,11 +165,12 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     while (!typed.has_line) {
         int n = poll(&in, 1, 100);
         if (stream_interrupted) {
-            bool is_empty = rl_end == 0;
+            char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
             rl_free_line_state();
             rl_callback_sigcleanup();
             rl_callback_handler_remove();
-            drop_line(r, is_empty);
+            drop_line(r, line);
+            free(line);
             *dropped = true;
             return NULL;
         }
@@ -208,31 +215,6 @@ static char *read_line(Repl *r, bool *dropped) {
     return r->is_terminal ? read_typed(r, prompt, dropped) : read_plain(prompt);
 }
 
-/* Skips the prompts in front of a line of a pasted transcript. */
-static const char *skip_prompts(const char *s) {
-    for (;;) {
-        if (!strncmp(s, "gt> ", 4)) {
-            s += 4;
-            continue;
-        }
-        const char *scope_end = !strncmp(s, "gt ", 3) ? strstr(s, "> ") : NULL; /* gt rows> */
-        if (scope_end && isalpha((unsigned char)s[3]) && !memchr(s, '\n', scope_end - s) &&
-            scope_end - s <= 3 + SCOPE_MAX) {
-            s = scope_end + 2;
-            continue;
-        }
-        if (s[0] == ' ' && s[1] && strchr("{}([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) {
-            s += 7;
-            continue;
-        }
-        if (!strncmp(s, " …> ", 6)) {
-            s += 6;
-            continue;
-        }
-        return s;
-    }
-}
-
 /* ---- running ---- */
 
 size_t repl_hush(Interp *in) {
@@ -275,6 +257,14 @@ static const char *defined_name(const char *s) {
 
 /* Adds a statement that succeeded to what :save writes. */
 static void keep_typed(Repl *r, const Source *src, bool is_value, bool is_shown) {
+    if (r->is_else && r->n_typed) { /* with the if before it, one statement again */
+        Typed *t = &r->typed[r->n_typed - 1];
+        Bytes whole = {0};
+        bytes_printf(&whole, "%s%s", t->text, src->text + strcspn(src->text, "\n") + 1);
+        free(t->text);
+        t->text = whole.data;
+        return;
+    }
     r->typed = xrealloc(r->typed, (r->n_typed + 1) * sizeof *r->typed);
     char *text = xmalloc(src->n + 2);
     snprintf(text, src->n + 2, "%s%s", src->text,
@@ -305,10 +295,10 @@ static bool run_parsed(Repl *r, Source *src, Program *p, unsigned how, LangError
 
 /* Waits for the statement's work unless that is behind the work of an interrupted one and shows
  * nothing. False if it failed. */
-static bool settle(Repl *r, uint64_t behind, uint64_t issued, bool *was_interrupted) {
+static bool settle(Repl *r, uint64_t issued, bool *was_interrupted) {
     LangError late = {0};
     Stream *s = r->in->stream;
-    if (behind && !stream_effects(s, issued)) {
+    if (behind_count(r) && !stream_effects(s, issued)) {
         stream_flush(s);
         if (stream_count(s) <= issued) return true;
         r->behind = stream_count(s);
@@ -328,8 +318,7 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     src->is_prompt = how & RUN_ECHO;
     stream_interrupted = 0;
     stream_input(r->in->stream);
-    uint64_t behind = behind_count(r), issued = stream_count(r->in->stream),
-             answers = r->in->n_answers;
+    uint64_t issued = stream_count(r->in->stream), answers = r->in->n_answers;
     behind_watch(r);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->config->debug, src, p);
@@ -341,7 +330,7 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     if (e.kind == E_EXIT && e.what[0]) e.kind = E_RUN; /* arguments of :run, not exit(n) */
     if (!ok && e.kind != E_NONE) run_failed(r, &e);
     bool was_interrupted = e.kind == E_INTERRUPT;
-    ok = settle(r, behind, issued, &was_interrupted) && ok;
+    ok = settle(r, issued, &was_interrupted) && ok;
     if (ok && how & RUN_KEEP) keep_typed(r, src, is_one && r->in->n_answers > answers, is_shown);
     if (ok && timing.is_begun) timing_print(r, &timing);
     behind_report_lost(r);
@@ -360,7 +349,7 @@ static uint32_t count_lines(const char *s, size_t n) {
 /* True if the first line that is not blank or a comment begins with else or elif. */
 static bool else_begins(const char *s) {
     for (;;) {
-        s = skip_prompts(s);
+        s = paste_skip_prompts(s);
         s += strspn(s, " \t");
         if (*s != '#' && *s != '\n' && *s != '\r') break;
         s += strcspn(s, "\n");
@@ -405,9 +394,18 @@ static bool is_if(const char *s) {
     return !strncmp(s, "if", 2) && !isalnum((unsigned char)s[2]) && s[2] != '_';
 }
 
+/* An else or elif continues the if before it, which ran when its brace closed: a line in front of
+ * it stands for that. Its condition says whether one of its blocks was taken. */
+static void go_on_with_if(Repl *r) {
+    bytes_printf(&r->statement, "if %s {}\n", r->in->took_branch ? "true" : "false");
+    r->is_else = true;
+    r->line--;
+}
+
 /* Adds a line to the statement; runs it when it is complete. */
 static void feed(Repl *r, const char *line) {
     Bytes *b = &r->statement;
+    if (!b->n && r->has_if && skip_is_else(line)) go_on_with_if(r);
     bytes_puts(b, line);
     bytes_putc(b, '\n');
     Source probe = {
@@ -420,12 +418,15 @@ static void feed(Repl *r, const char *line) {
     if (e.kind == E_NONE && is_if(b->data) &&
         (r->pasted.n ? else_begins(r->pasted.data) : else_arrived(r)))
         return;
+    r->has_if = false;
     if (strspn(b->data, " \t\r\n") < b->n) {
-        history_keep(r, b->data, b->n);
+        size_t hidden = r->is_else ? strcspn(b->data, "\n") + 1 : 0;
+        history_keep(r, b->data + hidden, b->n - hidden);
         free(r->last);
-        r->last = xstrndup(b->data, b->n);
+        r->last = xstrndup(b->data + hidden, b->n - hidden);
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
         bool ok = repl_source(r, src, RUN_ECHO | RUN_KEEP), was_pasted = r->pasted.n > 0;
+        r->has_if = ok && is_if(src->text) && !strstr(src->text + hidden, "else {");
         if (!ok) r->pasted.n = 0; /* pasted text stops at the first error */
         if (e.kind != E_NONE && !was_pasted) skip_begin(&r->skip, src->text, src->n, r->line);
         if (r->is_terminal && r->skip.braces)
@@ -433,6 +434,7 @@ static void feed(Repl *r, const char *line) {
     }
     r->line += count_lines(b->data, b->n);
     b->n = 0;
+    r->is_else = false;
 }
 
 /* Takes the next pasted line, malloc'ed; NULL if there is none. */
@@ -446,36 +448,58 @@ static char *next_pasted(Repl *r) {
     return line;
 }
 
-/* True if the line is the name exit or quit alone, and no variable has it. */
-static bool is_leaving(const Repl *r, const char *line) {
+/* True if the line is this word alone, and no variable has its name. */
+static bool is_word(const Repl *r, const char *line, const char *word) {
     const char *name;
     Value v;
-    size_t n = strcspn(line, " \t");
-    if (n != 4 || (strncmp(line, "exit", 4) && strncmp(line, "quit", 4))) return false;
-    if (line[n + strspn(line + n, " \t")]) return false;
+    size_t n = strlen(word);
+    if (strncmp(line, word, n) || line[n + strspn(line + n, " \t")]) return false;
     for (size_t i = 0; interp_global(r->in, i, &name, &v); i++)
-        if (!strncmp(name, line, 4) && !name[4]) return false;
+        if (!strcmp(name, word) && v.kind != V_UNDEF) return false;
     return true;
 }
 
+/* The line as a command if it is one: help and clear for want of variables of these names, x? for
+ * ?x and x?? for ??x. Else NULL. Malloc'ed. */
+static char *as_command(const Repl *r, const char *line) {
+    size_t n = strlen(line);
+    while (n && isspace((unsigned char)line[n - 1])) n--;
+    size_t marks = 0;
+    while (marks < 2 && n > marks && line[n - 1 - marks] == '?') marks++;
+    size_t name = n - marks, i = 0;
+    while (i < name && (isalnum((unsigned char)line[i]) || strchr("_.", line[i]))) i++;
+    Bytes b = {0};
+    if (*line && strchr(":?!", *line))
+        bytes_puts(&b, line);
+    else if (is_word(r, line, "help"))
+        bytes_puts(&b, ":help");
+    else if (is_word(r, line, "clear"))
+        bytes_puts(&b, ":clear");
+    else if (marks && name && i == name)
+        bytes_printf(&b, "%.*s%.*s", (int)marks, "??", (int)name, line);
+    return b.data;
+}
+
 static void take_line(Repl *r, const char *line) {
-    line = skip_prompts(line);
+    line = paste_skip_prompts(line);
     bool fresh = r->statement.n == 0;
     bool by_hand = r->is_terminal && !r->pasted.n && !input_waits(0);
     if (fresh && skip_line(&r->skip, line, by_hand)) {
         r->line++;
         return;
     }
-    if (fresh && is_leaving(r, line)) {
+    if (fresh && (is_word(r, line, "exit") || is_word(r, line, "quit"))) {
         r->is_done = true;
         return;
     }
-    if (fresh && (*line == ':' || *line == '?' || *line == '!')) {
+    char *command = fresh ? as_command(r, line) : NULL;
+    if (command) {
         history_keep(r, line, strlen(line));
         stream_interrupted = 0;
-        if (!repl_word(r, line)) r->is_done = true;
+        if (!repl_word(r, command)) r->is_done = true;
         stream_interrupted = 0;
         r->line++;
+        free(command);
         return;
     }
     feed(r, line);
@@ -531,6 +555,35 @@ static void never_closed(Repl *r) {
     repl_report(r->in, &w, "warning");
 }
 
+/* Ctrl-D would lose something: says so, the first time. */
+static bool asks_to_stay(Repl *r) {
+    for (int k = 0; k < 20 && behind_count(r); k++) { /* what is nearly done */
+        usleep(5000);
+        stream_poll(r->in->stream);
+    }
+    unsigned long long behind = behind_count(r);
+    if (!r->is_terminal || r->has_asked || (!r->statement.n && !behind)) return false;
+    r->has_asked = true;
+    if (r->statement.n)
+        fputs("\na block is half typed: Ctrl-D again leaves, Ctrl-C drops it\n", stderr);
+    else
+        fprintf(stderr, "\n%llu instruction%s not done: Ctrl-D again leaves\n", behind,
+                behind == 1 ? " is" : "s are");
+    return true;
+}
+
+/* Bracketed paste gives several lines at once: returns the first, and keeps the others. Consumes
+ * line. */
+static char *split_paste(Repl *r, char *line) {
+    char *held = r->is_terminal ? paste_take() : NULL;
+    if (!held && !strchr(line, '\n')) return line;
+    bytes_printf(&r->pasted, "%s%s\n", held ? held : "", line);
+    paste_clean(&r->pasted);
+    free(held);
+    free(line);
+    return next_pasted(r);
+}
+
 int repl_run(Interp *in, const ReplConfig *config) {
     Repl repl = {.in = in, .config = config, .line = 1, .is_terminal = isatty(STDIN_FILENO)};
     Repl *r = &repl;
@@ -541,6 +594,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
         rl_readline_name = "gtsh";
         rl_outstream = stderr;
         rl_catch_signals = 0;
+        paste_begin();
         history_open(r);
         if (!config->norc) run_init_file(r);
     }
@@ -549,13 +603,10 @@ int repl_run(Interp *in, const ReplConfig *config) {
         bool dropped = false, is_pasted = r->pasted.n > 0;
         char *line = is_pasted ? next_pasted(r) : read_line(r, &dropped);
         if (dropped) continue;
+        if (!line && asks_to_stay(r)) continue;
         if (!line) break;
-        char *nl = strchr(line, '\n'); /* bracketed paste: several lines at once */
-        if (nl && !is_pasted) {
-            bytes_puts(&r->pasted, nl + 1);
-            if (r->pasted.n) bytes_putc(&r->pasted, '\n');
-            *nl = '\0';
-        }
+        r->has_asked = false;
+        if (!is_pasted) line = split_paste(r, line);
         take_line(r, line);
         free(line);
     }

@@ -35,6 +35,9 @@ typedef struct Repl {
     char **argv,
         **next_argv; /* of the last :run and of one that begins: owned, up to NULL, or NULL */
     bool is_timed;   /* :time on */
+    bool has_if;     /* the last statement was an if without else: one may follow */
+    bool is_else;    /* `statement` is such an else, behind a line that stands for the if */
+    bool has_asked;  /* Ctrl-D was answered by a question */
     int exit_code;
     bool is_done;
 } Repl;

@@ -8,6 +8,7 @@
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"
 #include <stdio.h>
+#include <string.h>
 
 void who_describe(Interp *in, Value v, Bytes *out) {
     char shape[256];
@@ -48,7 +49,7 @@ void who_print(Interp *in) {
     Value v;
     Bytes b = {0};
     for (size_t i = 0; interp_global(in, i, &name, &v); i++) {
-        if (v.kind == V_UNDEF) continue;
+        if (v.kind == V_UNDEF || !strcmp(name, "_")) continue; /* `_` is ans */
         bytes_printf(&b, "%-12s  ", name);
         who_describe(in, v, &b);
         bytes_putc(&b, '\n');

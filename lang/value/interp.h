@@ -60,6 +60,7 @@ struct Interp {
     bool is_freeing;
     size_t n_containers, collect_at;
     Value ans;
+    bool took_branch;   /* the last if statement that ended ran one of its blocks */
     uint64_t n_answers; /* expressions at the prompt that had a value, which `ans` got */
 };
 

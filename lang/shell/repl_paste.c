@@ -1,0 +1,119 @@
+/* repl_paste.c: see repl_paste.h. A terminal with bracketed paste sends ESC [200~, the text and
+ * ESC [201~.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/repl_paste.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <readline/readline.h>
+
+enum { PASTE_MAX = 64 << 20 };
+
+static char *held;
+
+/* ---- transcripts ---- */
+
+/* The length of a prompt at s, or 0. is_first: it begins a statement. */
+static size_t prompt_length(const char *s, bool *is_first) {
+    const char *scope_end = !strncmp(s, "gt ", 3) ? strstr(s, "> ") : NULL; /* gt rows> */
+    *is_first = true;
+    if (!strncmp(s, "gt> ", 4)) return 4;
+    if (scope_end && isalpha((unsigned char)s[3]) && !memchr(s, '\n', (size_t)(scope_end - s)) &&
+        scope_end - s <= 3 + SCOPE_MAX)
+        return (size_t)(scope_end - s) + 2;
+    *is_first = false;
+    if (s[0] == ' ' && s[1] && strchr("{}([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) return 7;
+    return !strncmp(s, " …> ", 6) ? 6 : 0;
+}
+
+const char *paste_skip_prompts(const char *s) {
+    bool is_first;
+    for (size_t n; (n = prompt_length(s, &is_first)) > 0;) s += n;
+    return s;
+}
+
+void paste_clean(Bytes *text) {
+    bool is_first, is_begun = false;
+    int n_first = 0;
+    for (const char *s = text->data; text->n && s; s = strchr(s, '\n'), s = s ? s + 1 : NULL) {
+        bool has_prompt = prompt_length(s, &is_first) > 0;
+        if (!is_begun && !has_prompt) return;
+        is_begun = true;
+        n_first += has_prompt && is_first;
+    }
+    if (n_first < 2) return;
+    Bytes kept = {0};
+    for (const char *s = text->data; *s;) {
+        size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL);
+        if (prompt_length(s, &is_first)) bytes_add(&kept, s, n);
+        s += n;
+    }
+    bytes_fini(text);
+    *text = kept;
+}
+
+/* ---- the line editor ---- */
+
+/* Reads the pasted text up to its end mark; carriage returns are line ends. */
+static void read_paste(Bytes *text) {
+    static const char end[] = "\033[201~";
+    const size_t n_end = sizeof end - 1;
+    for (int c; text->n < PASTE_MAX && (c = rl_read_key()) > 0;) {
+        bytes_putc(text, (char)c);
+        if (text->n >= n_end && !memcmp(text->data + text->n - n_end, end, n_end)) {
+            text->n -= n_end;
+            break;
+        }
+    }
+    for (size_t i = 0; i < text->n; i++)
+        if (text->data[i] == '\r') text->data[i] = '\n';
+    bytes_putc(text, '\0');
+}
+
+/* The number of rows that the line takes with this text in it, about. */
+static int rows_of(const char *text, int columns) {
+    int rows = 1;
+    for (const char *s = text; *s;) {
+        int n = (int)strcspn(s, "\n");
+        rows += n / (columns > 0 ? columns : 80) + (s[n] == '\n');
+        s += n + (s[n] == '\n');
+    }
+    return rows;
+}
+
+static int on_paste(int count, int key) {
+    Bytes text = {0};
+    int rows, columns;
+    read_paste(&text);
+    rl_get_screen_size(&rows, &columns);
+    if (!held && rows_of(text.data, columns) < rows - 1) {
+        rl_insert_text(text.data);
+        bytes_fini(&text);
+        return 0;
+    }
+    Bytes all = {0};
+    bytes_printf(&all, "%s%.*s%s", held ? held : "", rl_end, rl_line_buffer, text.data);
+    free(held);
+    held = all.data;
+    int lines = 0;
+    for (const char *s = held; *s; s++) lines += *s == '\n';
+    rl_replace_line("", 1);
+    rl_crlf();
+    fprintf(rl_outstream, "%d lines pasted: Enter runs them, Ctrl-C drops them", lines + 1);
+    rl_crlf();
+    rl_on_new_line();
+    rl_redisplay();
+    bytes_fini(&text);
+    return 0;
+}
+
+void paste_begin(void) { rl_bind_keyseq("\033[200~", on_paste); }
+
+char *paste_take(void) {
+    char *text = held;
+    held = NULL;
+    return text;
+}
+
+void paste_drop(void) { free(paste_take()); }

@@ -1,0 +1,22 @@
+/* repl_paste.h: text that is pasted at the prompt: transcripts of a session, and text that is
+ * taller than the terminal.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SHELL_REPL_PASTE_H
+#define GT_LANG_SHELL_REPL_PASTE_H
+#include "runtime/base/arena.h"
+
+/* Bytes of a scope's name in the prompt, at most. */
+enum { SCOPE_MAX = 20 };
+
+/* Skips the prompts in front of a line of a pasted transcript. */
+const char *paste_skip_prompts(const char *s);
+/* If the text is a transcript, removes the lines without a prompt, which are output. A transcript
+ * begins with a prompt and has at least two of `gt> `. */
+void paste_clean(Bytes *text);
+/* Makes readline's bracketed paste hold text that is taller than the terminal, instead of showing
+ * it in the line. */
+void paste_begin(void);
+/* The held text, which the caller frees, or NULL. Enter takes it. */
+char *paste_take(void);
+void paste_drop(void);
+#endif

@@ -1,0 +1,142 @@
+/* prompt_typing_test.c: what is typed and pasted at the prompt, on a pseudo terminal: words, x?,
+ * else on a line of its own, half-typed blocks and Ctrl-C and Ctrl-D, transcripts, long pastes, the
+ * history of several runs.
+ * SPDX-License-Identifier: MIT */
+#include "pty.h"
+
+static void words(void) {
+    Session s = prompt();
+    line(&s, "x = ones(2)", NULL);
+    line(&s, "help", "\n:help ");
+    line(&s, "x?", "tensor f32[2]");
+    line(&s, "zip?", "zip(");
+    line(&s, "nn.Linear??", "module Linear(");
+    line(&s, "?x.mean", "mean(");
+    line(&s, "clear", NULL);
+    line(&s, "1 + 2", "\n3\n");
+    line(&s, "_ * 2", "\n6\n");
+    line(&s, "ans + _", "\n12\n");
+    line(&s, "_ = 100", NULL); /* a variable from now on */
+    line(&s, "5", "\n5\n");
+    line(&s, "_", "\n100\n");
+    line(&s, "help = 4", NULL);
+    line(&s, "help", "\n4\n");
+    line(&s, "quit = 5", NULL);
+    line(&s, "quit", "\n5\n");
+    leave(&s, "exit\r", 0);
+    s = prompt();
+    leave(&s, "quit\r", 0);
+}
+
+static void else_alone(void) {
+    Session s = prompt();
+    line(&s, "n = 0", NULL);
+    line(&s, "if n > 0 { print(\"p\") }", NULL);
+    line(&s, "else { print(\"not \" + \"p\") }", "\nnot p\n");
+    line(&s, "if n == 0 { n = 1 }", NULL); /* its condition is not asked again */
+    type(&s, "elif n == 1 {\r");
+    expect(&s, "{…> ");
+    ask(&s, "n = 2 }\r", "");
+    line(&s, "else { n = 3 }", NULL);
+    line(&s, "n", "\n1\n");
+    line(&s, "if n == 9 { zzz }", NULL);
+    line(&s, "elif n == 8 { zzz }", NULL);
+    line(&s, "else { yyy }", "error: 'yyy' is not defined");
+    line(&s, "else { 1 }", "error: ");
+    leave(&s, "\004", 0);
+}
+
+/* Ctrl-C keeps a half-typed block in the history, Ctrl-D asks before it drops one. */
+static void half_typed(void) {
+    Session s = prompt();
+    reply(&s, "for i in range(3) {\r", "{…> ");
+    reply(&s, "  print(\"row\", i)", "i)"); /* Ctrl-C flushes what the terminal still has */
+    reply(&s, "\003", "gt> ");
+    reply(&s, "\020", "print(\"row\", i)");
+    ask(&s, "\005}\r", "\nrow 2\n");
+    reply(&s, "fn f() {\r", "{…> ");
+    reply(&s, "\004", "Ctrl-D again leaves");
+    expect(&s, "{…> ");
+    ask(&s, "return 8 }\r", "");
+    line(&s, "f()", "\n8\n");
+    reply(&s, "fn g() {\r", "{…> ");
+    reply(&s, "\004", "Ctrl-D again leaves");
+    expect(&s, "{…> ");
+    leave(&s, "\004", 0);
+}
+
+static void transcript(void) {
+    Session s = prompt();
+    type(&s, "\033[200~gt> a = 5\rgt> a\r5\rgt> fn f(x) {\r {…> return x + a }\rgt> f(1)\r6\rgt> "
+             "f(2) * 10\033[201~\r");
+    expect(&s, "\n70\n");
+    expect(&s, "gt> ");
+    CHECK(strstr(s.all.data, "error") == NULL);
+    line(&s, "a", "\n5\n");
+    leave(&s, "\004", 0);
+}
+
+/* A script of 200 lines, which is taller than the terminal: it is not shown, and runs on Enter. */
+static void long_paste(void) {
+    Bytes text = {0};
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    bytes_puts(&text, "\033[200~total = 0\r");
+    for (int i = 0; i < 49; i++)
+        bytes_printf(&text, "if total >= 0 {\r    total += %d\r}\relse { total = -1 }\r", i);
+    bytes_puts(&text, "total += 1\rprint(\"total\", total)\r\033[201~");
+    Session s = prompt();
+    type(&s, "x = 3; ");
+    expect(&s, "x = 3; ");
+    type(&s, text.data);
+    expect(&s, "200 lines pasted");
+    CHECK(strstr(s.all.data, "total +=") == NULL);
+    reply(&s, "\r", "total 1177\n");
+    expect(&s, "gt> ");
+    line(&s, "x", "3\n");
+    type(&s, text.data);
+    expect(&s, "200 lines pasted");
+    ask(&s, "\003", "");
+    line(&s, "x + 1", "4\n");
+    leave(&s, "\004", 0);
+    unsetenv("REPL_TERM");
+    bytes_fini(&text);
+}
+
+/* Prompts that run at the same time share a history, entries of several lines included. */
+static void histories(void) {
+    char path[] = "/tmp/gt-typing-XXXXXX";
+    close(mkstemp(path));
+    setenv("GT_HISTFILE", path, 1);
+    Session a = prompt(), b = prompt();
+    line(&a, "first = 1", NULL);
+    line(&b, "second = 2", NULL);
+    reply(&a, "fn f() {\r", "{…> ");
+    ask(&a, "return 3 }\r", "");
+    line(&b, " hidden = 4", NULL);
+    line(&b, ":history", "second = 2\n");
+    leave(&a, "\004", 0);
+    leave(&b, "\004", 0);
+    Session c = prompt();
+    reply(&c, ":history\r", "  first = 1\n");
+    expect(&c, "  second = 2\n");
+    expect(&c, "  fn f() {\n       return 3 }\n");
+    expect(&c, "gt> ");
+    ask(&c, "\020\020\020\r", "return 3 }");
+    line(&c, "f()", "\n3\n");
+    CHECK(strstr(c.all.data, "hidden") == NULL);
+    leave(&c, "\004", 0);
+    setenv("GT_HISTFILE", "", 1);
+    unlink(path);
+}
+
+int main(void) {
+    if (!pty_begin("prompt_typing")) return 0;
+    words();
+    else_alone();
+    half_typed();
+    transcript();
+    long_paste();
+    histories();
+    return check_report("prompt_typing");
+}
