@@ -328,7 +328,8 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         .log_dir = o->log_dir,
         .color_out = has_color(o, STDOUT_FILENO),
         .color_err = has_color(o, STDERR_FILENO),
-        .width = screen_width()};
+        .width = screen_width(),
+        .columns = isatty(STDOUT_FILENO) ? screen_width : NULL};
 }
 
 /* -p: wraps the tree, not the text, in a call of print, so that errors keep their columns. */

@@ -96,6 +96,7 @@ void interp_free(Interp **inp) {
     Interp *in = *inp;
     if (!in) return;
     *inp = NULL;
+    bytes_fini(&in->locals);
     value_drop(in->ans);
     in->ans = v_none();
     import_fini(in);

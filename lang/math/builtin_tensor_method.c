@@ -391,7 +391,7 @@ BUILTIN(set_print) { /* precision, edgeitems, threshold, linewidth, sci */
     int *field[4] = {&p.precision, &p.edgeitems, &p.threshold, &p.linewidth};
     static const char *const name[4] = {"precision", "edgeitems", "threshold", "linewidth"};
     static const int least[4] = {0, 1, 0, 10}, most[4] = {17, 1000, INT32_MAX, 100000};
-    if (!in->print && in->config.width > 0) p.linewidth = in->config.width;
+    if (!in->print) p.linewidth = 0; /* unless it is given: the terminal's */
     for (int i = 0; i < 4; i++) {
         int64_t v;
         if (arg[i].kind == V_NONE) continue;

@@ -7,6 +7,7 @@
 #include "lang/shell/command_file.h"
 #include "lang/shell/command_time.h"
 #include "lang/shell/pager.h"
+#include "lang/shell/repl_behind.h"
 #include "lang/shell/who.h"
 #include <ctype.h>
 #include <stdio.h>
@@ -116,6 +117,7 @@ static void print_where(Interp *in) {
         error_print(in->last_error, "error", in->config.color_out, &b);
     else
         bytes_puts(&b, "there was no error\n");
+    if (in->last_error && in->locals.n) bytes_add(&b, in->locals.data, in->locals.n);
     fputs(b.data, stdout);
     bytes_fini(&b);
 }
@@ -131,7 +133,10 @@ static bool run_HELP(Repl *r, const char *rest) {
 }
 
 static bool run_WHO(Repl *r, const char *rest) {
-    who_print(r->in);
+    if (*rest && strcmp(rest, "-m"))
+        fprintf(stderr, ":who takes nothing, or -m, got '%.60s'\n", rest);
+    else
+        who_print(r->in, *rest, behind_count(r) == 0);
     return true;
 }
 

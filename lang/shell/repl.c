@@ -14,6 +14,7 @@
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/repl_words.h"
+#include "lang/shell/who.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
 #include <errno.h>
@@ -45,6 +46,8 @@ void repl_report(Interp *in, const LangError *e, const char *severity) {
     if (e->at.src && !strcmp(severity, "error")) {
         if (!in->last_error) in->last_error = xmalloc(sizeof *e);
         *in->last_error = *e;
+        if (!in->has_new_locals) in->locals.n = 0;
+        in->has_new_locals = false;
     }
     fflush(stdout);
     error_print(e, severity, in->config.color_err, &b);
@@ -590,6 +593,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
     r->place = config->dispatcher ? xstrdup(config->dispatcher) : NULL;
     if (config->was_interrupted) r->behind = stream_count(in->stream);
     stream_interrupted = 0;
+    in->keep_locals = who_keep_locals;
     if (r->is_terminal) {
         rl_readline_name = "gtsh";
         rl_outstream = stderr;

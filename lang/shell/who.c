@@ -2,12 +2,14 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/who.h"
 #include "lang/eval/import.h"
+#include "lang/eval/object.h"
 #include "lang/eval/operate.h"
 #include "lang/tensor/tensor.h"
 #include "lang/text/pieces.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void who_describe(Interp *in, Value v, Bytes *out) {
@@ -16,7 +18,11 @@ void who_describe(Interp *in, Value v, Bytes *out) {
         const TensorType *t = tensor_type(v.tensor);
         bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape),
                      (unsigned long long)type_bytes(t),
-                     v.tensor->is_param ? v.tensor->is_buffer ? ", buffer" : ", param" : "");
+                     v.tensor->is_buffer                    ? ", buffer"
+                     : v.tensor->is_param && v.tensor->grad ? ", param with gradient"
+                     : v.tensor->is_param                   ? ", param"
+                     : v.tensor->node                       ? ", requires grad"
+                                                            : "");
     } else if (v.kind == V_FN)
         fn_signature(v.fn->ast, out);
     else if (v.kind == V_MODULE) {
@@ -44,16 +50,104 @@ void who_describe(Interp *in, Value v, Bytes *out) {
         bytes_puts(out, value_type_name(v));
 }
 
-void who_print(Interp *in) {
+/* ---- :who ---- */
+
+enum { MAX_DEPTH = 16 };
+
+/* Bytes of the tensors in a value, each time that they are mentioned. */
+static uint64_t bytes_of(Value v, int depth) {
+    Value key, item;
+    uint64_t n = 0;
+    if (v.kind == V_TENSOR) return type_bytes(tensor_type(v.tensor));
+    if (depth == MAX_DEPTH) return 0;
+    if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
+    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
+        n += bytes_of(v.list->v[i], depth + 1);
+    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+        n += bytes_of(item, depth + 1);
+    return n;
+}
+
+typedef struct Row {
+    const char *name;
+    Value v; /* borrowed */
+    uint64_t bytes;
+} Row;
+
+static int larger(const void *a, const void *b) {
+    uint64_t x = ((const Row *)a)->bytes, y = ((const Row *)b)->bytes;
+    return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void put_bytes(uint64_t n, Bytes *out) {
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)n;
+    int k = 0;
+    for (; k < 4 && v >= 9999.5; k++) v /= 1024;
+    bytes_printf(out, "%.*f %s", k && v < 99.95 ? 1 : 0, v, unit[k]);
+}
+
+static void put_row(Interp *in, const Row *row, bool may_wait, Bytes *out) {
+    Value v = row->v;
+    bytes_printf(out, "%-12s  ", row->name);
+    who_describe(in, v, out);
+    if (v.kind != V_TENSOR && row->bytes) {
+        bytes_puts(out, ", ");
+        put_bytes(row->bytes, out);
+    }
+    if (v.kind == V_TENSOR && may_wait && tensor_numel(v.tensor) == 1 &&
+        !stream_is_lost(in->stream)) {
+        LangError ignored = {0};
+        Bytes value = {0};
+        if (value_repr(in, v, &value, &ignored) && value.n && !memchr(value.data, '\n', value.n))
+            bytes_printf(out, "  %.80s", value.data);
+        bytes_fini(&value);
+    }
+    bytes_putc(out, '\n');
+}
+
+void who_print(Interp *in, bool by_bytes, bool may_wait) {
     const char *name;
     Value v;
     Bytes b = {0};
-    for (size_t i = 0; interp_global(in, i, &name, &v); i++) {
+    size_t n = 0;
+    uint64_t sum = 0;
+    while (interp_global(in, n, &name, &v)) n++;
+    Row *row = xcalloc(n + 1, sizeof *row);
+    size_t rows = 0;
+    for (size_t i = 0; i < n && interp_global(in, i, &name, &v); i++) {
         if (v.kind == V_UNDEF || !strcmp(name, "_")) continue; /* `_` is ans */
-        bytes_printf(&b, "%-12s  ", name);
-        who_describe(in, v, &b);
+        row[rows++] = (Row){name, v, bytes_of(v, 0)};
+        sum += row[rows - 1].bytes;
+    }
+    if (by_bytes) qsort(row, rows, sizeof *row, larger);
+    for (size_t i = 0; i < rows; i++) put_row(in, &row[i], may_wait, &b);
+    if (by_bytes && rows) {
+        bytes_printf(&b, "%-12s  ", "together");
+        put_bytes(sum, &b);
         bytes_putc(&b, '\n');
     }
     fputs(b.n ? b.data : "no variables\n", stdout);
     bytes_fini(&b);
+    free(row);
+}
+
+/* ---- :where ---- */
+
+void who_keep_locals(Interp *in, const AstFn *fn, const Value *slot) {
+    Bytes *b = &in->locals;
+    b->n = 0;
+    in->has_new_locals = true;
+    for (int i = 0; i < fn->n_slots; i++) {
+        Value v = slot[i].kind == V_CELL ? slot[i].cell->v : slot[i];
+        const char *name = fn->slot_name ? fn->slot_name[i] : NULL;
+        if (!name || !*name || v.kind == V_UNDEF) continue;
+        if (!b->n) bytes_printf(b, "  locals of %s:\n", fn->name && *fn->name ? fn->name : "fn");
+        bytes_printf(b, "    %-12s  ", name);
+        if (v.kind == V_TEXT)
+            bytes_puts(b, "str");
+        else
+            who_describe(in, v, b);
+        bytes_putc(b, '\n');
+    }
 }

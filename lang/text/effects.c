@@ -95,9 +95,9 @@ static int threshold_for(const Pieces *p, int threshold) {
     return threshold;
 }
 
-static PrintOptions options_of(const Interp *in, const Pieces *p) {
+static PrintOptions options_of(Interp *in, const Pieces *p) {
     PrintOptions o = in->print ? *in->print : print_defaults;
-    if (!in->print && in->config.width > 0) o.linewidth = in->config.width;
+    if (!in->print || !o.linewidth) o.linewidth = interp_width(in);
     o.threshold = threshold_for(p, o.threshold);
     o.float_dtype = in->float_dtype;
     return o;

@@ -5,7 +5,7 @@
 #include "runtime/wire/wire.h"
 
 typedef struct PrintOptions {
-    int precision, edgeitems, threshold, linewidth;
+    int precision, edgeitems, threshold, linewidth; /* linewidth 0 in Interp.print: interp_width */
     int sci;           /* -1 auto, 0, 1 */
     DType float_dtype; /* printed without dtype= */
 } PrintOptions;

@@ -34,6 +34,13 @@ bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     return error_at(e, n ? node_span(in, n) : interp_span(in), "%s", text);
 }
 
+/* ---- the terminal ---- */
+
+int interp_width(Interp *in) {
+    if (in->config.columns) in->config.width = in->config.columns();
+    return in->config.width > 0 ? in->config.width : 80;
+}
+
 /* ---- sources ---- */
 
 Source *interp_source(Interp *in, const char *name, const char *text, size_t n, uint32_t first_line,

@@ -14,8 +14,9 @@ typedef struct InterpConfig {
     uint64_t seed;
     bool interactive; /* at the prompt: backward waits, expressions echo         */
     bool strict, color_out, color_err;
-    const char *log_dir; /* --log-dir: the directory of metrics.csv, or NULL        */
-    int width;           /* columns for printing tensors; 80 off a terminal         */
+    const char *log_dir;  /* --log-dir: the directory of metrics.csv, or NULL        */
+    int width;            /* columns for printing tensors; 80 off a terminal         */
+    int (*columns)(void); /* of the terminal now: interp_width asks; NULL: width stays */
 } InterpConfig;
 
 struct Interp {
@@ -44,13 +45,18 @@ struct Interp {
     bool (*call)(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
     bool (*show_object)(Interp *in, Object *o, int indent, Pieces *p, LangError *e);
     void (*clear_line)(Interp *in);
+    /* At the prompt: sees the locals, in fn's slots, of the innermost call of the user's functions
+     * that an error leaves. NULL: nothing does. */
+    void (*keep_locals)(Interp *in, const AstFn *fn, const Value *slot);
     uint64_t seed, rng_counter, host_rng_counter;
     DType float_dtype; /* set_default_dtype: the default for float tensors; initially DT_F32 */
     /* warnings about dead statements, printed after their statement has run (import.c) */
     LangError *dead_warning;
     size_t n_dead_warnings;
     Span *warned;
-    size_t n_warned;       /* positions that interp_warn_once has warned of */
+    size_t n_warned; /* positions that interp_warn_once has warned of */
+    Bytes locals;    /* of the last error, for :where; or those of an error not reported yet */
+    bool has_new_locals;
     LangError *last_error; /* the last one reported, for :where, or NULL */
     bool has_full_trace;   /* errors show every call in the prelude (:set trace full) */
     const char *refused;   /* interned: the last definition that the prompt refused, or NULL */
@@ -85,6 +91,9 @@ void interp_warn_ctx(void *interp, const LangError *w); /* the same as a WarnFn 
 void interp_warn_late(void *interp, const LangError *w);
 /* Prints the kept warnings of text before `next`, or all if it is NULL. */
 void interp_warn_until(Interp *in, const Node *next);
+
+/* Columns for printing: of the terminal, whose size may change, or config.width. */
+int interp_width(Interp *in);
 
 /* ---- builtins ---- */
 

@@ -17,4 +17,27 @@ has ":time of no expression" "$(prompt ':time y = 3')" ":time needs one expressi
 has ":time of half an expression" "$(prompt ':time (')" "is never closed"
 has ":time of an error" "$(prompt ':time zz' '5')" "'zz' is not defined
 5"
+
+# :who
+out=$(prompt 'x = ones(2, 3); loss = (x * 2).sum(); p = param(ones(3)); (p * 2).sum().backward()' 'd = {a: x, b: [x, x]}; n = 5' ':who')
+same ":who" "$out" "x             tensor f32[2,3], 24 bytes
+loss          tensor f32[], 4 bytes  tensor(12.)
+p             tensor f32[3], 12 bytes, param with gradient
+d             map of 2, 72 bytes
+n             5"
+out=$(prompt 'x = ones(2, 3)' 'y = ones(9)' ':who -m')
+same ":who -m" "$out" "y             tensor f32[9], 36 bytes
+x             tensor f32[2,3], 24 bytes
+together      60 bytes"
+has ":who of a word" "$(prompt ':who x')" ":who takes nothing, or -m"
+
+# :where shows the locals of the innermost call of the program
+out=$(prompt 'fn inner(a, k) { b = a + k; c = "t"; return b @ ones(7) }' 'fn outer(q) => inner(q, 3)' 'outer(ones(2, 3))' ':where')
+has "locals" "$out" "  locals of inner:
+    a             tensor f32[2,3], 24 bytes
+    k             3
+    b             tensor f32[2,3], 24 bytes
+    c             \"t\""
+out=$(prompt 'fn f(a) => zzz' 'f(1)' 'yyy' ':where')
+same "no locals of an earlier error" "$(printf "%s" "$out" | grep -c locals)" 0
 finish

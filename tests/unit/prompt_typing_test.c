@@ -130,6 +130,23 @@ static void histories(void) {
     unlink(path);
 }
 
+/* Each print has the terminal's width at that time. */
+static void resized(void) {
+    Session s = prompt();
+    line(&s, "x = arange(30)", NULL);
+    line(&s, "x", " 24, 25, 26, 27,\n        28, 29])\n");
+    resize(&s, 40, 60);
+    line(&s, "x", " 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12,\n");
+    resize(&s, 40, 200);
+    line(&s, "x",
+         "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17, "
+         "18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29])\n");
+    line(&s, "set_print(precision=2)", NULL); /* keeps the terminal's width */
+    resize(&s, 40, 60);
+    line(&s, "x", " 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12,\n");
+    leave(&s, "\004", 0);
+}
+
 int main(void) {
     if (!pty_begin("prompt_typing")) return 0;
     words();
@@ -138,5 +155,6 @@ int main(void) {
     transcript();
     long_paste();
     histories();
+    resized();
     return check_report("prompt_typing");
 }
