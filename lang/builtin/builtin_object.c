@@ -4,6 +4,7 @@
 #include "lang/text/pieces.h"
 #include "lang/value/mapv.h"
 #include "lang/eval/builtin.h"
+#include "lang/eval/call.h"
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include <string.h>
@@ -135,6 +136,17 @@ static bool bi_module(Interp *in, const Value *arg, Value *out, LangError *e) {
     return error_hint(e, "module Net(n) { self.fc = nn.Linear(n, n)   fn forward(x) => ... }");
 }
 
+/* Calls f and gives the list of the layers that it called, in the order of their ends. */
+static bool bi_layers(Interp *in, const Value *arg, Value *out, LangError *e) {
+    Value all = v_list(in, 0), result;
+    List *outer = in->layers;
+    in->layers = all.list;
+    bool ok = interp_call(in, arg[0], NULL, 0, &result, e);
+    in->layers = outer;
+    if (ok) value_drop(result);
+    return give_if(ok, all, out);
+}
+
 const Builtin builtins_class[] = {
     {"isinstance", "x, of", bi_isinstance,
      "True if x is an instance of a module or a value of a type (int float str list map tensor "
@@ -146,5 +158,6 @@ const Builtin builtins_class[] = {
      BI_PURE},
     {"dir", "x", bi_dir, "The names of x's fields and methods.", 0, BI_PURE},
     {"setattr", "x, name, v", bi_setattr, "Sets x.name = v, for a computed name."},
+    {"_layers", "f", bi_layers, "Calls f; gives the layers that it called, for summary()."},
     {"nn.Module", "", bi_module, "The type of all modules, for isinstance(m, nn.Module)."},
     {NULL}};

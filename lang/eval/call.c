@@ -464,6 +464,7 @@ static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw,
         drop_args(in, base, n_pos + n_kw);
         ok = not_callable(in, self, call, e);
     }
+    if (ok && in->layers) object_called(in, o, *out);
     value_drop(self);
     return ok;
 }

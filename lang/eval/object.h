@@ -31,6 +31,8 @@ bool object_register(Interp *in, Object *o, const char *interned, Value v, Field
 /* Links o.name to maps (a non-empty list): reads give maps[0][name], writes go to all maps. */
 void object_link(Interp *in, Object *o, const char *interned, Value maps);
 bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e); /* object_show.c */
+/* Adds [o, the shape of result] to in->layers. */
+void object_called(Interp *in, Object *o, Value result);
 /* A container's _items, a V_LIST or V_MAP (borrowed), or NULL if o is not a container. */
 Value *object_items(const Object *o);
 /* The item of that name (borrowed), or NULL. */

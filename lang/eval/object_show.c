@@ -168,3 +168,27 @@ bool object_show(Interp *in, Object *o, int indent, Pieces *p, LangError *e) {
     object_iter_close(&it);
     return ok;
 }
+
+/* ---- calls of layers ---- */
+
+/* A tensor's shape, a list of those of a list's items, or none. */
+static Value shape_of(Interp *in, Value v, int depth) {
+    if (v.kind == V_TENSOR) {
+        const TensorType *t = tensor_type(v.tensor);
+        Value shape = v_list(in, (size_t)t->rank);
+        for (int i = 0; i < t->rank; i++) list_push(shape.list, v_int(t->shape[i]));
+        return shape;
+    }
+    if (v.kind != V_LIST || depth == SHOW_NEST) return v_none();
+    Value all = v_list(in, v.list->n);
+    for (uint32_t i = 0; i < v.list->n && i < SHOW_SIZES; i++)
+        list_push(all.list, shape_of(in, v.list->v[i], depth + 1));
+    return all;
+}
+
+void object_called(Interp *in, Object *o, Value result) {
+    Value pair = v_list(in, 2);
+    list_push(pair.list, value_ref((Value){.kind = V_OBJECT, .obj = o}));
+    list_push(pair.list, shape_of(in, result, 0));
+    list_push(in->layers, pair);
+}

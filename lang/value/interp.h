@@ -60,6 +60,7 @@ struct Interp {
     LangError *last_error; /* the last one reported, for :where, or NULL */
     bool has_full_trace;   /* errors show every call in the prelude (:set trace full) */
     const char *refused;   /* interned: the last definition that the prompt refused, or NULL */
+    List *layers;          /* summary(): [object, shape of its result] of each call, or NULL */
     Container containers;  /* list head of cycle candidates                            */
     /* value.c: containers without references, not yet freed */
     Container *dead;
