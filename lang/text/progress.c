@@ -1,11 +1,13 @@
 /* progress.c: the progress line of a loop, and the scalars tracked along it. progress(n) returns a
  * list for the loop to iterate over; the bar recognises it by identity, so ordinary lists cost
- * nothing. The line is redrawn at most ten times a second on a terminal, every ten seconds
- * elsewhere. track never waits: its values arrive with the stream, in step order, and go to the
- * line and, with --log-dir, to files (track_log.h).
+ * nothing. On a terminal nested loops have a line each, the inner one's goes with its loop, and
+ * they are redrawn at most ten times a second; elsewhere there is a line every ten seconds. track
+ * never waits: its values arrive with the stream, in step order, and go to the line and, with
+ * --log-dir, to files (track_log.h).
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/clock.h"
 #include "lang/text/progress.h"
+#include "lang/text/progress_line.h"
 #include "lang/text/track_log.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"
@@ -13,13 +15,15 @@
 #include "lang/text/format.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/inst/element.h"
+#include <langinfo.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { BAR_CELLS = 20, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16, NAME_BYTES = 64 };
+enum { BARS_SHOWN = 4, MAX_TRACKED = 64, MAX_AHEAD = 1 << 16, NAME_BYTES = 64 };
 
 typedef struct Bar {
     Interp *in;
@@ -30,24 +34,30 @@ typedef struct Bar {
     uint64_t *mark;
     uint32_t head, n, cap;
     double begun, drawn; /* seconds */
-    bool is_shown;       /* it is the terminal's last line */
+    bool is_open;        /* its loop has begun */
     bool is_hushed;      /* its loop was interrupted: the line is not redrawn */
     struct Bar *next;
 } Bar;
 
 typedef struct Progress {
     Bar *bars;
-    bool is_tty;
-    char tracked[256]; /* "loss 0.1234  lr 0.001": the newest values */
-    int64_t step;      /* of the next track() */
-    bool has_warned;   /* that track() is in vain */
-    TrackLog *log;     /* NULL: no value was logged yet */
+    bool is_tty, is_utf8;
+    bool is_dumb;          /* it knows no control sequences: one line, overwritten */
+    int columns;           /* that a line may take */
+    int n_shown;           /* the terminal's last lines that are progress ... */
+    int taken[BARS_SHOWN]; /* ... and the columns of each */
+    char tracked[256];     /* "loss 0.1234  lr 0.001": the newest values */
+    int64_t step;          /* of the next track() */
+    bool has_warned;       /* that track() is in vain */
+    TrackLog *log;         /* NULL: no value was logged yet */
 } Progress;
 
 static Progress *state(Interp *in) {
     if (!in->progress) {
         in->progress = xcalloc(1, sizeof *in->progress);
+        const char *term = getenv("TERM");
         in->progress->is_tty = isatty(STDERR_FILENO);
+        in->progress->is_dumb = term && !strcmp(term, "dumb");
         in->clear_line = progress_clear;
     }
     return in->progress;
@@ -81,65 +91,109 @@ static int64_t bar_done(Bar *bar) {
     return bar->ended - bar->n;
 }
 
-/* ---- the line ---- */
+/* ---- the lines ---- */
 
-static void put_clock(Bytes *b, double s) {
-    long long t = isfinite(s) && s < 1e9 ? (long long)s : 0;
-    if (t >= 3600)
-        bytes_printf(b, "%lld:%02lld:%02lld", t / 3600, t / 60 % 60, t % 60);
-    else
-        bytes_printf(b, "%02lld:%02lld", t / 60, t % 60);
+static void screen(Progress *p) {
+    struct winsize w;
+    bool has = ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 10;
+    p->columns = has ? w.ws_col - 1 : 79; /* a full last column wraps on some terminals */
+    p->is_utf8 = !p->is_dumb && !strcmp(nl_langinfo(CODESET), "UTF-8");
+}
+
+static int put_bar_line(Progress *p, Bar *bar, double t, int columns, bool is_last, Bytes *b) {
+    BarLine l = {.label = bar->label,
+                 .done = bar_done(bar),
+                 .total = bar->total,
+                 .elapsed = t - bar->begun,
+                 .tracked = is_last ? p->tracked : ""};
+    return progress_line(&l, columns, p->is_utf8, b);
+}
+
+/* Goes to the first column of the first line that is shown. A line that a narrower window has
+ * broken takes several rows. */
+static void go_back(const Progress *p, Bytes *b) {
+    int rows = 0;
+    for (int i = 0; i < p->n_shown; i++)
+        rows += 1 + (p->taken[i] > 0 ? p->taken[i] - 1 : 0) / (p->columns + 1);
+    bytes_puts(b, "\r");
+    if (rows > 1) bytes_printf(b, "\033[%dA", rows - 1);
+}
+
+static void erase(const Progress *p, Bytes *b) {
+    if (p->n_shown == 0) return;
+    if (p->is_dumb) {
+        bytes_printf(b, "\r%*s\r", p->taken[0], "");
+        return;
+    }
+    go_back(p, b);
+    bytes_puts(b, p->n_shown > 1 ? "\033[J" : "\033[K");
+}
+
+static void write_out(Bytes *b) {
+    fwrite(b->data, 1, b->n, stderr);
+    fflush(stderr);
+    bytes_fini(b);
+}
+
+/* Sets out to the bars on the screen, outermost first, and returns how many these are. Of more
+ * than BARS_SHOWN the outer ones are left out. */
+static int open_bars(Progress *p, Bar *out[BARS_SHOWN]) {
+    int n = 0, most = p->is_dumb ? 1 : BARS_SHOWN;
+    for (Bar *bar = p->bars; bar && n < most; bar = bar->next)
+        if (bar->is_open && !bar->is_hushed) out[n++] = bar;
+    for (int i = 0; i < n / 2; i++) {
+        Bar *other = out[i];
+        out[i] = out[n - 1 - i], out[n - 1 - i] = other;
+    }
+    return n;
+}
+
+/* On a terminal: one line for each of the nested loops. */
+static void draw_screen(Progress *p, double t) {
+    Bar *bar[BARS_SHOWN];
+    Bytes b = {0};
+    int n = open_bars(p, bar);
+    screen(p);
+    erase(p, &b);
+    for (int i = 0; i < n; i++) {
+        if (i) bytes_puts(&b, "\n\r");
+        p->taken[i] = put_bar_line(p, bar[i], t, p->columns, i == n - 1, &b);
+        bar[i]->drawn = t;
+    }
+    p->n_shown = n;
+    write_out(&b);
 }
 
 static void draw(Progress *p, Bar *bar, double t) {
-    if (bar->is_hushed) return;
     Bytes b = {0};
-    int64_t done = bar_done(bar);
-    double elapsed = t - bar->begun, rate = elapsed > 0 ? (double)done / elapsed : 0;
-    double part = bar->total > 0 ? (double)done / (double)bar->total : 1;
-    if (p->is_tty) bytes_puts(&b, "\r\033[K");
-    if (*bar->label) bytes_printf(&b, "%s: ", bar->label);
-    bytes_printf(&b, "%3.0f%% |", part * 100);
-    for (int i = 0; i < BAR_CELLS; i++)
-        bytes_puts(&b, (double)i + 0.5 < part * BAR_CELLS ? "█" : " ");
-    bytes_printf(&b, "| %lld/%lld [", (long long)done, (long long)bar->total);
-    put_clock(&b, elapsed);
-    bytes_puts(&b, "<");
-    if (rate > 0)
-        put_clock(&b, (double)(bar->total - done) / rate);
-    else
-        bytes_puts(&b, "?");
-    if (rate >= 1 || rate == 0)
-        bytes_printf(&b, ", %.1f it/s]", rate);
-    else
-        bytes_printf(&b, ", %.2f s/it]", 1 / rate);
-    if (*p->tracked) bytes_printf(&b, " %s", p->tracked);
-    if (!p->is_tty) bytes_puts(&b, "\n");
-    fwrite(b.data, 1, b.n, stderr);
-    fflush(stderr);
-    bytes_fini(&b);
+    if (bar->is_hushed) return;
+    if (p->is_tty) {
+        draw_screen(p, t);
+        return;
+    }
+    screen(p);
+    put_bar_line(p, bar, t, 0, true, &b);
+    bytes_puts(&b, "\n");
+    write_out(&b);
     bar->drawn = t;
-    bar->is_shown = p->is_tty;
 }
 
 void progress_clear(Interp *in) {
     Progress *p = in->progress;
-    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next)
-        if (bar->is_shown) {
-            fputs("\r\033[K", stderr);
-            fflush(stderr);
-            bar->is_shown = false;
-            bar->drawn = 0;
-        }
+    Bytes b = {0};
+    if (!p || !p->n_shown) return;
+    screen(p);
+    erase(p, &b);
+    write_out(&b);
+    p->n_shown = 0;
+    for (Bar *bar = p->bars; bar; bar = bar->next) bar->drawn = 0;
 }
 
 void progress_hush(Interp *in) {
     Progress *p = in->progress;
-    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next) {
-        if (bar->is_shown) fputc('\n', stderr);
-        bar->is_shown = false;
-        bar->is_hushed = true;
-    }
+    if (p && p->n_shown) fputc('\n', stderr);
+    if (p) p->n_shown = 0;
+    for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next) bar->is_hushed = true;
 }
 
 struct Bar *progress_find(Interp *in, Value over) {
@@ -147,7 +201,9 @@ struct Bar *progress_find(Interp *in, Value over) {
         if (value_is_heap(over) && value_is_heap(bar->over) && bar->over.heap == over.heap) {
             bar->ended = bar->n = 0;
             bar->begun = now_s();
-            bar->drawn = in->progress->is_tty ? 0 : bar->begun;
+            bar->drawn = bar->begun;
+            bar->is_open = true;
+            if (in->progress->is_tty) draw(in->progress, bar, bar->begun);
             return bar;
         }
     return NULL;
@@ -183,9 +239,16 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     Bar *bar = ctx;
     (void)r;
     (void)err;
+    Progress *p = bar->in->progress;
+    Bar *shown[BARS_SHOWN];
     bar->n = 0; /* everything before this effect is done */
-    draw(bar->in->progress, bar, now_s());
-    if (bar->in->progress->is_tty && !bar->is_hushed) fputs("\n", stderr);
+    bool is_inner = p->is_tty && !p->is_dumb && open_bars(p, shown) > 1; /* leaves no line */
+    if (is_inner) bar->is_open = false;
+    draw(p, bar, now_s());
+    if (p->is_tty && !bar->is_hushed && !is_inner) {
+        fputs("\n", stderr);
+        p->n_shown = 0;
+    }
     return true;
 }
 
