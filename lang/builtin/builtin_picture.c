@@ -44,12 +44,15 @@ static bool bi_picture(Interp *in, const Value *arg, Value *out, LangError *e) {
     if (arg[2].kind != V_NONE)
         TRY(want_kind(arg[2], V_STR, "the path must be a string", e) &&
             value_look(in, arg[2], &path, e));
+    const Pieces *title = NULL; /* a title with tensors does not wait for them */
     for (size_t i = 0; ok && mapv_at(arg[3].map, i, &key, &v); i++)
-        if (v.kind != V_NONE)
+        if (v.kind == V_TEXT && !strcmp(key.str->s, "title") && v.text->p.n <= 16)
+            title = &v.text->p;
+        else if (v.kind != V_NONE)
             ok = option_value(in, key.str->s, v, io_put(&options, key.str->s, key.str->n), e);
     *out = v_none();
     ok = ok && picture_effect(in, ops[k], arg[1].map, path.kind == V_STR ? path.str->s : NULL,
-                              &options, e);
+                              title, &options, e);
     io_fini(&options);
     value_drop(path);
     return ok;

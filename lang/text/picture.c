@@ -6,6 +6,7 @@
 #include "lang/tensor/tensor.h"
 #include "lang/text/picture_fill.h"
 #include "lang/text/progress.h"
+#include "lang/text/show.h"
 #include "lang/value/mapv.h"
 #include <langinfo.h>
 #include <stdio.h>
@@ -14,13 +15,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { MAX_OPTIONS = 1000 };
+enum { MAX_OPTIONS = 1000, MAX_OPERANDS = 2 * FIGURE_SERIES + 1, MAX_TITLE = 16 };
 
 typedef struct Drawing {
     Interp *in;
     Op op;
     char *path; /* NULL: the screen */
     char *keys;
+    char *title; /* a format (show.h) for the operands named title, or NULL */
+    size_t n_title;
     IoValue options;
 } Drawing;
 
@@ -59,11 +62,31 @@ static bool write_file(const Figure *f, const char *path, Err *err) {
     return ok;
 }
 
+/* Sets the title from the last operands, which are named so; *n becomes the number of others. */
+static bool set_title(const Drawing *d, const Reply *r, Figure *f, uint32_t *n, Err *err) {
+    Bytes text = {0};
+    const char *key = d->keys;
+    *n = 0;
+    while (*n < r->n && strncmp(key, "title", 5) != 0) {
+        key += strcspn(key, "\n");
+        key += *key == '\n';
+        ++*n;
+    }
+    if (!d->title) return *n == r->n || err_set(err, ERR_ARG, "a title needs a format");
+    Reply rest = {.n = r->n - *n, .value = r->value + *n};
+    bool ok = show_format(d->title, d->n_title, &rest, &print_defaults, &text, err);
+    free(f->title);
+    f->title = text.data;
+    return ok;
+}
+
 static bool drawing_done(void *ctx, const Reply *r, Err *err) {
     Drawing *d = ctx;
     Figure f;
     Bytes text = {0};
-    bool ok = picture_options(d->op, &d->options, &f, err) && picture_fill(&f, d->keys, r, err);
+    Reply values = {.value = r->value};
+    bool ok = picture_options(d->op, &d->options, &f, err) && set_title(d, r, &f, &values.n, err) &&
+              picture_fill(&f, d->keys, &values, err);
     if (ok && d->path)
         ok = write_file(&f, d->path, err);
     else if (ok) {
@@ -79,7 +102,7 @@ static bool drawing_done(void *ctx, const Reply *r, Err *err) {
 
 static void drawing_drop(void *ctx) {
     Drawing *d = ctx;
-    free(d->path), free(d->keys);
+    free(d->path), free(d->keys), free(d->title);
     io_fini(&d->options);
     free(d);
 }
@@ -98,22 +121,27 @@ static Attr attr_text(AttrKey key, const char *s, size_t n) {
     return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
 }
 
-bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path,
+bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path, const Pieces *title,
                     const IoValue *options, LangError *e) {
-    Handle *handle[2 * FIGURE_SERIES + 1];
+    Handle *handle[MAX_OPERANDS + MAX_TITLE];
     Bytes keys = {0}, meta = {0};
     Err err = {0};
     Value key, v;
-    Attr attr[3];
+    Attr attr[4];
     int n = 0, n_attr = 0;
     bool ok = true;
     Drawing *d = xcalloc(1, sizeof *d);
     d->in = in, d->op = op;
     if (path) d->path = xstrdup(path);
-    for (size_t i = 0; mapv_at(operands, i, &key, &v) && n <= 2 * FIGURE_SERIES; i++) {
+    for (size_t i = 0; mapv_at(operands, i, &key, &v) && n < MAX_OPERANDS; i++) {
         bytes_printf(&keys, "%s%s", n ? "\n" : "", key.str->s);
         handle[n++] = v.tensor->handle;
     }
+    for (int i = 0; title && i < title->n && i < MAX_TITLE; i++) {
+        bytes_puts(&keys, "\ntitle");
+        handle[n++] = title->t[i]->handle;
+    }
+    if (title) d->title = xstrndup(title->format.data, d->n_title = title->format.n);
     json_print(options, -1, &meta);
     d->keys = xstrdup(keys.data ? keys.data : "");
     ok = json_parse(meta.data, meta.n, MAX_OPTIONS, &d->options, &err) && check(d, &err);
@@ -121,6 +149,7 @@ bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path,
         attr[n_attr++] = attr_text(ATTR_KEYS, keys.data, keys.n);
         if (path) attr[n_attr++] = attr_text(ATTR_PATH, d->path, strlen(path));
         if (options->n) attr[n_attr++] = attr_text(ATTR_META, meta.data, meta.n);
+        if (title) attr[n_attr++] = attr_text(ATTR_FORMAT, d->title, d->n_title);
         Effect ef = {op, attr, n_attr, handle, n, drawing_done, drawing_drop, d};
         ok = stream_effect(in->stream, &ef, interp_span(in), e);
     } else {
@@ -133,12 +162,13 @@ bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path,
 
 bool picture_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, LangError *e) {
     const Attr *keys = inst_attr(inst, ATTR_KEYS), *path = inst_attr(inst, ATTR_PATH);
-    const Attr *meta = inst_attr(inst, ATTR_META);
+    const Attr *meta = inst_attr(inst, ATTR_META), *title = inst_attr(inst, ATTR_FORMAT);
     Drawing *d = xcalloc(1, sizeof *d);
     Err err = {0};
     d->in = in, d->op = inst->op;
     d->keys = xstrndup(keys ? keys->str : "", keys ? keys->n : 0);
     if (path) d->path = xstrndup(path->str, path->n);
+    if (title) d->title = xstrndup(title->str, d->n_title = title->n);
     d->options.kind = IO_MAP;
     bool ok = !meta || json_parse(meta->str, meta->n, MAX_OPTIONS, &d->options, &err);
     if (!ok || !check(d, &err)) {

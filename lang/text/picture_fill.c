@@ -316,7 +316,7 @@ static void put_pixel(const Stack *s, int64_t at, uint8_t *rgba) {
 
 static bool fill_image(Figure *f, const char *keys, const Reply *r, Err *err) {
     Stack s;
-    if (r->n != 1 || strcmp(keys, "x"))
+    if (r->n != 1 || keys[0] != 'x' || (keys[1] && keys[1] != '\n'))
         return err_set(err, ERR_ARG, "image takes one operand, named x");
     TRY(stack_init(&s, &r->value[0], err));
     stack_range(&s, f);

@@ -100,6 +100,7 @@ print("before", x.sum())
 plot(x, width=30, height=3)
 hist(x, bins=3, width=30, height=3)
 image(x[:4].reshape(2, 2), width=4)
+plot(x, title=f"sum {x.sum():.0f} of {{{x[:2]}}}", width=30, height=3)
 print("after", x[:2])
 GT
 "$GTSH" "$TMP/order.gt" >"$TMP/live"
@@ -107,7 +108,10 @@ same "in order" "$(sed -n '1p;$p' "$TMP/live")" "before tensor(40495500)
 after tensor([0, 1])"
 "$GTSH" --emit "$TMP/order.gt" >"$TMP/order.gti"
 same "replayed" "$("$GTSH" --replay "$TMP/order.gti" 2>/dev/null)" "$(cat "$TMP/live")"
-same "few elements travel" "$(sed -n 's/^plot .*y0=\(t[0-9]*\).*/\1/p' "$TMP/order.gti" | while read -r t; do grep -o "^$t = .*-> i64.*\]\|^$t = .*-> f.*\]" "$TMP/order.gti"; done | grep -o '\[[0-9]*\]$')" "[3600]"
+has "a title with tensors" "$(cat "$TMP/live")" "sum 40495500 of {tenso…"
+has "does not wait" "$(cat "$TMP/order.gti")" ' title=t'
+same "few elements travel" "$(sed -n 's/^plot .*y0=\(t[0-9]*\).*/\1/p' "$TMP/order.gti" | while read -r t; do grep -o "^$t = .*-> i64.*\]\|^$t = .*-> f.*\]" "$TMP/order.gti"; done | grep -o '\[[0-9]*\]$')" "[3600]
+[3600]"
 cat >"$TMP/hand.gti" <<'GTI'
 gti 1
 t0 = data f32 [3] 1 2 3
@@ -130,6 +134,8 @@ refused "sizes" 'plot x=t0 y=t1' "x has 3 elements and y 4"
 refused "edges" 'hist x=t0 y=t1' "x has 3 elements and y 4"
 refused "a vector as an image" 'image x=t0' "image needs (H, W)"
 refused "another file" 'plot path="x.jpg" y=t0' "pictures are written as .png or .svg"
+refused "a title without a format" 'plot y=t0 title=t1' "a title needs a format"
+refused "a format without values" 'plot y=t0 format="{} {}" title=t1' "error"
 refused "a series beyond the last" 'plot y99=t0' "no operand is named 'y99'"
 { cat "$TMP/hand.gti"; echo 'plot y=t0 y1=t0'; } >"$TMP/good.gti"
 code "several series by hand" 0 "$GTSH" --replay "$TMP/good.gti"
