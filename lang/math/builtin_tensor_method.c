@@ -84,57 +84,6 @@ BUILTIN(cuda) {
     return error_hint(e, "drop the .cuda()");
 }
 
-static const char *size_text(uint64_t bytes, char *buf, size_t cap) {
-    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double x = (double)bytes;
-    int i = 0;
-    while (x >= 1024 && i < 4) x /= 1024, i++;
-    snprintf(buf, cap, x < 10 && i ? "%.1f%s" : "%.0f%s", x, unit[i]);
-    return buf;
-}
-
-/* tensor[3, 4] f32 48B x∈[-3.98, 4.51] μ=0.21 σ=2.1 nan=0: one line, printed in stream order
- * without waiting. */
-BUILTIN(info) {
-    TRY(need_tensor(arg[0], "info", e));
-    Tensor *x = arg[0].tensor, *part[6] = {0};
-    const TensorType *t = tensor_type(x);
-    char text[160], shape[256];
-    Pieces p = {0};
-    Value v[5] = {v_tensor(x), v_none(), v_int(0), v_bool(false)};
-    Value all[5] = {v_tensor(x), v_none(), v_bool(false), v_none(), v_none()}, made = v_none();
-    const char *inside = type_shape_text(t, shape) + 1;
-    snprintf(text, sizeof text, "tensor[%.*s] %s %s", (int)strlen(inside) - 1, inside,
-             dtype_info[t->dtype].text, size_text(type_bytes(t), (char[32]){0}, 32));
-    pieces_text(&p, text, strlen(text));
-    in->no_grad_depth++;
-    bool ok = true;
-    if (type_numel(t)) {
-        ok = bi_min(in, all, &made, e) && (part[0] = made.tensor);
-        ok = ok && bi_max(in, all, &made, e) && (part[1] = made.tensor);
-        ok = ok && bi_mean(in, all, &made, e) && (part[2] = made.tensor);
-        ok = ok && bi_std(in, v, &made, e) && (part[3] = made.tensor);
-        if (ok && dtype_is_float(t->dtype)) {
-            ok = (part[5] = tensor_op1(in, OP_ISNAN, arg_tensor(x), e)) != NULL;
-            ok = ok && (part[4] = tensor_reduce(in, OP_SUM, part[5], NULL, 0, false, e));
-        }
-        static const char *const before[] = {" x∈[", ", ", "] μ=", " σ=", " nan="};
-        bool whole = !dtype_is_float(t->dtype);
-        for (int i = 0; ok && i < 5 && part[i]; i++) {
-            const char *spec = i < 2 ? whole ? "" : ":.3g" : i < 4 ? ":.2g" : "";
-            pieces_text(&p, before[i], strlen(before[i]));
-            pieces_tensor(&p, part[i], spec, strlen(spec));
-        }
-    }
-    in->no_grad_depth--;
-    if (x->is_param) pieces_text(&p, " param", 6);
-    pieces_text(&p, "\n", 1);
-    ok = ok && effect_print(in, &p, false, e);
-    for (int i = 0; i < 6; i++) tensor_unref(part[i]);
-    pieces_fini(&p);
-    return *out = v_none(), ok;
-}
-
 /* ---- in-place updates ---- */
 
 /* m.bias[0].fill_(3): a hint how to write an element. */
