@@ -8,10 +8,12 @@
 
 /* ---- the range ---- */
 
-/* Makes lo < hi: data that are all equal lie in the middle. */
+/* Makes lo < hi: data that are all equal, or as good as equal, lie in the middle. */
 static void widen(Axis *a) {
-    if (a->lo < a->hi && isfinite(a->hi - a->lo)) return;
-    if (a->lo < a->hi) { /* the difference is not a number of this type */
+    double size = fmax(fabs(a->lo), fabs(a->hi));
+    bool is_wide = a->lo < a->hi && a->hi - a->lo > size * 1e-12;
+    if (is_wide && isfinite(a->hi - a->lo)) return;
+    if (is_wide) { /* the difference is not a number of this type */
         a->lo /= 2, a->hi /= 2;
         return;
     }
@@ -35,8 +37,8 @@ static void set_range(Axis *a, double lo, double hi, const double limit[2]) {
         return;
     }
     if (!(a->lo > 0)) a->lo = a->hi > 0 ? a->hi / 1000 : 0.1;
-    if (!(a->hi > a->lo)) a->lo /= 2, a->hi = a->lo * 4;
-    if (!isfinite(a->hi)) a->hi = 1e308;
+    if (!(a->hi > a->lo * (1 + 1e-12))) a->lo /= 2, a->hi = a->lo * 4;
+    if (!isfinite(a->hi)) a->hi = 1.7e308;
 }
 
 /* ---- ticks ---- */
@@ -57,13 +59,13 @@ static int decimals_of(double step) {
 static void label_linear(Axis *a, double step) {
     double most = fmax(fabs(a->lo), fabs(a->hi));
     bool is_plain = most < 1e6 && step >= 1e-5;
-    int decimals = decimals_of(step);
+    int decimals = decimals_of(step), digits = (int)ceil(log10(most / step)) + 1;
     for (int i = 0; i < a->n; i++) {
         double v = fabs(a->tick[i]) < step * 1e-6 ? 0 : a->tick[i];
         if (is_plain)
             snprintf(a->label[i], AXIS_LABEL, "%.*f", decimals, v);
         else
-            snprintf(a->label[i], AXIS_LABEL, "%.*g", most / step < 1e4 ? 4 : 7, v);
+            snprintf(a->label[i], AXIS_LABEL, "%.*g", digits < 4 ? 4 : digits, v);
     }
 }
 
