@@ -461,6 +461,7 @@ static const char *const habits[][2] = {
     {"parametrizations", "nn.utils.spectral_norm(m), nn.utils.weight_norm(m)"},
     {"self", "methods see self; outside of a module there is none"},
     {"tqdm", "for x in progress(xs, \"train\") { … }"},
+    {"imshow", "image(x)"},
     {"trange", "for i in progress(n, \"train\") { … }"},
     {"device", "drop it: programs name no devices; gtsh -w N and --engine choose"},
     {"open", "read(path), lines(path), write(path, text)"},

@@ -15,7 +15,7 @@
 #define SEVERAL     "[choice(xs) for i in range(2)]; without repetition: shuffle(xs)[:2]"
 #define ABSENT      "nothing here has this name; at the prompt, ? and a word search: ?softmax"
 #define DISTRIBUTED "signal a { … } and --config distribute a program"
-#define PLOT        "track(loss=loss) records curves; save(xs, \"x.csv\") for other tools"
+#define PLOT        "plot(y), plot(x, y, \"a.png\"), hist(x), image(x)"
 
 typedef struct HabitRow {
     const char *pattern, *hint;
@@ -212,7 +212,7 @@ static const char *const imports[][2] = {
     {"glob", "not needed: glob(pattern)"},
     {"tqdm", "not needed: for x in progress(xs) { … }"},
     {"pandas", "not needed: load(\"x.csv\")"},
-    {"matplotlib", "not here: " PLOT},
+    {"matplotlib", "not needed: " PLOT},
     {"argparse", "not needed: lr = arg(\"lr\", 0.1, \"learning rate\")"},
     {"torchvision", "not here: load(\"train-images-idx3-ubyte.gz\"), load(\"x.png\")"},
     {"typing", "not needed: names have no types"},
@@ -234,6 +234,8 @@ static const char *const imports[][2] = {
     {"gymnasium", "not here: write the environment as a module with reset and step"},
     {"transformers", "not here: load(\"model.safetensors\") reads weights; nn has the layers"},
     {"datasets", "not here: load(\"x.csv\"), load(\"x.json\"), load(\"x.npz\")"},
+    {"torchinfo", "not needed: summary(model, x)"},
+    {"torchsummary", "not needed: summary(model, x)"},
     {"tensorboard", "not needed: track(loss=loss)"},
     {"shutil", "not here: shell(f\"cp '{a}' '{b}'\")"},
     {"tempfile", "not here: shell(\"mktemp -d\").strip()"},
