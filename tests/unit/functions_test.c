@@ -26,7 +26,7 @@ typedef struct Exception {
 #define GRADS    "gradients: every file here, tests/grad, tests/unit/grad_test.c"
 #define TRAINING "works on .grad of parameters: tests/nn"
 #define CONFIG   "configurations of signals, no tensors: tests/unit/config_test.c"
-#define SHOWN    "prints, returns no value: tests/lang, tests/cli"
+#define SHOWN    "prints, returns no value: tests/lang, tests/nn, tests/tensor, tests/cli"
 #define NUMPY    "NumPy's, limits and windows: tests/tensor/numeric.gt"
 #define FACTORS  "signs are the algorithm's: tests/tensor/factor.gt"
 #define PLACES   "values and gradients of PyTorch: tests/nn/sampling.gt"
@@ -72,6 +72,10 @@ static const Exception exceptions[] = {
     {"clip_grad_value_", TRAINING},
     {"total_norm", TRAINING},
     {"info", SHOWN},
+    {"plot", SHOWN},
+    {"hist", SHOWN},
+    {"image", SHOWN},
+    {"summary", SHOWN},
     {"placement", SHOWN},
     {"cuda", SHOWN},
     {"set_print", SHOWN},
