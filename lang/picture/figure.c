@@ -89,10 +89,10 @@ static bool clip(double p[2], double q[2]) {
     double start[2] = {p[0], p[1]};
     for (int axis = 0; axis < 2; axis++) {
         double d = q[axis] - start[axis];
-        p[axis] = start[axis] + from * d;
-        q[axis] = start[axis] + to * d;
+        p[axis] = fmin(fmax(start[axis] + from * d, 0), 1); /* the sum may cancel */
+        q[axis] = fmin(fmax(start[axis] + to * d, 0), 1);
     }
-    return true;
+    return isfinite(from) && isfinite(to);
 }
 
 void figure_trace(const Figure *f, const Series *s, const Axis *x, const Axis *y,

@@ -10,7 +10,8 @@
 
 typedef enum FigureKind { FIGURE_LINE, FIGURE_SCATTER, FIGURE_BARS, FIGURE_IMAGE } FigureKind;
 
-enum { FIGURE_SERIES = 64, FIGURE_SIDE = 8192 }; /* limits: series; pixels of a side */
+/* Limits: series; pixels of an image's side; pixels of a plot's side, or columns and rows. */
+enum { FIGURE_SERIES = 64, FIGURE_SIDE = 8192, FIGURE_PAGE = 4096, FIGURE_CELLS = 1000 };
 
 /* One curve or cloud of points. A point with a nan or inf is a gap. Bars: y (n) are heights, x
  * (n + 1) are the edges. */

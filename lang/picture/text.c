@@ -170,6 +170,7 @@ static void place(Plot *p) {
     if (s->rows > 0 && rows > s->rows - 5) rows = s->rows - 5;
     if (p->f->height > 0) rows = p->f->height;
     if (rows < ROWS_LEAST) rows = ROWS_LEAST;
+    if (rows > FIGURE_CELLS) rows = FIGURE_CELLS;
     figure_axes(p->f, 0, 2, rows / 3 + 1, &p->x, &p->y);
     p->left = label_columns(&p->y) + 2;
     int width = columns - p->left - 1;
@@ -180,8 +181,8 @@ static void place(Plot *p) {
 
 void figure_text(const Figure *f, const TextScreen *wanted, Bytes *out) {
     TextScreen screen = *wanted;
-    if (screen.columns > FIGURE_SIDE) screen.columns = FIGURE_SIDE;
     if (f->width > 0) screen.columns = f->width;
+    if (screen.columns > FIGURE_CELLS) screen.columns = FIGURE_CELLS;
     if (f->kind == FIGURE_IMAGE) {
         text_image(f, &screen, out);
         return;

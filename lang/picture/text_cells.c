@@ -38,6 +38,12 @@ void text_colored(const char *s, uint32_t fg, int colors, Bytes *out) {
     if (has) bytes_puts(out, "\033[0m");
 }
 
+/* Equal for colours that the terminal shows alike. */
+static uint32_t shown(uint32_t rgb, int colors) {
+    if (rgb == CELL_PLAIN || colors > 256) return rgb;
+    return (uint32_t)(colors == 256 ? palette_256(rgb) : palette_8(rgb));
+}
+
 static bool is_blank(const Cell *c) {
     return (c->glyph == ' ' || c->glyph == 0x2800) && c->bg == CELL_PLAIN;
 }
@@ -50,8 +56,10 @@ void text_cells_row(const Cells *c, int y, int colors, Bytes *out) {
     while (n && is_blank(&row[n - 1])) n--;
     for (int x = 0; x < n; x++) {
         bool is_space = row[x].glyph == ' ';
-        if (colors && row[x].bg != bg) put_color(bg = row[x].bg, true, colors, out);
-        if (colors && row[x].fg != fg && !is_space) put_color(fg = row[x].fg, false, colors, out);
+        if (colors && shown(row[x].bg, colors) != shown(bg, colors))
+            put_color(bg = row[x].bg, true, colors, out);
+        if (colors && !is_space && shown(row[x].fg, colors) != shown(fg, colors))
+            put_color(fg = row[x].fg, false, colors, out);
         int bytes = utf8_encode(row[x].glyph, utf8);
         bytes_add(out, utf8, (size_t)bytes);
     }

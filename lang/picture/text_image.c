@@ -37,6 +37,7 @@ static void fit(const Figure *f, const TextScreen *s, int *columns, int *halves)
     double w = (double)f->pixels.width, h = (double)f->pixels.height;
     int rows = f->height > 0 ? f->height : s->rows > ROWS + 4 ? s->rows - 4 : ROWS;
     if (f->height <= 0 && s->rows > 0 && s->rows - 3 < rows) rows = s->rows > 7 ? s->rows - 3 : 4;
+    if (rows > FIGURE_CELLS) rows = FIGURE_CELLS;
     double scale = fmin(s->columns / w, 2.0 * rows / h);
     bool is_given = f->height > 0 || f->width > 0;
     if (scale >= 1 && !is_given) {

@@ -112,8 +112,8 @@ static bool set_option(Figure *f, const Option *o, const IoValue *v, Err *err) {
         *(bool *)at = v->b;
         return true;
     case IS_COUNT:
-        if (v->kind != IO_INT || v->i < 1 || v->i > FIGURE_SIDE)
-            return wants(f, o, "a whole number from 1 to 8192", err);
+        if (v->kind != IO_INT || v->i < 1 || v->i > FIGURE_PAGE)
+            return wants(f, o, "a whole number from 1 to 4096", err);
         *(int *)at = (int)v->i;
         return true;
     case IS_NUMBER:

@@ -142,6 +142,23 @@ static void test_any_figure(Rand *r) {
     }
 }
 
+/* Points far beyond the limits: the pieces within come from sums that cancel or overflow. */
+static void test_far(void) {
+    static const double far[] = {1e300, 0.5, -1e300, 1.7e308, -1.7e308, 1, 1e17, -1e17, 0};
+    for (int k = 0; k < 3; k++) {
+        Figure f;
+        figure_init(&f, FIGURE_LINE);
+        f.n_series = 1;
+        f.series[0].n = sizeof far / sizeof *far;
+        f.series[0].x = calloc(20, sizeof(double)), f.series[0].y = calloc(20, sizeof(double));
+        memcpy(k == 0 ? f.series[0].x : f.series[0].y, far, sizeof far);
+        if (k == 2) memcpy(f.series[0].x, far + 1, sizeof far - sizeof *far);
+        f.xlim[0] = f.ylim[0] = -0.5, f.xlim[1] = f.ylim[1] = 0.5;
+        draw_all(&f);
+        figure_fini(&f);
+    }
+}
+
 static void test_image(Rand *r) {
     for (int round = 0; round < rand_rounds(100); round++) {
         Figure f;
@@ -171,6 +188,7 @@ int main(int argc, char **argv) {
     test_any_range(&r);
     test_palette();
     test_any_figure(&r);
+    test_far();
     test_image(&r);
     test_names();
     return check_report("figure");
