@@ -267,6 +267,8 @@ static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
  * (`write`) writes the tensors, only if all fit. */
 typedef struct Loading {
     Value state, missing, unexpected, used;
+    Value misses; /* the tensors of the missing names */
+    Map given;    /* the tensors that the state has a value for, under any name of theirs */
     Bytes misfits;
     int n_misfits;
     bool write;
@@ -279,10 +281,14 @@ static bool visit_load(Walk *w, Value v, LangError *e) {
     Value key = v_str(w->path.data, w->path.n);
     const Value *found = map_find(l->state.map, key);
     if (!found) {
-        if (!l->write && !w->is_alias) list_push(l->missing.list, value_ref(key));
+        if (!l->write && !w->is_alias) {
+            list_push(l->missing.list, value_ref(key));
+            list_push(l->misses.list, value_ref(v));
+        }
         value_drop(key);
         return true;
     }
+    if (!w->is_alias) map_put(&l->given, (uint64_t)(uintptr_t)v.heap, l);
     const TensorType *type = tensor_type(v.tensor),
                      *other = found->kind == V_TENSOR ? tensor_type(found->tensor) : NULL;
     bool fits = other && type_same_shape(other, type);
@@ -336,9 +342,21 @@ static bool wrapped_names(const Loading *l, Bytes *out) {
     return false;
 }
 
+/* Keeps of the missing names those whose tensors get no value under another name: of tied
+ * parameters, safetensors.torch.save_model writes one. */
+static void drop_tied(Interp *in, Loading *l) {
+    Value missing = v_list(in, 0);
+    for (uint32_t i = 0; i < l->missing.list->n; i++)
+        if (!map_get(&l->given, (uint64_t)(uintptr_t)l->misses.list->v[i].heap))
+            list_push(missing.list, value_ref(l->missing.list->v[i]));
+    value_drop(l->missing);
+    l->missing = missing;
+}
+
 static bool check_state(Interp *in, Value self, Loading *l, bool strict, LangError *e) {
     Walk w = {.visit = visit_load, .ctx = l, .aliases = true};
     TRY(walk_all(&w, in, self, e));
+    if (strict) drop_tied(in, l);
     Value key, v;
     for (size_t i = 0; mapv_at(l->state.map, i, &key, &v); i++)
         if (!map_find(l->used.map, key)) list_push(l->unexpected.list, value_ref(key));
@@ -376,6 +394,7 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
                    error_hint(e, "load_state_dict(load(\"%.100s\"))", arg[1].str->s);
     Loading l = {.state = v_map(in),
                  .missing = v_list(in, 0),
+                 .misses = v_list(in, 0),
                  .unexpected = v_list(in, 0),
                  .used = v_map(in)};
     Bytes path = {0};
@@ -397,6 +416,8 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
     bytes_fini(&l.misfits);
     value_drop(l.state);
     value_drop(l.missing);
+    value_drop(l.misses);
+    map_fini(&l.given);
     value_drop(l.unexpected);
     value_drop(l.used);
     return ok;

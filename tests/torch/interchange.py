@@ -11,11 +11,18 @@ try:
     from torch import nn
 except ImportError:
     sys.exit(77)
+try:  # else the bytes are written here
+    from safetensors.torch import save_file, save_model
+except ImportError:
+    save_file = save_model = None
 
-DTYPES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.float16: "F16", torch.bfloat16: "BF16"}
+DTYPES = {torch.bool: "BOOL", torch.uint8: "U8", torch.int8: "I8", torch.int32: "I32", torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.float16: "F16", torch.bfloat16: "BF16"}
 
 
 def write(path, state):
+    if save_file:
+        save_file({k: t.clone().contiguous() for k, t in state.items()}, path, metadata={"format": "pt"})
+        return
     header, data = {}, b""
     for name, t in state.items():
         raw = bytes(t.contiguous().reshape(-1).view(torch.uint8).tolist()) if t.numel() else b""
@@ -56,6 +63,10 @@ MODELS = [
     ("nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), 2, norm=nn.LayerNorm(4))", [(2, 5, 4)]),
     ("nn.Transformer(4, 2, 1, 1, 8)", [(5, 2, 4), (3, 2, 4)]),
     ("nn.Sequential(nn.LayerNorm([2, 3]), nn.RMSNorm(3))", [(2, 2, 3)]),
+    ("nn.Sequential(nn.Sequential(nn.Linear(3, 4), nn.Tanh()), nn.ModuleList([nn.Linear(4, 2)])[0])", [(4, 3)]),
+    ("nn.Sequential(nn.Conv3d(1, 2, 2), nn.BatchNorm3d(2), nn.Flatten(), nn.Linear(16, 2))", [(2, 1, 3, 3, 3)]),
+    ("nn.TransformerDecoderLayer(4, 2, 8)", [(3, 2, 4), (5, 2, 4)]),
+    ("nn.TransformerEncoderLayer(4, 2, 8, norm_first=True)", [(3, 2, 4)]),
     ("nn.Bilinear(2, 3, 4)", [(5, 2), (5, 3)]),
     ("nn.ModuleDict({'a': nn.Linear(2, 2), 'b': nn.ModuleList([nn.Embedding(3, 2, padding_idx=0), nn.LSTMCell(2, 2)])})", None),
     ("nn.ParameterList([torch.ones(2), torch.ones(3, 1)])", None),
@@ -88,6 +99,20 @@ def main(gtsh, folder):
     write(f"{folder}/wrapped.safetensors", {"module." + k: v for k, v in wrapped.state_dict().items()})
     program += ["state = load(f\"{folder}/wrapped.safetensors\")", "ok, why = attempt(fn() { nn.Sequential(nn.Linear(2, 2)).load_state_dict(state) })",
                 "assert not ok and \"module.\" in why.message, why", "nn.Sequential(nn.Linear(2, 2)).load_state_dict({k[7:]: v for k, v in state.items()})"]
+    # Elements of every type; a scalar and a tensor without elements; tied weights, of which save_model writes one.
+    kinds = {d: torch.tensor([0, 1, 100]).to(getattr(torch, d)) for d in ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32", "float64"]}
+    kinds.update(scalar=torch.tensor(1.5), none=torch.zeros(0, 3), edges=torch.tensor([-2**63, 2**63 - 1]), odd=torch.tensor([float("nan"), float("inf"), -0.0]).bfloat16())
+    if save_model:
+        save_file(kinds, f"{folder}/kinds.safetensors")
+        program += ["kinds = load(f\"{folder}/kinds.safetensors\")", "save(kinds, f\"{folder}/kinds_back.safetensors\")",
+                    "assert load(f\"{folder}/kinds.safetensors\", key=\"int8\").tolist() == [0, 1, 100]"]
+        tied = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 5, bias=False))
+        tied[1].weight = tied[0].weight
+        save_model(tied, f"{folder}/tied.safetensors")
+        write(f"{folder}/tied_out.safetensors", {"y": tied(torch.tensor([1, 4])).detach()})
+        program += ["tied = nn.Sequential(nn.Embedding(5, 3), nn.Linear(3, 5, bias=false)); tied[1].weight = tied[0].weight",
+                    "tied.load_state_dict(load(f\"{folder}/tied.safetensors\"))",
+                    "assert abs(tied(tensor([1, 4])) - load(f\"{folder}/tied_out.safetensors\").y).max() < 1e-5", "save(tied, f\"{folder}/tied_back.safetensors\")"]
     path = f"{folder}/interchange.gt"
     with open(path, "w") as f:
         f.write("\n".join(program) + "\n")
@@ -108,6 +133,13 @@ def main(gtsh, folder):
             if not gap < 1e-4 * (1 + y.abs().max().item()):
                 bad += 1
                 print(f"{code}: outputs differ by {gap:.1e}")
+    if save_model:
+        tied.load_state_dict(read(f"{folder}/tied_back.safetensors"))
+        back = read(f"{folder}/kinds_back.safetensors")
+        for name, t in kinds.items():
+            if back[name].dtype != t.dtype or back[name].shape != t.shape or not torch.equal(back[name].nan_to_num(7), t.nan_to_num(7)):
+                bad += 1
+                print(f"{name}: {t} came back as {back[name]}")
     print(f"{len(MODELS)} models, {bad} problems")
     return 1 if bad else 0
 
