@@ -4,10 +4,11 @@
  * not a number is a header. Without a header a file is a matrix; with one it is a map of columns,
  * numbers as tensors, others as lists of strings.
  *
+ * In a column with numbers NA, N/A, #N/A, null and their like are missing values, as in pandas.
  * Whole numbers are never rounded. A matrix or column of only whole numbers is int64. Others are
- * float32, with nan for empty fields; or float64 if float32 would round a whole number, or turn
- * another number into infinity or 0. Numbers that fit neither (whole, beyond int64) are kept as
- * text.
+ * float32, with nan for missing values (also of empty fields); or float64 if float32 would round a
+ * whole number, or turn another number into infinity or 0. Numbers that fit neither (whole, beyond
+ * int64) are kept as text.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/utf8.h"
 #include "lang/file/io_format.h"
@@ -188,6 +189,15 @@ static bool is_number(const Field *f) {
     return field_float(f, &wide, &narrow);
 }
 
+/* True for what stands for a missing value, as in pandas; nan and empty fields are numbers here. */
+static bool is_missing(const Field *f) {
+    static const char *const words[] = {"NA",   "N/A",  "n/a",  "#N/A", "#NA",
+                                        "<NA>", "NULL", "null", "None", "#N/A N/A"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == f->n && !memcmp(words[i], f->s, f->n)) return true;
+    return false;
+}
+
 static bool is_infinite(const Field *f) {
     return f->n && !strpbrk((char[]){f->s[0], f->s[f->n > 1], 0}, "0123456789.");
 }
@@ -205,7 +215,11 @@ static bool put_number(const Field *f, DType d, bool is_exact, void *to) {
         element_set_int(d, to, whole);
         return true;
     }
-    if (!field_float(f, &wide, &narrow) || (is_exact && kind == TOO_LARGE)) return false;
+    if (!field_float(f, &wide, &narrow)) {
+        if (!is_missing(f)) return false;
+        wide = narrow = NAN;
+    }
+    if (is_exact && kind == TOO_LARGE) return false;
     if (d == DT_F64)
         memcpy(to, &wide, sizeof wide);
     else
@@ -271,18 +285,30 @@ static bool no_such_number(const Field *f, size_t row, size_t column, DType d, E
                    f->s, d == DT_NONE || !is_number(f) ? "number" : dtype_info[d].name);
 }
 
+/* True if a field of column c below the header is a number (or empty). */
+static bool has_number(const Table *t, size_t c) {
+    for (size_t r = 1; r < t->rows; r++)
+        if (is_number(&t->field[r * t->columns + c])) return true;
+    return false;
+}
+
 static bool make_column(const Table *t, size_t c, DType asked, IoValue *out, Err *err) {
     size_t n = t->rows - 1, bad = 0;
     int64_t shape = (int64_t)n;
-    Buf *b;
-    DType d = put_fitting(t, t->columns + c, t->columns, n, asked, &b, &bad);
+    Buf *b = NULL;
+    DType d = DT_NONE; /* a column of words, of which none is a number, is text */
+    if (asked != DT_NONE || n == 0 || has_number(t, c))
+        d = put_fitting(t, t->columns + c, t->columns, n, asked, &b, &bad);
     if (d != DT_NONE) {
         bool ok = io_tensor(out, &shape, 1, io_element_of(d), false, b, b->data, err);
         buf_unref(&b);
         return ok;
     }
     bool is_text = asked == DT_NONE;
-    for (size_t r = 1; r <= n && !is_text; r++) is_text = !is_number(&t->field[r * t->columns + c]);
+    for (size_t r = 1; r <= n && !is_text; r++) {
+        const Field *f = &t->field[r * t->columns + c];
+        is_text = !is_number(f) && !is_missing(f);
+    }
     if (!is_text)
         return no_such_number(&t->field[(bad + 1) * t->columns + c], bad + 2, c + 1, asked, err);
     out->kind = IO_LIST;
