@@ -1,6 +1,7 @@
-/* io_pnm.c: netpbm's pictures: .pgm (grey: P2 text, P5 binary) and .ppm (RGB: P3, P6), as in pgm(5)
- * and ppm(5). Reading goes by the magic number, not the name. Samples of another range are scaled
- * to 0 to 255. Of several pictures the first is read. Writes P5 or P6. No bitmaps (P1, P4).
+/* io_pnm.c: netpbm's pictures: .pgm (grey: P2 text, P5 binary), .ppm (RGB: P3, P6) and .pbm
+ * (bitmaps: P1, P4), as in pgm(5), ppm(5) and pbm(5). Reading goes by the magic number, not the
+ * name. Samples of another range are scaled to 0 to 255; a bitmap's 1, black, becomes 0, and its 0
+ * becomes 255. Of several pictures the first is read. Writes P5 or P6.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
 #include "runtime/inst/element.h"
@@ -14,14 +15,19 @@ typedef struct Cursor {
 
 static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Skips blanks and comments, then reads a number of at most 9 digits. */
-static bool take_number(Cursor *c, int64_t *out) {
+/* Skips blanks and comments. */
+static void skip_blanks(Cursor *c) {
     while (c->at < c->end && (is_blank(*c->at) || *c->at == '#')) {
         if (*c->at == '#')
             while (c->at < c->end && *c->at != '\n') c->at++;
         else
             c->at++;
     }
+}
+
+/* Skips blanks and comments, then reads a number of at most 9 digits. */
+static bool take_number(Cursor *c, int64_t *out) {
+    skip_blanks(c);
     const uint8_t *begin = c->at;
     *out = 0;
     for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
@@ -33,23 +39,24 @@ static bool take_number(Cursor *c, int64_t *out) {
 
 typedef struct Header {
     int64_t width, height, max, channels;
-    bool is_text;
+    bool is_text, is_bitmap;
 } Header;
 
 static bool read_header(Cursor *c, Header *h, Err *err) {
     size_t n = (size_t)(c->end - c->at);
     char kind = n > 2 && c->at[0] == 'P' ? (char)c->at[1] : 0;
-    if (kind == '1' || kind == '4')
-        return err_set(err, ERR_PARSE, "P%c, a bitmap, is not read: only P2, P3, P5 and P6", kind);
-    if (!kind || !strchr("2356", kind))
+    if (!kind || !strchr("123456", kind))
         return err_set(err, ERR_PARSE,
-                       "this is no .ppm or .pgm file: it begins with none of P2, "
-                       "P3, P5 and P6");
-    h->is_text = kind < '5';
+                       "this is no .ppm, .pgm or .pbm file: it begins with none of P1 to P6");
+    h->is_text = kind < '4';
+    h->is_bitmap = kind == '1' || kind == '4';
+    h->max = 1;
     h->channels = kind == '3' || kind == '6' ? 3 : 1;
     c->at += 2;
-    if (!take_number(c, &h->width) || !take_number(c, &h->height) || !take_number(c, &h->max))
-        return err_set(err, ERR_PARSE, "the header needs width, height and the largest sample");
+    if (!take_number(c, &h->width) || !take_number(c, &h->height) ||
+        (!h->is_bitmap && !take_number(c, &h->max)))
+        return err_set(err, ERR_PARSE, "the header needs width, height%s",
+                       h->is_bitmap ? "" : " and the largest sample");
     if (h->max < 1 || h->max > 65535)
         return err_set(err, ERR_PARSE, "the largest sample is %" PRId64 ", not 1 to 65535", h->max);
     if (!h->is_text && (c->at == c->end || !is_blank(*c->at)))
@@ -78,6 +85,34 @@ static bool read_samples(Cursor *c, const Header *h, int64_t n, uint8_t *out, Er
     return true;
 }
 
+/* Text: digits, with or without blanks between them. Else 8 pixels a byte, the first in the highest
+ * bit; rows begin with a byte. */
+static bool read_bitmap(Cursor *c, const Header *h, uint8_t *out, Err *err) {
+    int64_t n = h->width * h->height;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t x = i % h->width;
+        bool is_black;
+        if (h->is_text) {
+            skip_blanks(c);
+            if (c->at == c->end || (*c->at != '0' && *c->at != '1'))
+                return err_set(err, ERR_PARSE,
+                               "pixel %" PRId64 " of %" PRId64 " is neither 0 nor 1", i + 1, n);
+            is_black = *c->at++ == '1';
+        } else {
+            is_black = *c->at >> (7 - x % 8) & 1;
+            c->at += x % 8 == 7 || x == h->width - 1;
+        }
+        out[i] = is_black ? 0 : 255;
+    }
+    return true;
+}
+
+/* The number of bytes that n samples take at least; of text, that n samples take. */
+static uint64_t least_bytes(const Header *h, int64_t n) {
+    if (h->is_bitmap && !h->is_text) return (uint64_t)((h->width + 7) / 8) * (uint64_t)h->height;
+    return (uint64_t)n * (!h->is_text && h->max > 255 ? 2 : 1);
+}
+
 bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
     Cursor c = {bytes->data, bytes->data + bytes->n};
     Header h = {0};
@@ -85,11 +120,8 @@ bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
     int64_t shape[3] = {h.height, h.width, h.channels}, n;
     int rank = h.channels == 1 ? 2 : 3;
     TRY(io_numel(shape, rank, &n, err));
-    uint64_t have = (uint64_t)(c.end - c.at), want = (uint64_t)n;
-    if (h.is_text)
-        have = (have + 1) / 2; /* at least a digit and a blank each */
-    else if (h.max > 255)
-        want *= 2;
+    uint64_t have = (uint64_t)(c.end - c.at), want = least_bytes(&h, n);
+    if (h.is_text && !h.is_bitmap) have = (have + 1) / 2; /* at least a digit and a blank each */
     if (have < want)
         return err_set(err, ERR_PARSE,
                        "a picture of %" PRId64 " x %" PRId64 " needs %" PRIu64
@@ -100,8 +132,9 @@ bool pnm_decode(Buf *bytes, IoValue *out, Err *err) {
         return io_tensor(out, shape, rank, EL_U8, false, bytes, c.at, err);
     Buf *b = buf_new((size_t)n + 1);
     b->n = (size_t)n;
-    bool ok = read_samples(&c, &h, n, b->data, err) &&
-              io_tensor(out, shape, rank, EL_U8, false, b, b->data, err);
+    bool ok =
+        (h.is_bitmap ? read_bitmap(&c, &h, b->data, err) : read_samples(&c, &h, n, b->data, err)) &&
+        io_tensor(out, shape, rank, EL_U8, false, b, b->data, err);
     buf_unref(&b);
     return ok;
 }

@@ -212,6 +212,10 @@ static void test_pnm_read(void) {
         GOOD("P6\n1 1\n65535\n\0\0\xff\xff\x80\x80", 3, "\0\xff\x80"),
         GOOD("P5 1 1 255 a and another picture", 2, "a"),
         GOOD("P5 0 3 255\n", 2, ""),
+        GOOD("P1\n# a bitmap\n3 2\n1 0 1\n011", 2, "\0\xff\0\xff\0\0"),
+        GOOD("P4\n9 2\n\x80\x80\0\x7f", 2,
+             "\0\xff\xff\xff\xff\xff\xff\xff\0\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+        GOOD("P4 0 3\n", 2, ""),
     };
     IoValue v;
     Err e = {0};
@@ -225,7 +229,12 @@ static void test_pnm_read(void) {
                                       "P",
                                       "P5",
                                       "P7 1 1 255 a",
-                                      "P4 8 1 a",
+                                      "P4 8 1",
+                                      "P4 9 1 a",
+                                      "P4 999999999 999999999 a",
+                                      "P1 2 1 1",
+                                      "P1 2 1 12",
+                                      "P1 2 1 1#",
                                       "P5 1 1",
                                       "P5 1 1 255",
                                       "P5 2 1 255\na",
