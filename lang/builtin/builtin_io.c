@@ -134,10 +134,18 @@ static bool load_file(Interp *in, const char *path, const char *element, const c
     Buf *bytes;
     Err err = {0};
     char hex[65];
-    if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
     Loading l = {.in = in, .path = path};
-    if (stream_mode(in->stream) == STREAM_EMIT && !in->config.stream.has_all &&
-        tensor_bytes(&file) > EMIT_DATA_BYTES) {
+    bool refers = stream_mode(in->stream) == STREAM_EMIT && !in->config.stream.has_all;
+    if (key && !*element && !refers) { /* else the file's hash is needed, which reads all of it */
+        bool is_found;
+        if (!io_load_part(path, key, &is_found, &file, &err)) return error_from(e, &err);
+        bool ok = is_found && load_part(&l, &file, key, out, e);
+        bytes_fini(&l.key);
+        io_fini(&file);
+        if (is_found) return ok;
+    }
+    if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
+    if (refers && tensor_bytes(&file) > EMIT_DATA_BYTES) {
         sha256_hex(bytes->data, bytes->n, hex);
         l.from = (LoadFrom){.path = path, .element = element, .sha256 = hex};
     }

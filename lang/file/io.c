@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -24,7 +23,6 @@ enum {
     MAX_NEST = 32, /* levels of "/" in a name that save writes */
     JSON_NODES = 64 * 1000 * 1000,
     META_NODES = 2 * 1000 * 1000,
-    MAPPED_BYTES = 1 << 20, /* io_map maps files from this size on, and reads smaller ones */
 };
 #define INFLATE_BASE   ((size_t)64 << 20)
 #define INFLATE_RATIO  128
@@ -245,18 +243,23 @@ bool io_read(const char *path, Buf **out, Err *err) {
     return true;
 }
 
-static void release_map(void *data, void *ctx) { munmap(data, (size_t)(uintptr_t)ctx); }
-
-bool io_map(const char *path, Buf **out, Err *err) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat st;
-    if (fd < 0) return io_error(err, "read", path);
-    void *data = MAP_FAILED;
-    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= MAPPED_BYTES)
-        data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    close(fd);
-    if (data == MAP_FAILED) return io_read(path, out, err);
-    *out = buf_wrap(data, (size_t)st.st_size, release_map, (void *)(uintptr_t)st.st_size);
+bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err) {
+    Buf *b = buf_new(n + 1);
+    while (b->n < n) {
+        size_t most = n - b->n < (1u << 30) ? n - b->n : (1u << 30);
+        ssize_t got = pread(fd, b->data + b->n, most, (off_t)(at + b->n));
+        if (got < 0 && errno == EINTR) continue;
+        if (got <= 0) {
+            if (got < 0)
+                err_set(err, ERR_IO, "%s", strerror(errno));
+            else
+                err_set(err, ERR_IO, "the file was cut off while it was read");
+            buf_unref(&b);
+            return false;
+        }
+        b->n += (size_t)got;
+    }
+    *out = b;
     return true;
 }
 
@@ -331,8 +334,9 @@ static const struct {
 } by_tail[] = {{".npy", F_NPY},   {".npz", F_NPZ},   {".safetensors", F_SAFETENSORS},
                {".csv", F_CSV},   {".json", F_JSON}, {".jsonl", F_JSONL},
                {".yaml", F_YAML}, {".yml", F_YAML},  {".png", F_PNG},
-               {".ppm", F_PNM},   {".pgm", F_PNM},   {".idx", F_IDX},
-               {"-ubyte", F_IDX}, {".txt", F_TXT},   {".bin", F_BIN}};
+               {".ppm", F_PNM},   {".pgm", F_PNM},   {".pbm", F_PNM},
+               {".pnm", F_PNM},   {".idx", F_IDX},   {"-ubyte", F_IDX},
+               {".txt", F_TXT},   {".bin", F_BIN}};
 enum { TAILS = sizeof by_tail / sizeof *by_tail };
 
 /* By format: the forms that it can save, and what a file holds, for errors. */
@@ -528,6 +532,25 @@ bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, E
     bool ok = io_decode(path, b, element, out, err);
     if (ok && bytes) *bytes = buf_ref(b);
     buf_unref(&b);
+    if (!ok) name_file(err, "read", path);
+    return ok;
+}
+
+bool io_load_part(const char *path, const char *key, bool *is_found, IoValue *out, Err *err) {
+    bool is_gz;
+    struct stat st;
+    *out = (IoValue){0};
+    *is_found = false;
+    if (format_of(path, &is_gz) != F_SAFETENSORS || is_gz) return true;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return io_error(err, "read", path);
+    bool ok = true;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        ok = safetensors_pick(fd, (uint64_t)st.st_size, key, out, err);
+        *is_found = ok && io_find(out, key);
+    }
+    close(fd);
+    if (!*is_found) io_fini(out);
     if (!ok) name_file(err, "read", path);
     return ok;
 }

@@ -10,7 +10,7 @@
  *   .jsonl        a list of host values, one per line
  *   .yaml .yml    host values
  *   .png          a picture, uint8 (H, W) or (H, W, 2 to 4)
- *   .ppm .pgm     a picture, uint8 (H, W, 3) or (H, W); netpbm's P2 P3 P5 P6
+ *   .ppm .pgm     a picture, uint8 (H, W, 3) or (H, W); netpbm's P1 to P6, also .pbm and .pnm
  *   .idx *-ubyte  one tensor (MNIST's files)
  *   .txt          bytes as uint8
  *   .bin          elements of the requested dtype
@@ -84,6 +84,10 @@ bool io_hint_names(const IoValue *v, const char *key, bool all, Err *err);
  * IO_FLOATS and a dtype name. *bytes, unless bytes is NULL: one reference to the raw file. On
  * failure: ERR_IO, ERR_PARSE, ERR_LIMIT, ERR_ARG. */
 bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err);
+/* Reads of a file only what io_find(out, key) then finds, if the format has an index of its own
+ * (.safetensors) and the file something of that name: *is_found. Else *out is IO_NONE, and io_load
+ * reads the file or says what is wrong. */
+bool io_load_part(const char *path, const char *key, bool *is_found, IoValue *out, Err *err);
 /* As io_load, from bytes in memory. name gives the format, .gz included. *out may hold references
  * to bytes. */
 bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, Err *err);
@@ -117,9 +121,6 @@ bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char
                    size_t n_meta, const Reply *r, Err *err);
 
 bool io_read(const char *path, Buf **out, Err *err); /* raw bytes */
-/* As io_read, but a large file is mapped: if another program truncates it meanwhile, reading it
- * raises SIGBUS. */
-bool io_map(const char *path, Buf **out, Err *err);
 /* Replaces a file atomically, as io_save; its directory must exist. */
 bool io_write(const char *path, const void *data, size_t n, Err *err);
 /* Appends n bytes. If that fails, a regular file is truncated to its old size. */

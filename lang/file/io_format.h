@@ -42,6 +42,9 @@ bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool 
 
 /* The n bytes of a file from `at`, which must lie inside it: shared, one reference. */
 Buf *io_part(Buf *bytes, size_t at, size_t n);
+/* Reads the n bytes from `at` of an open file: *out, one reference. ERR_IO if the file ends before,
+ * because another program has cut it. */
+bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err);
 /* The limit on the inflated size of n compressed bytes. Deflate expands up to a thousandfold; a
  * file that does so honestly (all zeros) is small. */
 size_t io_inflate_limit(size_t n);
@@ -61,6 +64,9 @@ bool npy_header(const IoItem *item, Bytes *b, Err *err); /* everything before th
 bool npz_decode(Buf *bytes, IoValue *out, Err *err);
 bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
+/* As safetensors_decode, but reads of a regular file only the header and what has the name key or
+ * is below it. */
+bool safetensors_pick(int fd, uint64_t size, const char *key, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);
 /* asked: the dtype of all numbers; if DT_NONE, each column gets the first of int64, floats and

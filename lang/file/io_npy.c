@@ -73,8 +73,15 @@ static bool read_descr(const char *s, size_t n, Header *h, Err *err) {
         h->el = EL_BOOL;
         return true;
     }
-    return err_set(err, ERR_DTYPE, "elements of type '%.*s' are not numbers that a tensor can hold",
-                   n > 40 ? 40 : (int)n, s);
+    if (n_code && code[0] == 'O') {
+        err_set(err, ERR_DTYPE, "it holds pickled Python objects, which are never unpickled");
+        return err_hint(err, "in Python: numpy.save(path, x.astype(float)); host values: .json");
+    }
+    err_set(err, ERR_DTYPE, "elements of type '%.*s' are not numbers that a tensor can hold",
+            n > 40 ? 40 : (int)n, s);
+    if (n_code && code[0] == 'c')
+        err_hint(err, "there are no complex tensors: save x.real and x.imag");
+    return false;
 }
 
 static bool read_shape(Cursor *c, Header *h, Err *err) {

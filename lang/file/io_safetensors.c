@@ -9,6 +9,14 @@
 
 enum { MAX_HEADER = 16 << 20, MAX_HEADER_NODES = 2 * 1000 * 1000 };
 
+/* Where the bytes come from: a buffer, or (buf NULL) a file of which only parts are read. data_at:
+ * where the elements begin. */
+typedef struct Source {
+    Buf *buf;
+    int fd;
+    uint64_t size, data_at;
+} Source;
+
 typedef struct Extent {
     uint64_t begin, end;
     const char *name;
@@ -34,35 +42,56 @@ static bool read_shape(const IoValue *v, const char *name, int64_t *shape, int *
     return true;
 }
 
-static bool read_tensor(Buf *bytes, size_t data_at, const char *name, const IoValue *entry,
-                        IoValue *out, Extent *x, Err *err) {
-    const IoValue *dtype = io_get(entry, "dtype"), *offsets = io_get(entry, "data_offsets");
-    int64_t shape[MAX_DIMS], numel;
-    int rank = 0, el = 0;
-    if (!dtype || dtype->kind != IO_STR)
-        return err_set(err, ERR_PARSE, "'%.100s' has no dtype", name);
-    while (el < EL_COUNT && strcmp(io_element[el].safetensors, dtype->str)) el++;
-    if (el == EL_COUNT)
-        return err_set(err, ERR_DTYPE, "'%.100s' has the unknown dtype '%.40s'", name, dtype->str);
-    TRY(read_shape(io_get(entry, "shape"), name, shape, &rank, err));
-    TRY(io_numel(shape, rank, &numel, err));
+/* Notes a tensor that cannot be read; the others of the file can. */
+static void put_bad(const char *name, const char *dtype, IoValue *out) {
+    Bytes why = {0};
+    bytes_printf(&why, "'%.100s' has the dtype '%.40s', which tensors here do not have", name,
+                 dtype);
+    *out = (IoValue){.kind = IO_BAD, .str = why.data, .n_str = why.n};
+}
+
+static bool read_offsets(const Source *s, const IoValue *entry, const char *name, uint64_t size,
+                         Extent *x, Err *err) {
+    const IoValue *offsets = io_get(entry, "data_offsets");
+    uint64_t n_data = s->size - s->data_at;
     if (!offsets || offsets->kind != IO_LIST || offsets->n != 2 || offsets->kid[0].kind != IO_INT ||
         offsets->kid[1].kind != IO_INT)
         return err_set(err, ERR_PARSE, "'%.100s' has no data_offsets", name);
     int64_t begin = offsets->kid[0].i, end = offsets->kid[1].i;
-    uint64_t size = (uint64_t)numel * (uint64_t)io_element[el].size_bytes;
-    if (begin < 0 || end < begin || (uint64_t)end > bytes->n - data_at)
+    if (begin < 0 || end < begin || (uint64_t)end > n_data)
         return err_set(err, ERR_PARSE,
                        "the elements of '%.100s' (bytes %" PRId64 " to %" PRId64
-                       ") are outside of the file's %zu",
-                       name, begin, end, bytes->n - data_at);
+                       ") are outside of the file's %" PRIu64,
+                       name, begin, end, n_data);
     if ((uint64_t)(end - begin) != size)
         return err_set(err, ERR_PARSE,
                        "'%.100s' needs %" PRIu64 " bytes, its offsets give %" PRId64, name, size,
                        end - begin);
     *x = (Extent){(uint64_t)begin, (uint64_t)end, name};
-    return io_tensor(out, shape, rank, (IoElement)el, false, bytes, bytes->data + data_at + begin,
-                     err);
+    return true;
+}
+
+static bool read_tensor(const Source *s, const char *name, const IoValue *entry, IoValue *out,
+                        Extent *x, Err *err) {
+    const IoValue *dtype = io_get(entry, "dtype");
+    int64_t shape[MAX_DIMS], numel;
+    int rank = 0, el = 0;
+    if (!dtype || dtype->kind != IO_STR)
+        return err_set(err, ERR_PARSE, "'%.100s' has no dtype", name);
+    while (el < EL_COUNT && strcmp(io_element[el].safetensors, dtype->str)) el++;
+    if (el == EL_COUNT) return put_bad(name, dtype->str, out), true;
+    TRY(read_shape(io_get(entry, "shape"), name, shape, &rank, err));
+    TRY(io_numel(shape, rank, &numel, err));
+    uint64_t size = (uint64_t)numel * (uint64_t)io_element[el].size_bytes;
+    TRY(read_offsets(s, entry, name, size, x, err));
+    if (s->buf)
+        return io_tensor(out, shape, rank, (IoElement)el, false, s->buf,
+                         s->buf->data + s->data_at + x->begin, err);
+    Buf *part;
+    TRY(io_read_part(s->fd, s->data_at + x->begin, (size_t)size, &part, err));
+    bool ok = io_tensor(out, shape, rank, (IoElement)el, false, part, part->data, err);
+    buf_unref(&part);
+    return ok;
 }
 
 /* Reads host values from the metadata into flat, beside the tensors. */
@@ -72,7 +101,13 @@ static bool read_meta(const IoValue *meta, IoValue *flat, Err *err) {
     return io_put_meta(gt->str, gt->n_str, flat, err);
 }
 
-static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoValue *out,
+/* True if the tensor is wanted: of that name, or below it. */
+static bool is_below(const char *name, const char *key) {
+    size_t n = key ? strlen(key) : 0;
+    return !key || (!strncmp(name, key, n) && (!name[n] || name[n] == '/'));
+}
+
+static bool read_entries(const Source *s, const IoValue *header, const char *key, IoValue *out,
                          Err *err) {
     Extent *x = xcalloc(header->n + 1, sizeof *x);
     uint32_t n = 0;
@@ -81,11 +116,12 @@ static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoVa
     const IoValue *meta = NULL;
     for (uint32_t i = 0; i < header->n && ok; i++) {
         const char *name = header->key[i];
-        if (!strcmp(name, "__metadata__"))
+        if (!strcmp(name, "__metadata__")) {
             meta = &header->kid[i];
-        else
-            ok = read_tensor(bytes, data_at, name, &header->kid[i], io_put(out, name, strlen(name)),
-                             &x[n++], err);
+        } else if (is_below(name, key)) {
+            ok = read_tensor(s, name, &header->kid[i], io_put(out, name, strlen(name)), &x[n], err);
+            n += x[n].name != NULL;
+        }
     }
     if (ok) qsort(x, n, sizeof *x, by_begin);
     for (uint32_t i = 1; i < n && ok; i++)
@@ -97,27 +133,50 @@ static bool read_entries(Buf *bytes, size_t data_at, const IoValue *header, IoVa
     return ok;
 }
 
-bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
-    if (bytes->n < 8)
-        return err_set(err, ERR_PARSE, "this is not a safetensors file: it has only %zu bytes",
-                       bytes->n);
+/* Reads a file whose first 8 bytes are at p. Of a Source without buf the header is read, too. */
+static bool read_source(Source *s, const uint8_t *p, const char *key, IoValue *out, Err *err) {
     uint64_t n = 0;
-    for (int i = 7; i >= 0; i--) n = n << 8 | bytes->data[i];
-    if (n > bytes->n - 8)
-        return err_set(err, ERR_PARSE, "a header of %" PRIu64 " bytes does not fit a file of %zu",
-                       n, bytes->n);
+    for (int i = 7; i >= 0; i--) n = n << 8 | p[i];
+    if (n > s->size - 8)
+        return err_set(err, ERR_PARSE,
+                       "a header of %" PRIu64 " bytes does not fit a file of %" PRIu64, n, s->size);
     if (n > MAX_HEADER)
         return err_set(err, ERR_LIMIT,
                        "a header of %" PRIu64 " bytes is larger than the %d MiB allowed", n,
                        MAX_HEADER >> 20);
+    Buf *head = NULL;
+    if (!s->buf) TRY(io_read_part(s->fd, 8, (size_t)n, &head, err));
+    const uint8_t *json = s->buf ? s->buf->data + 8 : head->data;
     IoValue header;
     Err inner = {0};
-    if (!json_parse((const char *)bytes->data + 8, (size_t)n, MAX_HEADER_NODES, &header, &inner))
-        return err_set(err, ERR_PARSE, "the header is not JSON: %.300s", inner.text);
-    bool ok = header.kind == IO_MAP ? read_entries(bytes, 8 + (size_t)n, &header, out, err)
+    bool is_json = json_parse((const char *)json, (size_t)n, MAX_HEADER_NODES, &header, &inner);
+    buf_unref(&head);
+    if (!is_json) return err_set(err, ERR_PARSE, "the header is not JSON: %.300s", inner.text);
+    s->data_at = 8 + n;
+    bool ok = header.kind == IO_MAP ? read_entries(s, &header, key, out, err)
                                     : err_set(err, ERR_PARSE, "the header is not a map of names");
     io_fini(&header);
     if (ok) io_nest(out);
+    return ok;
+}
+
+static bool too_short(uint64_t n, Err *err) {
+    return err_set(err, ERR_PARSE, "this is not a safetensors file: it has only %" PRIu64 " bytes",
+                   n);
+}
+
+bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
+    Source s = {.buf = bytes, .size = bytes->n};
+    return bytes->n < 8 ? too_short(bytes->n, err) : read_source(&s, bytes->data, NULL, out, err);
+}
+
+bool safetensors_pick(int fd, uint64_t size, const char *key, IoValue *out, Err *err) {
+    Source s = {.fd = fd, .size = size};
+    Buf *first;
+    if (size < 8) return too_short(size, err);
+    TRY(io_read_part(fd, 0, 8, &first, err));
+    bool ok = read_source(&s, first->data, key, out, err);
+    buf_unref(&first);
     return ok;
 }
 

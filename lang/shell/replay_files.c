@@ -101,7 +101,7 @@ static OpenFile *open_file(ReplayFiles *f, const char *path, const char *element
         if (o->used < oldest->used) oldest = o;
     }
     Buf *bytes;
-    if (!io_map(found, &bytes, err)) {
+    if (!io_read(found, &bytes, err)) {
         free(found);
         return NULL;
     }
