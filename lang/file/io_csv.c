@@ -1,8 +1,8 @@
 /* io_csv.c: tables as text (RFC 4180). Fields are separated by commas, tabs or semicolons,
- * whichever the first line has, or by blanks if it has none of them and is several numbers, as
- * numpy.savetxt writes them; quoted fields may hold anything. A first line with a field that is
- * not a number is a header. Without a header a file is a matrix; with one it is a map of columns,
- * numbers as tensors, others as lists of strings.
+ * whichever the first two rows have equally often, or by blanks if the first has none of them and
+ * is several numbers, as numpy.savetxt writes them; quoted fields may hold anything. A first line
+ * with a field that is not a number is a header. Without a header a file is a matrix; with one it
+ * is a map of columns, numbers as tensors, others as lists of strings.
  *
  * In a column with numbers NA, N/A, #N/A, null and their like are missing values, as in pandas.
  * Whole numbers are never rounded. A matrix or column of only whole numbers is int64. Others are
@@ -60,12 +60,35 @@ static bool is_row_of_numbers(const char *s, size_t n) {
     return count > 1;
 }
 
+/* Counts c outside of quotes in the row that begins at *at, which moves to the next row. */
+static size_t count_in_row(const char **at, const char *end, char c) {
+    bool is_quoted = false;
+    size_t count = 0;
+    const char *s = *at;
+    for (; s < end && (is_quoted || *s != '\n'); s++) {
+        is_quoted ^= *s == '"';
+        count += !is_quoted && *s == c;
+    }
+    *at = s < end ? s + 1 : end;
+    return count;
+}
+
+/* The first of comma, tab and semicolon that the first row has, and the second as often; else the
+ * first that the first row has. */
 static char find_separator(const char *s, size_t n) {
-    const char *end = memchr(s, '\n', n);
+    static const char candidates[] = {',', '\t', ';'};
+    const char *end = s + n;
+    char first = 0;
+    for (size_t i = 0; i < sizeof candidates; i++) {
+        const char *row = s;
+        size_t count = count_in_row(&row, end, candidates[i]);
+        if (!count) continue;
+        if (!first) first = candidates[i];
+        if (row < end && count_in_row(&row, end, candidates[i]) == count) return candidates[i];
+    }
+    if (first) return first;
+    end = memchr(s, '\n', n);
     size_t line = end ? (size_t)(end - s) : n;
-    if (memchr(s, ',', line)) return ',';
-    if (memchr(s, '\t', line)) return '\t';
-    if (memchr(s, ';', line)) return ';';
     while (line && (is_blank(s[line - 1]) || s[line - 1] == '\r')) line--;
     while (line && *s == ' ') s++, line--;
     return is_row_of_numbers(s, line) ? ' ' : ',';
