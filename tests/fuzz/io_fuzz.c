@@ -73,6 +73,8 @@ static const struct {
     SEED(10, png_palette_alpha),
     SEED(10, png_rgb_filter_up),
     SEED(10, png_interlaced),
+    SEED(11, "P4\n9 2\n\x80\x80\x00\x7f"),
+    SEED(11, "P1\n3 2\n1 0 1\n011"),
     SEED(11, "P3 # text\n2 1 15 0 15 7 8 2 1\n"),
     SEED(12, "a: &x [1, 0x1f, ~, !!float 3]\nb: {c: *x, \"d\\n\": 'e', f: .inf}\ng: |\n  h\n"),
     SEED(12, "- &a [x]\n- &b [*a, *a]\n- &c {y: *b, z: *b}\n- [*c, *c]\n"),
