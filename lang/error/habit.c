@@ -207,6 +207,7 @@ static const char *const imports[][2] = {
     {"yaml", "not needed: load(\"x.yaml\"), save(x, \"x.yaml\")"},
     {"PIL", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
     {"imageio", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
+    {"safetensors", "not needed: load(\"x.safetensors\"), save(m, \"x.safetensors\")"},
     {"pickle", "not needed: save(obj, \"x.safetensors\"), load(path)"},
     {"copy", "not needed: copy(x)"},
     {"glob", "not needed: glob(pattern)"},

@@ -210,10 +210,20 @@ bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err) {
     return true;
 }
 
+/* Says of a path that cannot be opened what a shell or a browser would make of it. */
+static bool no_file(const char *path, Err *err) {
+    io_error(err, "read", path);
+    if (path[0] == '~' && path[1] == '/')
+        err_hint(err, "~ is the shell's: getenv(\"HOME\") + \"%.100s\"", path + 1);
+    else if (strstr(path, "://"))
+        err_hint(err, "files only: shell(\"curl -fLO %.150s\")", path);
+    return false;
+}
+
 bool io_read(const char *path, Buf **out, Err *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
-    if (fd < 0) return io_error(err, "read", path);
+    if (fd < 0) return no_file(path, err);
     bool has_stat = fstat(fd, &st) == 0;
     if (!has_stat || S_ISDIR(st.st_mode)) {
         if (has_stat) errno = EISDIR;
@@ -400,6 +410,41 @@ static void hint_torch(const char *path, bool to_save, Err *err) {
              path, n, path);
 }
 
+/* Formats of other programs, and how their files become ones that load reads. */
+static const struct {
+    const char *tail, *hint;
+} foreign[] = {
+    {".tsv", "name it .csv: load finds tabs by itself"},
+    {".jpg", "as a .png: convert x.jpg x.png, or in Python: Image.open(\"x.jpg\").save(\"x.png\")"},
+    {".jpeg",
+     "as a .png: convert x.jpeg x.png, or in Python: Image.open(\"x.jpeg\").save(\"x.png\")"},
+    {".gif", "as a .png: convert \"x.gif[0]\" x.png"},
+    {".bmp", "as a .png: convert x.bmp x.png"},
+    {".webp", "as a .png: convert x.webp x.png"},
+    {".tif", "as a .png: convert x.tif x.png"},
+    {".tiff", "as a .png: convert x.tiff x.png"},
+    {".pkl", "pickles are programs, which are never run; in Python: numpy.savez(\"x.npz\", a=a)"},
+    {".pickle",
+     "pickles are programs, which are never run; in Python: numpy.savez(\"x.npz\", a=a)"},
+    {".joblib",
+     "pickles are programs, which are never run; in Python: numpy.savez(\"x.npz\", a=a)"},
+    {".h5",
+     "in Python: numpy.savez(\"x.npz\", **{k: v[()] for k, v in h5py.File(\"x.h5\").items()})"},
+    {".hdf5",
+     "in Python: numpy.savez(\"x.npz\", **{k: v[()] for k, v in h5py.File(\"x.hdf5\").items()})"},
+    {".mat", "in Python: numpy.savez(\"x.npz\", a=scipy.io.loadmat(\"x.mat\")[\"a\"])"},
+    {".parquet", "in Python: pandas.read_parquet(\"x.parquet\").to_csv(\"x.csv\", index=False)"},
+    {".feather", "in Python: pandas.read_feather(\"x.feather\").to_csv(\"x.csv\", index=False)"},
+    {".xlsx", "in Python: pandas.read_excel(\"x.xlsx\").to_csv(\"x.csv\", index=False)"},
+    {".onnx", "weights in PyTorch's names: safetensors.torch.save_file(model.state_dict(), path)"},
+};
+
+static const char *foreign_hint(const char *path) {
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (has_tail(path, strlen(path), foreign[i].tail)) return foreign[i].hint;
+    return NULL;
+}
+
 bool io_is_known(const char *path, bool to_save, Err *err) {
     bool is_gz;
     if (format_of(path, &is_gz) == F_UNKNOWN) {
@@ -413,6 +458,8 @@ bool io_is_known(const char *path, bool to_save, Err *err) {
         err_set(err, ERR_ARG, "no file format is known for '%s'", path);
         if (is_torch(path))
             hint_torch(path, to_save, err);
+        else if (!to_save && foreign_hint(path))
+            err_hint(err, "%s", foreign_hint(path));
         else
             err_hint(err, "names end in %s%s", tails.data, to_save ? "" : ", or these and .gz");
         bytes_fini(&tails);

@@ -24,6 +24,16 @@ hint 1 'load("t.csv", "flaot32")' "did you mean 'float32'?"
 hint 1 'load("m.json", "w")' "hint: load(path).w"
 hint 1 'load("x.npy", "w")' "hint: load(path), and .to(dtype)"
 
+hint 1 'load("a.tsv")' 'hint: name it .csv'
+hint 1 'load("a.JPG")' 'hint: as a .png'
+hint 1 'load("a.pkl")' 'numpy.savez("x.npz", a=a)'
+hint 1 'load("a.parquet")' 'pandas.read_parquet'
+hint 1 'load("~/a.npy")' 'hint: ~ is the shell'
+hint 1 'load("https://a.b/c.npy")' 'hint: files only: shell("curl -fLO https://a.b/c.npy")'
+hint 1 'load_file("x.safetensors")' 'hint: load("x.safetensors")'
+hint 1 'imread("x.png")' 'hint: load("x.png")'
+hint 65 'import safetensors.torch' 'hint: not needed: load("x.safetensors")'
+hint 65 'from safetensors.torch import load_file' 'hint: '
 hint 65 'from t import mylib' 'hint: import "t/mylib.gt" as mylib'
 hint 65 'from t.u import deep' 'hint: import "t/u/deep.gt" as deep'
 hint 65 'from t.mylib import f' 'hint: import "t/mylib.gt" as mylib; f = mylib.f'
