@@ -126,6 +126,17 @@ static void shorten(Bytes *b) {
     bytes_puts(b, "…");
 }
 
+/* Appends the signature "f(x, a=1)", n bytes, as that of a method: "f(a=1)". */
+static void without_first(const char *signature, size_t n, Bytes *out) {
+    char *copy = xstrndup(signature, n), *params = strchr(copy, '(');
+    if (params) {
+        bytes_add(out, copy, (size_t)(params + 1 - copy));
+        drop_first(params + 1, out);
+        if (out->data[out->n - 1] == '(') bytes_putc(out, ')');
+    }
+    free(copy);
+}
+
 static const char *hint_text(Offers *o, const Offer *f, Arena *arena) {
     Bytes b = {0};
     size_t n;
@@ -133,6 +144,8 @@ static const char *hint_text(Offers *o, const Offer *f, Arena *arena) {
         f->thing.what == THING_UNKNOWN ? prelude_signature(o->in, f->name, &n) : NULL;
     if (f->hint)
         bytes_puts(&b, f->hint);
+    else if (prelude && f->thing.is_method)
+        without_first(prelude, n, &b);
     else if (prelude)
         bytes_add(&b, prelude, n);
     else if (!signature_of(o->in, o->s, f->thing, f->name, &b) || !b.n) {
