@@ -66,17 +66,17 @@ MARCH_base := -march=x86-64
 MARCH_v3   := -march=x86-64-v3
 MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 # What editors and shells need, besides the programs and the manual: scripts/install says what goes where.
-SHARE    := $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
+SHARE    := $(B)/man/gt-ops.7 $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps share install uninstall deb test-deb repro clean help
+.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall deb test-deb repro clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 ##@ Build and run
-all: $(PROGRAMS)                                  ## build the programs into build/
+all: $(PROGRAMS) $(SHARE)                         ## build the programs into build/
 
 deps:                                             ## install the packages that the build needs (apt), or say how
 	$(Q)sh scripts/deps $(DEBS)
@@ -227,8 +227,7 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	$(Q)sh scripts/genman > $@
 ##@ Install
 INSTALL   = $(foreach v,DESTDIR bindir datadir mandir docdir bashcompdir zshcompdir vimdir,$(v)='$($(v))') programs='$(notdir $(PROGRAMS))' sh scripts/install
-share: $(B)/man/gt-ops.7 $(SHARE)
-install: all share                                ## install into $(DESTDIR)$(PREFIX)
+install: all                                      ## install into $(DESTDIR)$(PREFIX)
 	$(Q)$(INSTALL) $(B)
 uninstall:                                        ## remove what `make install` installed
 	$(Q)$(INSTALL) -u
