@@ -99,6 +99,31 @@ static void draw_frame(Plot *p) {
     p->page->line(p->page, xy, 5, INK, 1);
 }
 
+/* The points of all curves in a box of the page. */
+static int64_t points_in(const Plot *p, double x, double y, double w, double h) {
+    int64_t n = 0;
+    for (int s = 0; s < p->f->n_series; s++)
+        for (int64_t i = 0; i < p->f->series[s].n; i++) {
+            double at_x = to_x(p, axis_at(&p->x, p->f->series[s].x[i]));
+            double at_y = to_y(p, axis_at(&p->y, p->f->series[s].y[i]));
+            n += at_x >= x && at_x <= x + w && at_y >= y && at_y <= y + h;
+        }
+    return n;
+}
+
+/* Finds the corner that hides the fewest points: upper right, upper left, lower right, lower left.
+ */
+static void find_corner(const Plot *p, double w, double h, double *x, double *y) {
+    int64_t fewest = INT64_MAX;
+    for (int corner = 0; corner < 4; corner++) {
+        double left = p->left + 8, top = p->top + 8;
+        if (corner % 2 == 0) left = p->left + p->width - w - 8;
+        if (corner >= 2) top = p->top + p->height - h - 8;
+        int64_t n = points_in(p, left, top, w, h);
+        if (n < fewest) fewest = n, *x = left, *y = top;
+    }
+}
+
 static void draw_legend(Plot *p) {
     int n = 0, columns = 0;
     for (int i = 0; i < p->f->n_series; i++) {
@@ -108,8 +133,8 @@ static void draw_legend(Plot *p) {
         n++, columns = wide > columns ? wide : columns;
     }
     if (!n) return;
-    double w = columns * (LETTER + 1) + 40, h = n * 18 + 8, x = p->left + p->width - w - 8;
-    double y = p->top + 8;
+    double w = columns * (LETTER + 1) + 40, h = n * 18 + 8, x = 0, y = 0;
+    find_corner(p, w, h, &x, &y);
     p->page->rect(p->page, x, y, w, h, PAPER);
     double xy[10] = {x, y, x + w, y, x + w, y + h, x, y + h, x, y};
     p->page->line(p->page, xy, 5, 0xbbbbbb, 1);

@@ -80,6 +80,9 @@ TMP="$TMP" code "files" 0 "$GTSH" "$TMP/files.gt"
 same "nothing on the screen" "$(out)" "files"
 has "escaped" "$(cat "$TMP/pics/p.svg")" ">a &#60; b &#38; &#34;c&#34; </text>"
 same "a gap has two lines" "$(grep -c 'stroke="#1f77b4"' "$TMP/pics/p.svg")" 2
+same "a legend where no points are" "$("$GTSH" -c "
+for ys in [[0, 1, 2, 3], [3, 2, 1, 0]] { plot(ys, '$TMP/pics/l.svg', label='a'); print([l for l in lines('$TMP/pics/l.svg') if '>a<' in l][0].split('\"')[1]) }")" "77.00
+676.00"
 same "points" "$(grep -c '<circle' "$TMP/pics/s.SVG")" 2
 same "bars" "$(grep -c 'rect.*#1f77b4' "$TMP/pics/h.svg")" 2
 has "an image in SVG" "$(cat "$TMP/pics/i.svg")" 'href="data:image/png;base64,iVBOR'
