@@ -14,6 +14,13 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
  * has. call: the call's node, or NULL. Returns false if there is no hint. */
 bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
                   LangError *e);
+/* Adds a hint if n is a name that hides a builtin (call_hidden.c). Returns false if it is not. */
+bool hint_hidden(Interp *in, const Node *n, LangError *e);
+/* The call callee(...), of a method of a value of kind recv, failed. If the value's name hides a
+ * namespace that has the method, such as F, that is most likely the cause: adds the hint. Returns
+ * false if it does not. */
+bool hint_hidden_space(Interp *in, const Node *callee, ValueKind recv, bool takes_tensor,
+                       LangError *e);
 /* Sets e's hint for a field of a tensor that is asked of base, a list of tensors: xs[0].shape. at:
  * the node of the list. Returns false if base is no such list, or name no such field. */
 bool hint_tensors(Value base, const Node *at, const char *name, LangError *e);
