@@ -610,7 +610,7 @@ void names_of_builtins(Interp *in, NameList *l) {
     table_ready();
     for (size_t i = 0; i < all.n; i++)
         if (map_get(&all.by_name, (uint64_t)(uintptr_t)all.entry[i]->b.name) &&
-            !strchr(all.entry[i]->b.name, '.'))
+            !strchr(all.entry[i]->b.name, '.') && *all.entry[i]->b.name != '_')
             names_add(l, all.entry[i]->b.name);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) names_add(l, others[i]);
     for (int d = 0; d < DT_COUNT; d++) names_add(l, dtype_info[d].name);

@@ -96,6 +96,9 @@ fi
 code "a directory that cannot be made" 1 "$GTSH" -c 'plot([1, 2], "/dev/null/a.svg")'
 has "is an error at the call" "$(err)" "-c:1:1: error: "
 
+code "the end of all three is not a name to suggest" 1 "$GTSH" -c '_pictur(1)'
+same "no suggestion" "$(err | grep -c _picture)" 0
+
 # order, and instruction files
 cat >"$TMP/order.gt" <<'GT'
 x = arange(9000)
