@@ -135,8 +135,8 @@ static void columns_fill(const Conv *v, const char *from, int64_t first, int64_t
 
 /* ---- oneDNN ---- */
 
-/* With fewer multiplications the library's primitive, or loading it, does not pay off. */
-enum { TINY = 1 << 16 };
+/* With fewer multiplications per image the library's primitive, or loading it, does not pay off. */
+enum { TINY = 1 << 12 };
 
 typedef enum Outcome { DONE, FAILED, NOT_FOR_IT } Outcome;
 
@@ -144,8 +144,8 @@ typedef enum Outcome { DONE, FAILED, NOT_FOR_IT } Outcome;
 static Outcome by_library(const Conv *v, const Call *call, DnnlConvKind kind, const void *a,
                           const void *b, Err *err) {
     const ConvShape *s = &v->s;
-    double work = (double)s->N * (double)s->O * (double)v->out * (double)v->C *
-                  (double)window_volume(s->window.kernel);
+    double work =
+        (double)s->O * (double)v->out * (double)v->C * (double)window_volume(s->window.kernel);
     if (v->dtype != DT_F32 || work < TINY) return NOT_FOR_IT;
     Cpu *cpu = v->cpu;
     if (!cpu->has_tried_dnnl) cpu->dnnl = dnnl_new(cpu->pool, cpu->kernels->isa);

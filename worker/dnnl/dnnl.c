@@ -30,6 +30,7 @@ Dnnl *dnnl_new(Pool *pool, const char *isa) {
     Dnnl *d = xcalloc(1, sizeof *d);
     d->pool = pool;
     d->n_threads = pool_threads(pool);
+    d->may_split = strcmp(isa, "base") != 0; /* tests/cli/row_bits.sh */
     if (!load(&d->api, &d->library)) goto missing;
     /* An engine of a lower class must compute the same as a machine of that class. */
     if (!strcmp(isa, "v3")) d->api.dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);

@@ -32,6 +32,7 @@ struct Dnnl {
     DnnlApi api;
     Pool *pool;
     int n_threads;
+    bool may_split; /* the bits of a channel do not depend on how many are computed with it */
     dnnl_engine_t engine;
     DnnlThread *thread;
     struct DnnlConvolutions *convolutions; /* dnnl_conv.c; NULL: none yet  */
