@@ -5,10 +5,13 @@
 #include "lang/eval/import.h"
 #include "lang/eval/run.h"
 #include "lang/shell/command_file.h"
+#include "lang/shell/command_set.h"
 #include "lang/shell/command_time.h"
 #include "lang/shell/pager.h"
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/who.h"
+#include "lang/value/cycles.h"
+#include "runtime/base/log.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +32,27 @@ const Command *command_find(const char *word, size_t n) {
     return NULL;
 }
 
+enum { HELP_COLUMN = 22, HELP_WIDTH = 80 };
+
+/* Appends a row of :help: further lines of the text begin in its column. */
+static void put_help(const char *left, const char *text, Bytes *out) {
+    size_t column = HELP_COLUMN;
+    bytes_printf(out, "%-*s", HELP_COLUMN - 1, left);
+    for (size_t n; *text; text += n + strspn(text + n, " ")) {
+        n = strcspn(text, " ");
+        bool fits = column + 1 + n <= HELP_WIDTH;
+        if (!fits) bytes_printf(out, "\n%*s", HELP_COLUMN - 1, "");
+        bytes_printf(out, " %.*s", (int)n, text);
+        column = fits ? column + 1 + n : HELP_COLUMN + n;
+    }
+    bytes_putc(out, '\n');
+}
+
 void commands_help(Bytes *out) {
     static const char *const others[][2] = {
-        {"ans", "the value shown last"},
-        {"?name", "describe a function; ? lists all, ? words searches the texts"},
-        {"??name", "print the source of a function that is written in the language"},
+        {"ans", "the value shown last (also _)"},
+        {"?name", "describe it; ? lists all, ? words searches the texts"},
+        {"??name", "print the source of a function of the language"},
         {"!command", "run a shell command"},
     };
     for (size_t i = 0; i < N_COMMANDS; i++) {
@@ -41,10 +60,10 @@ void commands_help(Bytes *out) {
         char left[80];
         if (!*c->help) continue;
         snprintf(left, sizeof left, "%s%s%s", c->word, *c->form ? " " : "", c->form);
-        bytes_printf(out, "%-21s %s\n", left, c->help);
+        put_help(left, c->help, out);
     }
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        bytes_printf(out, "%-21s %s\n", others[i][0], others[i][1]);
+        put_help(others[i][0], others[i][1], out);
 }
 
 /* ---- commands that stand for calls ---- */
@@ -216,6 +235,41 @@ static bool run_SAVE(Repl *r, const char *rest) {
 
 static bool run_HISTORY(Repl *r, const char *rest) {
     command_history(r, rest);
+    return true;
+}
+
+static bool run_SET(Repl *r, const char *rest) {
+    command_set(r, rest);
+    return true;
+}
+
+static bool run_FREE(Repl *r, const char *rest) {
+    size_t before = r->in->n_containers;
+    cycles_collect(r->in);
+    stream_flush(r->in->stream);
+    size_t n = before - r->in->n_containers;
+    fprintf(stderr, "%zu value%s freed\n", n, n == 1 ? "" : "s");
+    return true;
+}
+
+static bool run_LOG(Repl *r, const char *rest) {
+    bool is_off = !strcmp(rest, "off");
+    if (!*rest)
+        printf(":log %s\n", *r->debug ? r->debug : "off");
+    else if (!is_off && rest[strspn(rest, "taigwsmk")])
+        fputs(":log takes letters: t tokens, a syntax tree, i instructions, g tape, w frames, "
+              "s connections, m memory, k kernels; or off\n",
+              stderr);
+    else {
+        snprintf(r->debug, sizeof r->debug, "%s", is_off ? "" : rest);
+        log_set(r->debug);
+    }
+    return true;
+}
+
+static bool run_PAGER(Repl *r, const char *rest) {
+    if (*rest) pager_switch(rest[1] == 'n');
+    printf(":pager %s\n", pager_is_on() ? "on" : "off");
     return true;
 }
 

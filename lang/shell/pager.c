@@ -14,9 +14,15 @@
 
 static int terminal = -1, kept = -1; /* both set, or both -1 */
 
+static bool is_off;
+
+void pager_switch(bool on) { is_off = !on; }
+bool pager_is_on(void) { return !is_off; }
+
 void pager_begin(void) {
     const char *term = getenv("TERM");
-    if (kept >= 0 || !isatty(STDOUT_FILENO) || !term || !*term || !strcmp(term, "dumb")) return;
+    if (is_off || kept >= 0 || !isatty(STDOUT_FILENO) || !term || !*term || !strcmp(term, "dumb"))
+        return;
     fflush(stdout);
     terminal = dup(STDOUT_FILENO);
     kept = memfd_create("gt-pager", MFD_CLOEXEC);

@@ -4,9 +4,13 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_PAGER_H
 #define GT_LANG_SHELL_PAGER_H
+#include <stdbool.h>
 
 /* Starts to collect standard output. */
 void pager_begin(void);
 /* Shows the collected output; returns when the pager has ended. */
 void pager_end(void);
+/* :pager: whether $PAGER is used at all; it is at first. */
+void pager_switch(bool on);
+bool pager_is_on(void);
 #endif

@@ -324,7 +324,7 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     uint64_t issued = stream_count(r->in->stream), answers = r->in->n_answers;
     behind_watch(r);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
-    repl_debug(r->config->debug, src, p);
+    repl_debug(r->debug, src, p);
     const char *refused = p ? NULL : defined_name(src->text);
     if (refused) r->in->refused = refused;
     bool is_one = p && p->body->n_kids == 1 && p->body->kid[0]->kind == N_EXPR_STMT;
@@ -590,6 +590,7 @@ static char *split_paste(Repl *r, char *line) {
 int repl_run(Interp *in, const ReplConfig *config) {
     Repl repl = {.in = in, .config = config, .line = 1, .is_terminal = isatty(STDIN_FILENO)};
     Repl *r = &repl;
+    snprintf(r->debug, sizeof r->debug, "%s", config->debug ? config->debug : "");
     r->place = config->dispatcher ? xstrdup(config->dispatcher) : NULL;
     if (config->was_interrupted) r->behind = stream_count(in->stream);
     stream_interrupted = 0;

@@ -12,6 +12,8 @@ typedef struct Typed {
     bool is_shown; /* which was shown: no semicolon */
 } Typed;
 
+enum { DEBUG_LETTERS = 16 };
+
 typedef struct Repl {
     Interp *in;
     const ReplConfig *config;
@@ -34,10 +36,11 @@ typedef struct Repl {
     char *last_file; /* of the last :run, :load or :edit, or NULL */
     char **argv,
         **next_argv; /* of the last :run and of one that begins: owned, up to NULL, or NULL */
-    bool is_timed;   /* :time on */
-    bool has_if;     /* the last statement was an if without else: one may follow */
-    bool is_else;    /* `statement` is such an else, behind a line that stands for the if */
-    bool has_asked;  /* Ctrl-D was answered by a question */
+    char debug[DEBUG_LETTERS]; /* letters of --debug and :log */
+    bool is_timed;             /* :time on */
+    bool has_if;               /* the last statement was an if without else: one may follow */
+    bool is_else;   /* `statement` is such an else, behind a line that stands for the if */
+    bool has_asked; /* Ctrl-D was answered by a question */
     int exit_code;
     bool is_done;
 } Repl;

@@ -20,19 +20,25 @@ void log_environment(void) {
         if (env_is_on(variables[i].name)) log_on |= variables[i].what;
 }
 
-void log_letters(const char *letters) {
+static unsigned bits_of(const char *letters) {
+    unsigned on = 0;
     for (const char *s = letters; *s; s++) {
         switch (*s) {
-        case 'i': log_on |= LOG_CLIENT | LOG_DISPATCHER | LOG_WORKER; break;
-        case 'g': log_on |= LOG_TAPE; break;
-        case 'w': log_on |= LOG_WIRE; break;
-        case 's': log_on |= LOG_VERBOSE; break;
-        case 'k': log_on |= LOG_COMPILE; break;
-        case 'm': log_on |= LOG_MEMORY; break;
+        case 'i': on |= LOG_CLIENT | LOG_DISPATCHER | LOG_WORKER; break;
+        case 'g': on |= LOG_TAPE; break;
+        case 'w': on |= LOG_WIRE; break;
+        case 's': on |= LOG_VERBOSE; break;
+        case 'k': on |= LOG_COMPILE; break;
+        case 'm': on |= LOG_MEMORY; break;
         default: break;
         }
     }
+    return on;
 }
+
+void log_letters(const char *letters) { log_on |= bits_of(letters); }
+
+void log_set(const char *letters) { __atomic_store_n(&log_on, bits_of(letters), __ATOMIC_RELAXED); }
 
 void log_line(const char *stage, const char *format, ...) {
     char text[1024];

@@ -19,12 +19,15 @@ enum {
 };
 
 /* The process's only mutable global apart from the interner: set by main before it starts
- * threads, read by all. */
+ * threads, and by :log of the prompt; read by all. */
 extern unsigned log_on;
-static inline bool log_is(unsigned what) { return __builtin_expect((log_on & what) != 0, 0); }
+static inline bool log_is(unsigned what) {
+    return __builtin_expect((__atomic_load_n(&log_on, __ATOMIC_RELAXED) & what) != 0, 0);
+}
 
 void log_environment(void);            /* adds those that the variables name */
 void log_letters(const char *letters); /* adds those of i g w s k m */
+void log_set(const char *letters);     /* turns these on and all others off; threads may run */
 /* Writes "[STAGE] text\n" in one write. */
 void log_line(const char *stage, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

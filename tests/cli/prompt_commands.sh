@@ -40,4 +40,23 @@ has "locals" "$out" "  locals of inner:
     c             \"t\""
 out=$(prompt 'fn f(a) => zzz' 'f(1)' 'yyy' ':where')
 same "no locals of an earlier error" "$(printf "%s" "$out" | grep -c locals)" 0
+
+# :set, :log, :pager, :free
+out=$(prompt ':set precision 2' 'ones(2) / 3' ':set precision' ':set precison 3' ':set time maybe' ':set checknan on' 'log(zeros(1))' ':set trace full' ':set trace')
+has ":set" "$out" "tensor([0.33, 0.33])
+precision  2 "
+has ":set, near" "$out" "there is no setting 'precison'; did you mean precision"
+has ":set, value" "$out" ":set time takes on or off, not 'maybe'"
+has ":set checknan" "$out" "non-finite"
+has ":set trace" "$out" "trace      full"
+same ":set lists" "$(prompt ':set' | grep -c '^[a-z]*  *[a-z0-9]*  *[a-z]')" 8
+out=$(prompt ':log i' 'ones(2) + 1' ':log off' 'ones(3)' ':log' ':log z')
+same ":log" "$(printf '%s\n' "$out" | grep -c '\[CLIENT\].* add ')" 1
+has ":log off" "$out" "tensor([1., 1., 1.])
+:log off
+:log takes letters"
+has ":free" "$(prompt ':free')" "0 values freed"
+same ":pager" "$(prompt ':pager off' ':pager' ':pager on')" ":pager off
+:pager off
+:pager on"
 finish
