@@ -6,6 +6,7 @@
 #include "lang/eval/call.h"
 #include "lang/eval/object.h"
 #include "lang/text/effects.h"
+#include "lang/text/layout.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
 #include "lang/eval/eval.h"
@@ -130,7 +131,7 @@ bool interp_run(Interp *in, Program *p, bool echo, LangError *e) {
 
 bool interp_echo(Interp *in, Value v, LangError *e) {
     Pieces p = {0};
-    bool ok = pieces_value(in, &p, v, true, e);
+    bool ok = layout_value(in, &p, v, e);
     pieces_text(&p, "\n", 1);
     bool waits = p.n > 0;
     ok = ok && effect_print(in, &p, false, e) && (!waits || stream_sync(in->stream, e));

@@ -55,6 +55,7 @@ void paste_clean(Bytes *text) {
 
 /* ---- the line editor ---- */
 
+#if defined(RL_READLINE_VERSION) && RL_READLINE_VERSION >= 0x0700
 /* Reads the pasted text up to its end mark; carriage returns are line ends. */
 static void read_paste(Bytes *text) {
     static const char end[] = "\033[201~";
@@ -109,6 +110,9 @@ static int on_paste(int count, int key) {
 }
 
 void paste_begin(void) { rl_bind_keyseq("\033[200~", on_paste); }
+#else
+void paste_begin(void) {} /* another line editor has no bracketed paste */
+#endif
 
 char *paste_take(void) {
     char *text = held;

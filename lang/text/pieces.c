@@ -118,15 +118,18 @@ static bool put_set(Interp *in, Pieces *p, MapV *m, const Path *path, LangError 
     return true;
 }
 
+bool pieces_key(Interp *in, Pieces *p, Value key, LangError *e) {
+    if (key.kind != V_STR || !is_word(key.str)) return put(in, p, key, true, NULL, e);
+    pieces_text(p, key.str->s, key.str->n);
+    return true;
+}
+
 static bool put_map(Interp *in, Pieces *p, MapV *m, const Path *path, LangError *e) {
     Value k, v;
     puts_(p, "{");
     for (size_t i = 0; mapv_at(m, i, &k, &v); i++) {
         if (i) puts_(p, ", ");
-        if (k.kind == V_STR && is_word(k.str))
-            pieces_text(p, k.str->s, k.str->n);
-        else
-            TRY(put(in, p, k, true, path, e));
+        TRY(pieces_key(in, p, k, e));
         puts_(p, ": ");
         TRY(put(in, p, v, true, path, e));
     }

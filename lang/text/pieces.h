@@ -9,6 +9,8 @@ void pieces_text(Pieces *p, const char *s, size_t n);
 void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n);
 /* As print shows v, or (is_repr) as the prompt echoes it. */
 bool pieces_value(Interp *in, Pieces *p, Value v, bool is_repr, LangError *e);
+/* A key of a map, quoted unless it is a word. */
+bool pieces_key(Interp *in, Pieces *p, Value key, LangError *e);
 /* v as a field of an f-string, formatted by a spec of format.h or, if that is "", as print shows
  * it. The text of a tensor is made when it is shown, unless is_repr and a spec are combined. */
 bool pieces_format(Interp *in, Pieces *p, Value v, const char *spec, size_t n_spec, bool is_repr,

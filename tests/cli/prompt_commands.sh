@@ -59,4 +59,19 @@ has ":free" "$(prompt ':free')" "0 values freed"
 same ":pager" "$(prompt ':pager off' ':pager' ':pager on')" ":pager off
 :pager off
 :pager on"
+
+# Nested values that are wider than the terminal take several lines, at the prompt only.
+out=$(prompt 'm = {w: ones(3), s: [{a: i, b: "long enough to be too wide"} for i in range(2)]}' 'm' '[1, [2]]' 'list(range(40))' 'print(list(range(40)))')
+same "nested" "$out" '{
+  w: tensor([1., 1., 1.]),
+  s: [
+    {a: 0, b: "long enough to be too wide"},
+    {a: 1, b: "long enough to be too wide"}
+  ]
+}
+[1, [2]]
+[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+ 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39]
+[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39]'
+same "nested, itself" "$(prompt 'a = [1]; a.append(a)' 'a')" "[1, [...]]"
 finish
