@@ -14,6 +14,7 @@
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/repl_words.h"
+#include "lang/shell/typing.h"
 #include "lang/shell/who.h"
 #include "lang/tensor/signal.h"
 #include <ctype.h>
@@ -130,6 +131,7 @@ static void history_keep(Repl *r, const char *text, size_t n) {
 static void on_line(char *line) {
     typed.line = line;
     typed.has_line = true;
+    typing_end(line != NULL);
     rl_callback_handler_remove();
 }
 
@@ -164,11 +166,14 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     typed.line = NULL;
     typed.has_line = false;
+    typing_begin(r->statement.data, r->statement.n);
     rl_callback_handler_install(prompt, on_line);
     while (!typed.has_line) {
+        typing_resized();
         int n = poll(&in, 1, 100);
         if (stream_interrupted) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
+            typing_end(false);
             rl_free_line_state();
             rl_callback_sigcleanup();
             rl_callback_handler_remove();
@@ -601,6 +606,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
         rl_catch_signals = 0;
         paste_begin();
         history_open(r);
+        typing_open(in);
         if (!config->norc) run_init_file(r);
     }
     if (!config->quiet) banner(r);

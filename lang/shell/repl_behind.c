@@ -1,12 +1,12 @@
 /* repl_behind.c: see repl_behind.h.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/repl_behind.h"
+#include "lang/shell/typing.h"
 #include "runtime/base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <readline/readline.h>
 
 enum {
     CANCEL_MS = 40, /* the prompt waits for the answers to a cancel, at most */
@@ -73,26 +73,6 @@ void behind_cancel(Repl *r) {
 
 /* ---- while a line is typed ---- */
 
-/* Clears the line being typed, so that a notice takes its place. */
-static void clear_line(void) {
-    const char *term = getenv("TERM");
-    bool is_dumb = !term || !*term || !strcmp(term, "dumb");
-#if defined(RL_READLINE_VERSION) && RL_READLINE_VERSION >= 0x0700
-    if (!is_dumb) {
-        rl_clear_visible_line();
-        fflush(rl_outstream);
-        return;
-    }
-#endif
-    fputs(is_dumb ? "\n" : "\r\033[K", stderr);
-}
-
-static void redraw_line(void) {
-    fflush(stdout);
-    rl_on_new_line();
-    rl_redisplay();
-}
-
 /* A failure of an instruction that ran behind the prompt, or the loss of the cluster. */
 static bool take_failure(Repl *r, LangError *e) {
     if (stream_is_lost(r->in->stream)) return stream_take_loss(r->in->stream, e);
@@ -105,11 +85,12 @@ void behind_idle(Repl *r) {
     if (r->lost) lost_step(r->lost, r->in);
     bool has_failed = take_failure(r, &e), is_over = r->lost && lost_is_done(r->lost);
     if (!has_failed && !is_over) return;
-    clear_line();
+    typing_erase();
     if (has_failed && e.kind == E_INTERRUPT && r->lost)
         lost_set_reason(r->lost, e.what);
     else if (has_failed)
         repl_report(r->in, &e, "error");
     behind_report_lost(r);
-    redraw_line();
+    fflush(stdout);
+    typing_again();
 }

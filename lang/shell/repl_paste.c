@@ -2,6 +2,7 @@
  * ESC [201~.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/repl_paste.h"
+#include "lang/shell/typing.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,11 +101,9 @@ static int on_paste(int count, int key) {
     int lines = 0;
     for (const char *s = held; *s; s++) lines += *s == '\n';
     rl_replace_line("", 1);
-    rl_crlf();
-    fprintf(rl_outstream, "%d lines pasted: Enter runs them, Ctrl-C drops them", lines + 1);
-    rl_crlf();
-    rl_on_new_line();
-    rl_redisplay();
+    typing_erase();
+    fprintf(rl_outstream, "%d lines pasted: Enter runs them, Ctrl-C drops them\n", lines + 1);
+    typing_again();
     bytes_fini(&text);
     return 0;
 }

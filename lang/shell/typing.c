@@ -1,0 +1,315 @@
+/* typing.c: see typing.h. Readline keeps the line and its history, and finds the function of each
+ * key; the keys bound here complete, indent, and end the line. Where the terminal understands
+ * ECMA-48 the line is drawn by draw.c instead of readline. With TERM=dumb only Tab differs from
+ * plain readline: nothing is indented or coloured.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/typing.h"
+#include "lang/complete/paint.h"
+#include "lang/shell/draw.h"
+#include "lang/shell/typing_line.h"
+#include <ctype.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <readline/readline.h>
+
+/* libedit says 4.2: it has its own display. */
+#define CAN_DRAW (RL_READLINE_VERSION >= 0x0600)
+
+/* Readline's functions take no argument of ours: one prompt a process. */
+static struct {
+    Interp *in;
+    const char *before; /* lines of the statement before this one */
+    size_t n_before;
+    Drawing drawing;
+    bool draws, has_color;
+} typing;
+
+/* True if more keys have arrived: text is being pasted without brackets, or typed ahead. */
+static bool input_waits(void) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    return poll(&in, 1, 0) > 0 && (in.revents & POLLIN);
+}
+
+/* The terminal's size now: readline learns of a change only with the next key. */
+static void screen_size(int *width, int *height) {
+    struct winsize w = {0};
+    *width = *height = 0;
+    rl_get_screen_size(height, width);
+    if (!ioctl(fileno(rl_outstream), TIOCGWINSZ, &w) && w.ws_col > 1 && w.ws_row > 1) {
+        if (w.ws_col != *width || w.ws_row != *height) rl_set_screen_size(w.ws_row, w.ws_col);
+        *width = w.ws_col;
+        *height = w.ws_row;
+    }
+    if (*width < 2) *width = 80;
+    if (*height < 2) *height = 24;
+}
+
+static void write_out(Bytes *b) {
+    fwrite(b->data ? b->data : "", 1, b->n, rl_outstream);
+    fflush(rl_outstream);
+    bytes_fini(b);
+}
+
+static bool is_dumb(void) {
+    const char *term = getenv("TERM");
+    return !term || !*term || !strcmp(term, "dumb") || !strcmp(term, "unknown");
+}
+
+/* ---- drawing ---- */
+
+#if CAN_DRAW
+
+/* Marks the bracket at the cursor and its partner, if that is in this line. */
+static void mark_brackets(const Bytes *all, size_t cursor, uint8_t *class) {
+    size_t bracket, partner, at = typing.n_before;
+    if (!paint_match(all->data, all->n, cursor, &bracket, &partner)) return;
+    if (bracket >= at) class[bracket] = PAINT_MATCH;
+    if (partner >= at) class[partner] = PAINT_MATCH;
+}
+
+static void draw_line(bool is_last) {
+    Bytes all = {0}, out = {0};
+    uint8_t *class = NULL;
+    int width, height;
+    size_t n = (size_t)rl_end, cursor = (size_t)rl_point;
+    const char *prompt = rl_display_prompt ? rl_display_prompt : "";
+    bool is_word = !typing.n_before && n && strchr(":?!", rl_line_buffer[0]);
+    if (typing.has_color && n && !is_word) {
+        bytes_add(&all, typing.before, typing.n_before);
+        bytes_add(&all, rl_line_buffer, n);
+        class = xmalloc(all.n + 1);
+        paint_text(typing.in, all.data, all.n, typing.n_before + cursor, class);
+        if (!is_last) mark_brackets(&all, typing.n_before + cursor, class);
+    }
+    DrawText t = {.prompt = prompt,
+                  .text = rl_line_buffer,
+                  .n = n,
+                  .cursor = is_last ? n : cursor,
+                  .class = class ? class + typing.n_before : NULL};
+    screen_size(&width, &height);
+    draw(&typing.drawing, &t, width, height, &out);
+    write_out(&out);
+    free(class);
+    bytes_fini(&all);
+}
+
+/* In place of rl_redisplay. Of keys that arrive together only the last is drawn. */
+static void redisplay(void) {
+    if (!input_waits()) draw_line(false);
+}
+
+static int on_clear(int count, int key) {
+    fputs("\033[H\033[2J", rl_outstream);
+    draw_forget(&typing.drawing);
+    draw_line(false);
+    return 0;
+}
+
+/* True if the terminal understands the sequences of draw.c. */
+static bool can_draw(void) { return !is_dumb() && isatty(fileno(rl_outstream)); }
+#else
+static void draw_line(bool is_last) { (void)is_last; }
+static bool can_draw(void) { return false; }
+#endif
+
+static int on_enter(int count, int key) {
+    rl_point = rl_end;
+    if (typing.draws) draw_line(true);
+    return rl_newline(count, key);
+}
+
+void typing_begin(const char *before, size_t n) {
+    typing.before = before;
+    typing.n_before = n;
+    draw_forget(&typing.drawing);
+}
+
+void typing_end(bool has_newline) {
+    Bytes out = {0};
+    if (!typing.draws) return;
+    draw_end(&typing.drawing, &out);
+    if (has_newline) bytes_puts(&out, "\r\n");
+    write_out(&out);
+    draw_forget(&typing.drawing);
+}
+
+void typing_resized(void) {
+    int width, height;
+    if (!typing.draws || !typing.drawing.n_rows) return;
+    screen_size(&width, &height);
+    if (width != typing.drawing.width || height != typing.drawing.height) draw_line(false);
+}
+
+void typing_erase(void) {
+    Bytes out = {0};
+    if (typing.draws)
+        draw_erase(&typing.drawing, &out);
+    else
+        bytes_puts(&out, is_dumb() ? "\n" : "\r\033[K");
+    write_out(&out);
+}
+
+void typing_again(void) {
+    if (typing.draws) {
+        draw_line(false);
+        return;
+    }
+    rl_on_new_line();
+    rl_redisplay();
+}
+
+/* ---- Tab ---- */
+
+static void insert_blanks(size_t n) {
+    char blanks[33] = "                                ";
+    for (; n > 32; n -= 32) rl_insert_text(blanks);
+    blanks[n] = '\0';
+    rl_insert_text(blanks);
+}
+
+/* The beginning of the cursor's line in the text being edited. */
+static int line_begin(void) {
+    int at = rl_point;
+    while (at > 0 && rl_line_buffer[at - 1] != '\n') at--;
+    return at;
+}
+
+/* True if only blanks are before the cursor in its line. */
+static bool at_margin(void) {
+    for (int at = line_begin(); at < rl_point; at++)
+        if (rl_line_buffer[at] != ' ') return false;
+    return true;
+}
+
+/* Replaces the text from `start` to the cursor. */
+static void replace(size_t start, const char *text, size_t n) {
+    char *copy = xstrndup(text, n);
+    rl_begin_undo_group();
+    rl_delete_text((int)start, rl_point);
+    rl_point = (int)start;
+    rl_insert_text(copy);
+    rl_end_undo_group();
+    free(copy);
+}
+
+static void list(const Completion *c) {
+    Bytes out = {0};
+    int width, height, point = rl_point;
+    screen_size(&width, &height);
+    if (typing.draws) draw_end(&typing.drawing, &out);
+    bytes_puts(&out, typing.draws ? "\r\n" : "\n");
+    line_list(c, width, height, typing.has_color, &out);
+    write_out(&out);
+    draw_forget(&typing.drawing);
+    rl_point = point;
+    rl_on_new_line();
+    if (!typing.draws) rl_forced_update_display();
+}
+
+/* Inserts what is certain; returns true if the one candidate was. */
+static bool insert_common(const Completion *c) {
+    size_t n_word = (size_t)rl_point - c->start, n = completion_common(c);
+    const Candidate *first = &c->item[0];
+    bool is_new = n > n_word || (n == n_word && memcmp(rl_line_buffer + c->start, first->text, n));
+    if (n < n_word) return false;
+    if (is_new) replace(c->start, first->text, n);
+    if (c->n > 1) return false;
+    size_t n_after = strlen(first->after);
+    bool is_there = n_after && !strncmp(rl_line_buffer + rl_point, first->after, n_after);
+    if (!is_there) rl_insert_text(first->after);
+    return is_new || (n_after && !is_there);
+}
+
+static int on_tab(int count, int key) {
+    Completion c;
+    size_t column = (size_t)(rl_point - line_begin());
+    bool is_typed = !input_waits();
+    if (!is_typed || at_margin()) {
+        insert_blanks(PAINT_INDENT - column % PAINT_INDENT);
+        return 0;
+    }
+    line_complete(typing.in, typing.before, typing.n_before, rl_line_buffer, (size_t)rl_end,
+                  (size_t)rl_point, &c);
+    if (!c.n)
+        rl_ding();
+    else if (!insert_common(&c))
+        list(&c);
+    completion_fini(&c);
+    return 0;
+}
+
+/* ---- indents ---- */
+
+/* The text before the cursor, from the beginning of the statement. */
+static void text_before(Bytes *b) {
+    bytes_add(b, typing.before ? typing.before : "", typing.n_before);
+    bytes_add(b, rl_line_buffer, (size_t)rl_point);
+}
+
+/* At the beginning of a line within a statement: the indent of its level. */
+static int insert_indent(void) {
+    if (typing.draws && typing.n_before && !input_waits())
+        insert_blanks(paint_indent(typing.before, typing.n_before));
+    return 0;
+}
+
+/* A closing bracket that begins its line stands below the line that it closes. */
+static int on_close(int count, int key) {
+    char bracket[2] = {(char)key, 0};
+    if (typing.draws && at_margin() && rl_point > line_begin() && !input_waits()) {
+        Bytes b = {0};
+        text_before(&b);
+        b.n -= (size_t)(rl_point - line_begin());
+        size_t want = paint_outdent(b.data ? b.data : "", b.n);
+        size_t has = (size_t)(rl_point - line_begin());
+        if (want < has) {
+            int to = rl_point - (int)(has - want);
+            rl_delete_text(to, rl_point);
+            rl_point = to;
+        }
+        bytes_fini(&b);
+    }
+    for (; count > 0; count--) rl_insert_text(bracket);
+    return 0;
+}
+
+/* ---- keys ---- */
+
+/* Binds a key in a map to f, if it has the function `old` there. */
+static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_t *f) {
+    char keys[2] = {(char)key, 0};
+    int type = 0;
+    rl_command_func_t *now = rl_function_of_keyseq(keys, map, &type);
+    if (type == ISFUNC && now == old) rl_bind_key_in_map(key, f, map);
+}
+
+static void bind_keys(void) {
+    static const char closing[] = ")]}";
+    const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        rebind('\t', maps[i], rl_complete, on_tab);
+        rebind('\r', maps[i], rl_newline, on_enter);
+        rebind('\n', maps[i], rl_newline, on_enter);
+        for (const char *c = closing; *c && maps[i] != vi_movement_keymap; c++)
+            rebind(*c, maps[i], rl_insert, on_close);
+#if CAN_DRAW
+        if (typing.draws) rebind('L' & 0x1f, maps[i], rl_clear_screen, on_clear);
+#endif
+    }
+}
+
+void typing_open(Interp *in) {
+    typing.in = in;
+    rl_initialize(); /* reads the user's inputrc */
+    typing.draws = can_draw();
+    typing.has_color = typing.draws && in->config.color_err;
+    rl_startup_hook = insert_indent;
+#if CAN_DRAW
+    if (typing.draws) rl_redisplay_function = redisplay;
+#endif
+    bind_keys();
+}

@@ -1,0 +1,23 @@
+/* typing.h: a line while it is being typed: Tab completes, brackets indent, and on a terminal that
+ * can, colours and the matching bracket are shown. Readline reads the keys.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_SHELL_TYPING_H
+#define GT_LANG_SHELL_TYPING_H
+#include "lang/value/interp.h"
+
+/* Binds the keys, after the user's inputrc, whose bindings stay. in: knows the names, and whether
+ * standard error has colours. Call once. */
+void typing_open(Interp *in);
+/* A line will be read on an empty row of the terminal. before: n bytes of the same statement, lines
+ * typed before, borrowed until the next call. Call before the handler is installed. */
+void typing_begin(const char *before, size_t n);
+/* The line has been read, or dropped: moves below it. has_newline: false leaves the cursor behind
+ * it. */
+void typing_end(bool has_newline);
+/* Draws the line anew if the terminal's size has changed; cheap enough for every wait. */
+void typing_resized(void);
+/* Erases the line from the terminal, so that something can be printed above it; typing_again draws
+ * it anew, below. */
+void typing_erase(void);
+void typing_again(void);
+#endif

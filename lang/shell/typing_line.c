@@ -1,0 +1,200 @@
+/* typing_line.c: see typing_line.h.
+ * SPDX-License-Identifier: MIT */
+#include "lang/shell/typing_line.h"
+#include "lang/shell/commands.h"
+#include "runtime/base/utf8.h"
+#include <string.h>
+
+enum {
+    WITH_HINTS = 8, /* candidates: no more are listed one by one */
+    GAP = 2         /* blanks between columns */
+};
+
+/* ---- commands ---- */
+
+static void offer_words(const char *line, size_t cursor, Completion *out) {
+    const Command *c;
+    out->start = 0;
+    for (size_t i = 0; (c = command_at(i)); i++) {
+        Candidate word = {.text = c->word,
+                          .after = c->argument == COMMAND_NONE ? "" : " ",
+                          .hint = c->help,
+                          .kind = CANDIDATE_COMMAND};
+        completion_offer(out, line, cursor, &word);
+    }
+}
+
+static void offer_switch(const char *word, size_t n, Completion *out) {
+    static const char *const words[] = {"on", "off"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        completion_offer(out, word, n,
+                         &(Candidate){.text = words[i], .after = "", .kind = CANDIDATE_OPTION});
+}
+
+/* The argument of a command that takes a file: the file, then options of the script. */
+static void offer_file(const char *line, size_t from, size_t cursor, Completion *out) {
+    char path[1024];
+    size_t n = strcspn(line + from, " \t"), word = cursor;
+    while (word > from && line[word - 1] != ' ' && line[word - 1] != '\t') word--;
+    out->start = word;
+    bool is_first = word <= from + n;
+    if (!is_first && line[word] == '-' && n < sizeof path) {
+        memcpy(path, line + from, n);
+        path[n] = '\0';
+        complete_option(path, line + word, cursor - word, out);
+    } else
+        complete_path(line + word, cursor - word, NULL, 0, out);
+    for (size_t i = 0; i < out->n; i++)
+        if (out->item[i].kind == CANDIDATE_FILE) out->item[i].after = " ";
+}
+
+static void offer_code(Interp *in, const char *line, size_t from, size_t n, size_t cursor,
+                       Completion *out) {
+    complete_code(in, line + from, n - from, cursor - from, out);
+    out->start += from;
+}
+
+/* :word argument. */
+static void offer_command(Interp *in, const char *line, size_t n, size_t cursor, Completion *out) {
+    size_t n_word = strcspn(line, " \t");
+    if (cursor <= n_word) {
+        offer_words(line, cursor, out);
+        return;
+    }
+    const Command *c = command_find(line, n_word);
+    size_t from = n_word + strspn(line + n_word, " \t");
+    if (from > cursor) from = cursor;
+    out->start = from;
+    switch (c ? c->argument : COMMAND_NONE) {
+    case COMMAND_FILE: offer_file(line, from, cursor, out); break;
+    case COMMAND_SWITCH: offer_switch(line + from, cursor - from, out); break;
+    case COMMAND_NAME:
+    case COMMAND_EXPR:
+    case COMMAND_SETTING: offer_code(in, line, from, n, cursor, out); break;
+    case COMMAND_NONE:
+    case COMMAND_NUMBER:
+    case COMMAND_PLACE: break;
+    }
+}
+
+static void offer_shell(const char *line, size_t cursor, Completion *out) {
+    size_t word = cursor;
+    while (word > 1 && !strchr(" \t;|&<>", line[word - 1])) word--;
+    out->start = word;
+    complete_path(line + word, cursor - word, NULL, 0, out);
+}
+
+void line_complete(Interp *in, const char *before, size_t n_before, const char *line, size_t n,
+                   size_t cursor, Completion *out) {
+    *out = (Completion){.start = cursor};
+    if (!n_before && *line == ':')
+        offer_command(in, line, n, cursor, out);
+    else if (!n_before && *line == '!')
+        offer_shell(line, cursor, out);
+    else if (!n_before && *line == '?')
+        complete_topic(in, line, cursor, out);
+    else {
+        Bytes text = {0};
+        bytes_add(&text, before, n_before);
+        bytes_add(&text, line, n);
+        complete_code(in, text.data, text.n, n_before + cursor, out);
+        out->start = out->start < n_before ? cursor : out->start - n_before;
+        bytes_fini(&text);
+    }
+}
+
+/* ---- lists ---- */
+
+static int columns_of(const char *s) {
+    int columns = 0;
+    uint32_t cp;
+    for (size_t n = strlen(s); n;) {
+        int len = utf8_decode(s, n, &cp);
+        columns += len ? utf8_width(cp) : 1;
+        s += len ? len : 1;
+        n -= (size_t)(len ? len : 1);
+    }
+    return columns;
+}
+
+/* Appends s, cut to fit the columns; returns those used. */
+static int put_cut(const char *s, int columns, Bytes *out) {
+    int used = 0;
+    uint32_t cp;
+    for (size_t n = strlen(s); n;) {
+        int len = utf8_decode(s, n, &cp), w = len ? utf8_width(cp) : 1;
+        if (used + w > columns) break;
+        if (len && cp >= 0x20)
+            bytes_add(out, s, (size_t)len);
+        else
+            bytes_putc(out, '?');
+        used += w;
+        s += len ? len : 1;
+        n -= (size_t)(len ? len : 1);
+    }
+    return used;
+}
+
+/* The last part of a path, all of another name. */
+static const char *shown(const Candidate *c) {
+    bool is_path = c->kind == CANDIDATE_FILE || c->kind == CANDIDATE_DIRECTORY;
+    const char *slash = is_path ? strrchr(c->text, '/') : NULL;
+    return slash ? slash + 1 : c->text;
+}
+
+static int put_name(const Candidate *c, int columns, Bytes *out) {
+    int used = put_cut(shown(c), columns, out);
+    bool has_end = c->kind == CANDIDATE_ARGUMENT || c->kind == CANDIDATE_DIRECTORY;
+    return used + (has_end ? put_cut(c->after, columns - used, out) : 0);
+}
+
+static void put_blanks(int n, Bytes *out) {
+    while (n-- > 0) bytes_putc(out, ' ');
+}
+
+static void list_lines(const Completion *c, int width, int widest, bool color, Bytes *out) {
+    for (size_t i = 0; i < c->n; i++) {
+        int used = put_name(&c->item[i], width - 1, out);
+        if (*c->item[i].hint && widest + GAP + 8 < width) {
+            put_blanks(widest + GAP - used, out);
+            if (color) bytes_puts(out, "\033[2m");
+            put_cut(c->item[i].hint, width - widest - GAP - 1, out);
+            if (color) bytes_puts(out, "\033[0m");
+        }
+        bytes_putc(out, '\n');
+    }
+}
+
+static void list_columns(const Completion *c, int width, int height, int widest, Bytes *out) {
+    int cols = width / (widest + GAP), most = height > 4 ? height - 3 : 1;
+    if (cols < 1) cols = 1;
+    int rows = ((int)c->n + cols - 1) / cols, n_shown = rows > most ? most * cols : (int)c->n;
+    if (rows > most) rows = most;
+    for (int r = 0; r < rows; r++) {
+        for (int k = 0, pad = 0; k < cols; k++) {
+            int i = n_shown < (int)c->n ? r * cols + k : k * rows + r;
+            if (i >= n_shown) break;
+            put_blanks(pad, out);
+            pad = widest + GAP - put_name(&c->item[i], width - 1, out);
+        }
+        bytes_putc(out, '\n');
+    }
+    if (n_shown < (int)c->n) bytes_printf(out, "… and %d more\n", (int)c->n - n_shown);
+}
+
+void line_list(const Completion *c, int width, int height, bool color, Bytes *out) {
+    int widest = 0;
+    for (size_t i = 0; i < c->n; i++) {
+        int w = columns_of(shown(&c->item[i])) + 1;
+        if (w > widest) widest = w;
+    }
+    if (c->signature) {
+        if (color) bytes_puts(out, "\033[2m");
+        put_cut(c->signature, 4 * width, out);
+        bytes_puts(out, color ? "\033[0m\n" : "\n");
+    }
+    if (c->n <= WITH_HINTS && (int)c->n < height - 2)
+        list_lines(c, width, widest, color, out);
+    else
+        list_columns(c, width, height, widest, out);
+}
