@@ -51,7 +51,7 @@ void complete_code(Interp *in, const char *text, size_t n, size_t cursor, Comple
 /* What `?word` may name at the end of the n bytes: names, paths and keywords. */
 void complete_topic(Interp *in, const char *text, size_t n, Completion *out);
 /* Paths that begin with these n bytes. extension: of the files offered, ".gt", or NULL for all.
- * quote: the quote around the path, which needs an escape, or 0. */
+ * quote: the quote around the path, which needs an escape; ' ': none, so blanks need one; or 0. */
 void complete_path(const char *prefix, size_t n, const char *extension, char quote,
                    Completion *out);
 /* Options that the script at `path` reads with arg(), and that begin with these n bytes: --lr. */

@@ -10,10 +10,11 @@
 
 enum { PATHS_MAX = 10000, SCRIPT_MAX = 1 << 20 };
 
-/* Appends a path as a string has it between these quotes; 0: as it is. */
+/* Appends a path as a string has it between these quotes; 0: as it is; ' ': as a shell has it. */
 static void put_quoted(const char *s, char quote, Bytes *out) {
     for (; *s; s++) {
-        if (quote && (*s == '\\' || *s == quote)) bytes_putc(out, '\\');
+        bool is_special = quote == ' ' ? strchr(" \t\"'\\", *s) != NULL : *s == '\\' || *s == quote;
+        if (quote && is_special) bytes_putc(out, '\\');
         bytes_putc(out, *s);
     }
 }

@@ -111,16 +111,24 @@ static int on_clear(int count, int key) {
 
 /* True if the terminal understands the sequences of draw.c. */
 static bool can_draw(void) { return !is_dumb() && isatty(fileno(rl_outstream)); }
-#else
-static void draw_line(bool is_last) { (void)is_last; }
-static bool can_draw(void) { return false; }
-#endif
 
 static int on_enter(int count, int key) {
     rl_point = rl_end;
     if (typing.draws) draw_line(true);
     return rl_newline(count, key);
 }
+
+static void undo_group(bool begins) {
+    if (begins)
+        rl_begin_undo_group();
+    else
+        rl_end_undo_group();
+}
+#else
+static void draw_line(bool is_last) {}
+static bool can_draw(void) { return false; }
+static void undo_group(bool begins) {}
+#endif
 
 void typing_begin(const char *before, size_t n) {
     typing.before = before;
@@ -188,11 +196,11 @@ static bool at_margin(void) {
 /* Replaces the text from `start` to the cursor. */
 static void replace(size_t start, const char *text, size_t n) {
     char *copy = xstrndup(text, n);
-    rl_begin_undo_group();
+    undo_group(true);
     rl_delete_text((int)start, rl_point);
     rl_point = (int)start;
     rl_insert_text(copy);
-    rl_end_undo_group();
+    undo_group(false);
     free(copy);
 }
 
@@ -244,17 +252,18 @@ static int on_tab(int count, int key) {
 
 /* ---- indents ---- */
 
-/* The text before the cursor, from the beginning of the statement. */
-static void text_before(Bytes *b) {
-    bytes_add(b, typing.before ? typing.before : "", typing.n_before);
-    bytes_add(b, rl_line_buffer, (size_t)rl_point);
-}
-
 /* At the beginning of a line within a statement: the indent of its level. */
 static int insert_indent(void) {
     if (typing.draws && typing.n_before && !input_waits())
         insert_blanks(paint_indent(typing.before, typing.n_before));
     return 0;
+}
+
+#if CAN_DRAW
+/* The text before the cursor, from the beginning of the statement. */
+static void text_before(Bytes *b) {
+    bytes_add(b, typing.before ? typing.before : "", typing.n_before);
+    bytes_add(b, rl_line_buffer, (size_t)rl_point);
 }
 
 /* A closing bracket that begins its line stands below the line that it closes. */
@@ -276,9 +285,11 @@ static int on_close(int count, int key) {
     for (; count > 0; count--) rl_insert_text(bracket);
     return 0;
 }
+#endif
 
 /* ---- keys ---- */
 
+#if CAN_DRAW
 /* Binds a key in a map to f, if it has the function `old` there. */
 static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_t *f) {
     char keys[2] = {(char)key, 0};
@@ -296,11 +307,12 @@ static void bind_keys(void) {
         rebind('\n', maps[i], rl_newline, on_enter);
         for (const char *c = closing; *c && maps[i] != vi_movement_keymap; c++)
             rebind(*c, maps[i], rl_insert, on_close);
-#if CAN_DRAW
         if (typing.draws) rebind('L' & 0x1f, maps[i], rl_clear_screen, on_clear);
-#endif
     }
 }
+#else
+static void bind_keys(void) { rl_bind_key('\t', on_tab); }
+#endif
 
 void typing_open(Interp *in) {
     typing.in = in;

@@ -31,21 +31,66 @@ static void offer_switch(const char *word, size_t n, Completion *out) {
                          &(Candidate){.text = words[i], .after = "", .kind = CANDIDATE_OPTION});
 }
 
-/* The argument of a command that takes a file: the file, then options of the script. */
+/* A word of a command, as a shell splits them. */
+typedef struct Word {
+    size_t at; /* of its text, behind a quote */
+    size_t end;
+    char quote; /* that is open at its end, or ' ' */
+} Word;
+
+/* The last word of line[from .. cursor), which may be empty; *first: the first one. */
+static Word last_word(const char *line, size_t from, size_t cursor, Word *first) {
+    Word w = {.at = from, .quote = ' '};
+    bool is_first = true;
+    for (size_t i = from; i < cursor; i++) {
+        char c = line[i];
+        if (c == '\\' && i + 1 < cursor)
+            i++;
+        else if (w.quote == ' ' && (c == '"' || c == '\''))
+            w = (Word){.at = i + 1, .quote = c};
+        else if (w.quote != ' ' && c == w.quote)
+            w.quote = ' ';
+        else if (w.quote == ' ' && (c == ' ' || c == '\t')) {
+            w.end = i;
+            if (is_first) *first = w;
+            is_first = false;
+            w = (Word){.at = i + 1, .quote = ' '};
+        }
+    }
+    w.end = cursor;
+    if (is_first) *first = w;
+    return w;
+}
+
+/* The text of a word without quotes and backslashes, in path[size]; false if it does not fit. */
+static bool word_text(const char *line, Word w, char *path, size_t size) {
+    size_t n = 0;
+    for (size_t i = w.at; i < w.end && n < size - 1; i++) {
+        if (line[i] == '\\' && i + 1 < w.end)
+            i++;
+        else if (line[i] == '"' || line[i] == '\'')
+            continue;
+        path[n++] = line[i];
+    }
+    path[n] = '\0';
+    return n < size - 1;
+}
+
+/* The arguments of a command that takes a file: the file, then options of the script and files. */
 static void offer_file(const char *line, size_t from, size_t cursor, Completion *out) {
     char path[1024];
-    size_t n = strcspn(line + from, " \t"), word = cursor;
-    while (word > from && line[word - 1] != ' ' && line[word - 1] != '\t') word--;
-    out->start = word;
-    bool is_first = word <= from + n;
-    if (!is_first && line[word] == '-' && n < sizeof path) {
-        memcpy(path, line + from, n);
-        path[n] = '\0';
-        complete_option(path, line + word, cursor - word, out);
-    } else
-        complete_path(line + word, cursor - word, NULL, 0, out);
+    Word first, word = last_word(line, from, cursor, &first);
+    const char *text = line + word.at;
+    size_t n = cursor - word.at;
+    out->start = word.at;
+    if (word.at > first.end && *text == '-' && word_text(line, first, path, sizeof path))
+        complete_option(path, text, n, out);
+    else
+        complete_path(text, n, NULL, word.quote, out);
+    char end[3] = {word.quote, word.quote == ' ' ? '\0' : ' ', '\0'};
     for (size_t i = 0; i < out->n; i++)
-        if (out->item[i].kind == CANDIDATE_FILE) out->item[i].after = " ";
+        if (out->item[i].kind == CANDIDATE_FILE)
+            out->item[i].after = arena_strndup(&out->arena, end, strlen(end));
 }
 
 static void offer_code(Interp *in, const char *line, size_t from, size_t n, size_t cursor,

@@ -62,15 +62,32 @@ static void files(void) {
     FILE *f = fopen(path, "w");
     fputs("a,b\n1,2\n", f);
     fclose(f);
+    char script[80], keys[120];
+    snprintf(script, sizeof script, "%s/my script.gt", dir);
+    f = fopen(script, "w");
+    fputs("lr = arg(\"lr\", 1, \"rate\")\nprint(\"lr\", lr)\n", f);
+    fclose(f);
     Session s = prompt();
-    char keys[120];
     snprintf(keys, sizeof keys, "isdir(\"%s/da", dir);
     key(&s, keys, "/da");
     key(&s, "\t", "ta one.csv\"");
     key(&s, ")\r", "\nfalse\n");
     expect(&s, "gt> ");
+    snprintf(keys, sizeof keys, ":run %s/my", dir); /* the blank needs a backslash */
+    key(&s, keys, "/my");
+    key(&s, "\t", "\\ script.gt ");
+    key(&s, "--l", "--l");
+    key(&s, "\t", "r=");
+    key(&s, "7\r", "\nlr 7\n");
+    expect(&s, "gt> ");
+    snprintf(keys, sizeof keys, ":run \"%s/my", dir);
+    key(&s, keys, "/my");
+    key(&s, "\t", " script.gt\" ");
+    key(&s, "\r", "\nlr 1\n");
+    expect(&s, "gt> ");
     leave(&s, "\004", 0);
     unlink(path);
+    unlink(script);
     rmdir(dir);
 }
 
