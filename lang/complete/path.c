@@ -38,13 +38,15 @@ static int by_text(const void *a, const void *b) {
     return strcmp(((const Candidate *)a)->text, ((const Candidate *)b)->text);
 }
 
-static void offer_entry(Completion *out, const char *dir, const char *name, const char *extension,
-                        char quote) {
+/* Offers the entry `name` of the directory `place`, which the text calls `path`. */
+static void offer_entry(Completion *out, const char *place, const char *path, const char *name,
+                        const char *extension, char quote) {
     struct stat st;
     Bytes full = {0}, text = {0};
-    bytes_printf(&full, "%s%s", dir, name);
-    bool is_there = !stat(full.data, &st);
-    bool is_dir = is_there && S_ISDIR(st.st_mode);
+    bytes_printf(&full, "%s%s", place, name);
+    bool is_dir = !stat(full.data, &st) && S_ISDIR(st.st_mode);
+    full.n = 0;
+    bytes_printf(&full, "%s%s", path, name);
     put_quoted(full.data, quote, &text);
     Candidate c = {.text = text.data,
                    .after = is_dir ? "/" : "",
@@ -62,15 +64,19 @@ void complete_path(const char *prefix, size_t n, const char *extension, char quo
     size_t n_name = strlen(name);
     if (slash) slash[1] = '\0';
     if (!slash) *path = '\0';
-    DIR *dir = opendir(*path ? path : ".");
+    const char *home = quote == ' ' && !strncmp(path, "~/", 2) ? getenv("HOME") : NULL;
+    Bytes place = {0}; /* the directory of `path`; ~ is the home directory in commands */
+    bytes_printf(&place, "%s%s", home ? home : *path ? path : "./", home ? path + 1 : "");
+    DIR *dir = opendir(place.data);
     size_t seen = 0;
     for (struct dirent *d; dir && seen < PATHS_MAX && (d = readdir(dir)); seen++) {
         bool is_hidden = d->d_name[0] == '.' && name[0] != '.';
         bool is_link = !strcmp(d->d_name, ".") || !strcmp(d->d_name, "..");
         if (is_hidden || is_link || strncmp(d->d_name, name, n_name)) continue;
-        offer_entry(out, path, d->d_name, extension, quote);
+        offer_entry(out, place.data, path, d->d_name, extension, quote);
     }
     if (dir) closedir(dir);
+    bytes_fini(&place);
     if (out->n > 1) qsort(out->item, out->n, sizeof *out->item, by_text);
     free(name);
     free(path);

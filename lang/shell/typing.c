@@ -290,6 +290,35 @@ static int on_close(int count, int key) {
 /* ---- keys ---- */
 
 #if CAN_DRAW
+/* For readline's other commands, such as menu-complete: the candidates of the word that readline
+ * sees at `start`, which may begin before or behind ours. */
+static char **all_matches(const char *text, int start, int end) {
+    Completion c;
+    size_t from = (size_t)start;
+    line_complete(typing.in, typing.before, typing.n_before, rl_line_buffer, (size_t)rl_end,
+                  (size_t)end, &c);
+    char **match = xcalloc(c.n + 2, sizeof *match);
+    size_t n = 0, n_common = completion_common(&c);
+    for (size_t i = 0; i <= c.n && c.n; i++) { /* the first is what all have in common */
+        const Candidate *k = &c.item[i ? i - 1 : 0];
+        Bytes b = {0};
+        if (c.start > from) bytes_add(&b, rl_line_buffer + from, c.start - from);
+        bytes_add(&b, k->text, i ? strlen(k->text) : n_common);
+        if (c.n == 1) bytes_puts(&b, k->after);
+        size_t skip = c.start < from ? from - c.start : 0;
+        if (skip > b.n) skip = b.n;
+        match[n++] = xstrdup((b.data ? b.data : "") + skip);
+        bytes_fini(&b);
+        if (c.n == 1) break;
+    }
+    completion_fini(&c);
+    rl_attempted_completion_over = 1;
+    rl_completion_append_character = '\0';
+    if (n) return match;
+    free(match);
+    return NULL;
+}
+
 /* Binds a key in a map to f, if it has the function `old` there. */
 static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_t *f) {
     char keys[2] = {(char)key, 0};
@@ -299,6 +328,7 @@ static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_
 }
 
 static void bind_keys(void) {
+    rl_attempted_completion_function = all_matches;
     static const char closing[] = ")]}";
     const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap, vi_movement_keymap};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {

@@ -86,7 +86,8 @@ static void offer_file(const char *line, size_t from, size_t cursor, Completion 
     if (word.at > first.end && *text == '-' && word_text(line, first, path, sizeof path))
         complete_option(path, text, n, out);
     else
-        complete_path(text, n, NULL, word.quote, out);
+        complete_path(text, n, ".gt", word.quote, out);
+    if (!out->n) complete_path(text, n, NULL, word.quote, out);
     char end[3] = {word.quote, word.quote == ' ' ? '\0' : ' ', '\0'};
     for (size_t i = 0; i < out->n; i++)
         if (out->item[i].kind == CANDIDATE_FILE)
@@ -111,7 +112,10 @@ static void offer_command(Interp *in, const char *line, size_t n, size_t cursor,
     if (from > cursor) from = cursor;
     out->start = from;
     switch (c ? c->argument : COMMAND_NONE) {
-    case COMMAND_FILE: offer_file(line, from, cursor, out); break;
+    case COMMAND_FILE:
+        offer_file(line, from, cursor, out);
+        if (!out->n && strstr(c->form, "NAME")) offer_code(in, line, from, n, cursor, out);
+        break;
     case COMMAND_SWITCH: offer_switch(line + from, cursor - from, out); break;
     case COMMAND_NAME:
     case COMMAND_EXPR:

@@ -293,6 +293,7 @@ static const struct Row {
     {"nn.lin|", "=Linear("},
     {"X_tr|", "=x_train"},
     {"nn.RELU|", "ReLU("},
+    {"nn.relu|", "ReLU("},
     {"pritn|", "=print("},
     /* mistakes before the cursor */
     {"a $ b\nx_tr|", "=x_train"},

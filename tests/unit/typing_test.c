@@ -85,10 +85,44 @@ static void files(void) {
     key(&s, "\t", " script.gt\" ");
     key(&s, "\r", "\nlr 1\n");
     expect(&s, "gt> ");
+    setenv("HOME", dir, 1); /* of the next prompt */
+    leave(&s, "\004", 0);
+    s = prompt();
+    key(&s, ":load ~/m", "~/m");
+    key(&s, "\t", "y\\ script.gt ");
+    key(&s, "\r", "\nlr 1\n");
+    expect(&s, "gt> ");
+    key(&s, "fn some_fn() => 1\r", "gt> ");
+    key(&s, ":edit some", "some");
+    key(&s, "\t", "_fn");
+    key(&s, "\003", "gt> ");
     leave(&s, "\004", 0);
     unlink(path);
     unlink(script);
     rmdir(dir);
+}
+
+/* A user's own bindings stay, and readline's other commands know the same candidates. */
+static void inputrc(void) {
+    char path[] = "/tmp/gt-inputrc-XXXXXX";
+    int fd = mkstemp(path);
+    static const char text[] = "$if gtsh\nTAB: menu-complete\n\"\\C-l\": \"6 * 7\"\n$endif\n";
+    CHECK(write(fd, text, sizeof text - 1) == sizeof text - 1);
+    close(fd);
+    setenv("INPUTRC", path, 1);
+    Session s = prompt();
+    key(&s, "x_train = 1; x_test = 2\r", "gt> ");
+    key(&s, "x_t", "x_t");
+    key(&s, "\t", "e");
+    key(&s, "\t", "rain");
+    key(&s, "\r", "\n1\n");
+    expect(&s, "gt> ");
+    key(&s, "\014", "7");
+    key(&s, "\r", "\n42\n");
+    expect(&s, "gt> ");
+    leave(&s, "\004", 0);
+    unsetenv("INPUTRC");
+    unlink(path);
 }
 
 /* Code pasted without brackets, with tabs: they are blanks, and complete nothing. */
@@ -194,6 +228,7 @@ int main(void) {
     if (!pty_begin("typing")) return 0;
     tab(false); /* TERM=dumb */
     files();
+    inputrc();
     burst();
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
