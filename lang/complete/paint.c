@@ -80,6 +80,46 @@ static void paint_gap(const char *text, size_t from, size_t to, uint8_t *class) 
     }
 }
 
+/* Paints text[from .. to), the expression of a field of an f-string in the text of s. */
+static void paint_field(Interp *in, const Scan *s, size_t from, size_t to, size_t cursor,
+                        uint8_t *class) {
+    Arena arena = {0};
+    Tokens t;
+    lex_range(&s->src, from, to, 1, 1, &arena, &t);
+    Scan field = *s; /* its own tokens, the names of the whole text */
+    field.tok = t.tok;
+    field.n = t.n;
+    memset(class + from, PAINT_PLAIN, to - from);
+    for (size_t i = 0; i < t.n; i++)
+        if (t.tok[i].at + t.tok[i].n <= to)
+            memset(class + t.tok[i].at, token_class(in, &field, i, cursor), t.tok[i].n);
+    arena_fini(&arena);
+}
+
+/* Paints the fields of an f-string. */
+static void paint_fields(Interp *in, const Scan *s, size_t token, size_t cursor, uint8_t *class) {
+    char quote;
+    bool is_f;
+    const char *text = s->src.text;
+    size_t at = scan_string_body(s, token, &quote, &is_f);
+    size_t end = s->tok[token].at + s->tok[token].n;
+    while (is_f && at < end) {
+        bool is_doubled = text[at] == '{' && at + 1 < end && text[at + 1] == '{';
+        if (text[at] == '\\' || is_doubled)
+            at += 2;
+        else if (text[at] != '{')
+            at++;
+        else {
+            size_t stop = lex_field_end(text, at + 1, end);
+            class[at] = PAINT_PLAIN;
+            paint_field(in, s, at + 1, stop, cursor, class);
+            const char *close = stop < end ? memchr(text + stop, '}', end - stop) : NULL;
+            if (close) class[close - text] = PAINT_PLAIN;
+            at = close ? (size_t)(close - text) + 1 : end;
+        }
+    }
+}
+
 /* Scans the text as one whole: the cursor only decides which word is unfinished. */
 void paint_text(Interp *in, const char *text, size_t n, size_t cursor, uint8_t *class) {
     Scan s;
@@ -90,6 +130,7 @@ void paint_text(Interp *in, const char *text, size_t n, size_t cursor, uint8_t *
         const Token *t = &s.tok[i];
         if (t->at > end) paint_gap(text, end, t->at, class);
         if (t->at + t->n <= n) memset(class + t->at, token_class(in, &s, i, cursor), t->n);
+        if (t->kind == TOK_FSTRING || t->kind == TOK_STRING) paint_fields(in, &s, i, cursor, class);
         end = t->at + t->n;
     }
     if (end < n) paint_gap(text, end, n, class);

@@ -2,6 +2,7 @@
  * program first, whose variables are known; nothing may be sent to a worker while completing.
  * SPDX-License-Identifier: MIT */
 #include "lang/complete/complete.h"
+#include "lang/complete/paint.h"
 #include "lang/eval/run.h"
 #include "runtime/base/clock.h"
 #include "tests/unit/check.h"
@@ -479,8 +480,14 @@ static void any_text(Interp *in) {
             noise[i] = letters[(seed >> 33) % (sizeof letters - 1)];
         }
         Completion c;
-        complete_code(in, noise, n, n ? (size_t)(seed >> 40) % (n + 1) : 0, &c);
+        size_t at = n ? (size_t)(seed >> 40) % (n + 1) : 0, a = 0, b = 0;
+        uint8_t class[sizeof noise];
+        complete_code(in, noise, n, at, &c);
         completion_fini(&c);
+        paint_text(in, noise, n, at, class);
+        for (size_t i = 0; i < n; i++) CHECK(class[i] < PAINT_COUNT);
+        CHECK(!paint_match(noise, n, at, &a, &b) || (a < n && b < n));
+        CHECK(paint_indent(noise, n) <= n + PAINT_INDENT);
     }
 }
 
