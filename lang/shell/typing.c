@@ -252,18 +252,21 @@ static int on_tab(int count, int key) {
 
 /* ---- indents ---- */
 
-/* At the beginning of a line within a statement: the indent of its level. */
-static int insert_indent(void) {
-    if (typing.draws && typing.n_before && !input_waits())
-        insert_blanks(paint_indent(typing.before, typing.n_before));
-    return 0;
-}
-
 #if CAN_DRAW
 /* The text before the cursor, from the beginning of the statement. */
 static void text_before(Bytes *b) {
     bytes_add(b, typing.before ? typing.before : "", typing.n_before);
     bytes_add(b, rl_line_buffer, (size_t)rl_point);
+}
+
+/* Backspace within the indent of a block goes back one level. */
+static int on_rubout(int count, int key) {
+    int column = rl_point - line_begin(), back = (column - 1) % PAINT_INDENT + 1;
+    if (!typing.draws || !typing.n_before || !at_margin() || column < 2)
+        return rl_rubout(count, key);
+    rl_delete_text(rl_point - back, rl_point);
+    rl_point -= back;
+    return 0;
 }
 
 /* A closing bracket that begins its line stands below the line that it closes. */
@@ -327,6 +330,14 @@ static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_
     if (type == ISFUNC && now == old) rl_bind_key_in_map(key, f, map);
 }
 
+static void bind_erase(void) {
+    const Keymap maps[] = {emacs_standard_keymap, vi_insertion_keymap};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        rebind(0x7f, maps[i], rl_rubout, on_rubout);
+        rebind('H' & 0x1f, maps[i], rl_rubout, on_rubout);
+    }
+}
+
 static void bind_keys(void) {
     rl_attempted_completion_function = all_matches;
     static const char closing[] = ")]}";
@@ -341,15 +352,25 @@ static void bind_keys(void) {
     }
 }
 #else
+static void bind_erase(void) {}
 static void bind_keys(void) { rl_bind_key('\t', on_tab); }
 #endif
+
+/* When a line begins: the keys of the terminal, which readline binds anew for each line, and within
+ * a statement the indent of its level. */
+static int on_begin(void) {
+    bind_erase();
+    if (typing.draws && typing.n_before && !input_waits())
+        insert_blanks(paint_indent(typing.before, typing.n_before));
+    return 0;
+}
 
 void typing_open(Interp *in) {
     typing.in = in;
     rl_initialize(); /* reads the user's inputrc */
     typing.draws = can_draw();
     typing.has_color = typing.draws && in->config.color_err;
-    rl_startup_hook = insert_indent;
+    rl_startup_hook = on_begin;
 #if CAN_DRAW
     if (typing.draws) rl_redisplay_function = redisplay;
 #endif

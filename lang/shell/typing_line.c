@@ -3,6 +3,8 @@
 #include "lang/shell/typing_line.h"
 #include "lang/shell/commands.h"
 #include "runtime/base/utf8.h"
+#include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -24,11 +26,18 @@ static void offer_words(const char *line, size_t cursor, Completion *out) {
     }
 }
 
-static void offer_switch(const char *word, size_t n, Completion *out) {
-    static const char *const words[] = {"on", "off"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        completion_offer(out, word, n,
-                         &(Candidate){.text = words[i], .after = "", .kind = CANDIDATE_OPTION});
+/* Offers the words that a command's form gives in lower case: on and off of "EXPR|on|off". */
+static void offer_form(const char *form, const char *word, size_t n, Completion *out) {
+    char text[32];
+    for (; *form; form += strspn(form, "[]| ")) {
+        size_t len = strcspn(form, "[]| ");
+        bool is_word = len > 0 && len < sizeof text && islower((unsigned char)*form);
+        snprintf(text, sizeof text, "%.*s", (int)(is_word ? len : 0), form);
+        if (is_word)
+            completion_offer(out, word, n,
+                             &(Candidate){.text = text, .after = "", .kind = CANDIDATE_OPTION});
+        form += len;
+    }
 }
 
 /* A word of a command, as a shell splits them. */
@@ -116,14 +125,15 @@ static void offer_command(Interp *in, const char *line, size_t n, size_t cursor,
         offer_file(line, from, cursor, out);
         if (!out->n && strstr(c->form, "NAME")) offer_code(in, line, from, n, cursor, out);
         break;
-    case COMMAND_SWITCH: offer_switch(line + from, cursor - from, out); break;
     case COMMAND_NAME:
-    case COMMAND_EXPR:
-    case COMMAND_SETTING: offer_code(in, line, from, n, cursor, out); break;
+    case COMMAND_EXPR: offer_code(in, line, from, n, cursor, out); break;
+    case COMMAND_SETTING:
+    case COMMAND_SWITCH:
     case COMMAND_NONE:
     case COMMAND_NUMBER:
     case COMMAND_PLACE: break;
     }
+    if (c && (!out->n || out->start == from)) offer_form(c->form, line + from, cursor - from, out);
 }
 
 static void offer_shell(const char *line, size_t cursor, Completion *out) {

@@ -43,6 +43,12 @@ static void tab(bool has_color) {
     expect(&s, ":wh");
     key(&s, "o\r", "x_train");
     expect(&s, "gt> ");
+    key(&s, ":check", "check");
+    key(&s, "\t", "-nan ");
+    key(&s, "of", "of");
+    key(&s, "\t", "f");
+    key(&s, "\r", ":check-nan off\n");
+    expect(&s, "gt> ");
     key(&s, "?x_train.medi", "medi");
     key(&s, "\t", "an");
     key(&s, "\r", "median");
@@ -147,6 +153,10 @@ static void indents(void) {
     key(&s, "\r", " {…>     ");
     key(&s, "}", " {…> }");
     key(&s, "\r", "gt> ");
+    key(&s, "if true {\r", " {…>     ");
+    key(&s, "\177\1771 + 1",
+        " {…> 1 + 1"); /* the first goes back a level, the second does nothing */
+    key(&s, "\003", "gt> ");
     key(&s, "f(true)\r", "\n[1, 2]\n");
     expect(&s, "gt> ");
     key(&s, "\020\020", "fn f(a) {"); /* the entry as it was indented */
