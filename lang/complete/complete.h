@@ -34,7 +34,7 @@ typedef struct Candidate {
     bool is_own; /* defined by the program or the text, not by the language */
 } Candidate;
 
-/* The candidates, sorted by kind group (arguments, own names, others) and name. */
+/* The candidates, sorted: arguments, own names, fields, others; each by name. */
 typedef struct Completion {
     size_t start; /* offset of the word that a candidate replaces; it ends at the cursor */
     Candidate *item;

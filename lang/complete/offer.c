@@ -377,7 +377,7 @@ static const char *after_of(const Offer *f) {
 }
 
 static int group(const Candidate *c) {
-    return c->kind == CANDIDATE_ARGUMENT ? 0 : c->is_own ? 1 : 2;
+    return c->kind == CANDIDATE_ARGUMENT ? 0 : c->is_own ? 1 : c->kind == CANDIDATE_FIELD ? 2 : 3;
 }
 
 static int by_group(const void *a, const void *b) {

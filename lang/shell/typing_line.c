@@ -9,7 +9,8 @@
 
 enum {
     WITH_HINTS = 8, /* candidates: no more are listed one by one */
-    GAP = 2         /* blanks between columns */
+    GAP = 2,        /* blanks between columns */
+    COLUMNS_MAX = 40
 };
 
 /* ---- commands ---- */
@@ -213,32 +214,58 @@ static void put_blanks(int n, Bytes *out) {
 
 static void list_lines(const Completion *c, int width, int widest, bool color, Bytes *out) {
     for (size_t i = 0; i < c->n; i++) {
-        int used = put_name(&c->item[i], width - 1, out);
-        if (*c->item[i].hint && widest + GAP + 8 < width) {
+        const Candidate *k = &c->item[i];
+        if (k->kind == CANDIDATE_ARGUMENT && strchr(k->hint, '=')) { /* lr=0.1 says it all */
+            put_cut(k->hint, width - 1, out);
+            bytes_putc(out, '\n');
+            continue;
+        }
+        int used = put_name(k, width - 1, out);
+        if (*k->hint && widest + GAP + 8 < width) {
             put_blanks(widest + GAP - used, out);
             if (color) bytes_puts(out, "\033[2m");
-            put_cut(c->item[i].hint, width - widest - GAP - 1, out);
+            put_cut(k->hint, width - widest - GAP - 1, out);
             if (color) bytes_puts(out, "\033[0m");
         }
         bytes_putc(out, '\n');
     }
 }
 
-static void list_columns(const Completion *c, int width, int height, int widest, Bytes *out) {
-    int cols = width / (widest + GAP), most = height > 4 ? height - 3 : 1;
-    if (cols < 1) cols = 1;
-    int rows = ((int)c->n + cols - 1) / cols, n_shown = rows > most ? most * cols : (int)c->n;
-    if (rows > most) rows = most;
+static int name_columns(const Candidate *c) {
+    bool has_end = c->kind == CANDIDATE_ARGUMENT || c->kind == CANDIDATE_DIRECTORY;
+    return columns_of(shown(c)) + (has_end ? columns_of(c->after) : 0);
+}
+
+/* The widths of `cols` columns for the first n candidates, listed downwards. False if a row is
+ * wider than the terminal. */
+static bool fit_columns(const Completion *c, int n, int cols, int width, int *wide) {
+    int rows = (n + cols - 1) / cols, sum = 0;
+    for (int k = 0; k < cols; k++) {
+        wide[k] = 0;
+        for (int i = k * rows; i < n && i < (k + 1) * rows; i++)
+            if (name_columns(&c->item[i]) + GAP > wide[k])
+                wide[k] = name_columns(&c->item[i]) + GAP;
+        sum += wide[k];
+    }
+    return sum - GAP < width;
+}
+
+static void list_columns(const Completion *c, int width, int height, Bytes *out) {
+    int wide[COLUMNS_MAX], n = (int)c->n, cols, rows, most = height > 4 ? height - 3 : 1;
+    for (;; n -= 1 + n / 16) { /* until they fit */
+        for (cols = n < COLUMNS_MAX ? n : COLUMNS_MAX; cols > 1; cols--)
+            if (fit_columns(c, n, cols, width, wide)) break;
+        rows = (n + cols - 1) / cols;
+        if (rows <= most) break;
+    }
     for (int r = 0; r < rows; r++) {
-        for (int k = 0, pad = 0; k < cols; k++) {
-            int i = n_shown < (int)c->n ? r * cols + k : k * rows + r;
-            if (i >= n_shown) break;
+        for (int k = 0, pad = 0; k < cols && k * rows + r < n; k++) {
             put_blanks(pad, out);
-            pad = widest + GAP - put_name(&c->item[i], width - 1, out);
+            pad = wide[k] - put_name(&c->item[k * rows + r], width - 1, out);
         }
         bytes_putc(out, '\n');
     }
-    if (n_shown < (int)c->n) bytes_printf(out, "… and %d more\n", (int)c->n - n_shown);
+    if (n < (int)c->n) bytes_printf(out, "… and %d more\n", (int)c->n - n);
 }
 
 void line_list(const Completion *c, int width, int height, bool color, Bytes *out) {
@@ -255,5 +282,5 @@ void line_list(const Completion *c, int width, int height, bool color, Bytes *ou
     if (c->n <= WITH_HINTS && (int)c->n < height - 2)
         list_lines(c, width, widest, color, out);
     else
-        list_columns(c, width, height, widest, out);
+        list_columns(c, width, height, out);
 }

@@ -4,6 +4,7 @@
 #include "lang/complete/paint.h"
 #include "lang/eval/run.h"
 #include "lang/shell/draw.h"
+#include "lang/shell/typing_line.h"
 #include "tests/unit/check.h"
 #include "tests/unit/terminal.h"
 
@@ -205,6 +206,33 @@ static void little_is_written(void) {
     bytes_fini(&text);
 }
 
+/* A list of candidates fits its terminal, whatever the size. */
+static void lists(Interp *in) {
+    static const char *const texts[] = {"tensor([1]).", "nn.", "sum(", "known", "optim.SGD(", ""};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        for (int width = 20; width < 200; width += 7)
+            for (int height = 4; height < 60; height += 9) {
+                Completion c;
+                Bytes out = {0};
+                size_t n = strlen(texts[i]);
+                line_complete(in, "", 0, texts[i], n, n, &c);
+                CHECK(c.n > 0);
+                c.signature = NULL; /* may take several rows */
+                line_list(&c, width, height, false, &out);
+                int n_rows = 0, columns = 0, widest = 0;
+                for (size_t k = 0; k < out.n; k++) {
+                    bool is_inside = ((unsigned char)out.data[k] & 0xc0) == 0x80;
+                    columns = out.data[k] == '\n' ? 0 : columns + !is_inside;
+                    n_rows += out.data[k] == '\n';
+                    if (columns > widest) widest = columns;
+                }
+                CHECK_MSG(n_rows < height && widest <= width, "%s: %d rows of %d, %d of %d columns",
+                          texts[i], n_rows, height, widest, width);
+                completion_fini(&c);
+                bytes_fini(&out);
+            }
+}
+
 int main(void) {
     LangError e = {0};
     InterpConfig config = {.width = 80, .stream = {.mode = STREAM_CHECK, .workers = 1}};
@@ -217,6 +245,7 @@ int main(void) {
     indents();
     drawing();
     little_is_written();
+    lists(in);
     interp_free(&in);
     return check_report("paint");
 }
