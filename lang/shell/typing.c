@@ -24,6 +24,7 @@ static struct {
     Interp *in;
     const char *before; /* lines of the statement before this one */
     size_t n_before;
+    size_t n_indent; /* blanks that the line began with */
     Drawing drawing;
     bool draws, has_color;
 } typing;
@@ -112,7 +113,14 @@ static int on_clear(int count, int key) {
 /* True if the terminal understands the sequences of draw.c. */
 static bool can_draw(void) { return !is_dumb() && isatty(fileno(rl_outstream)); }
 
+/* True if the line holds no more than its indent. */
+static bool is_untouched(void) {
+    return typing.n_indent && (size_t)rl_end == typing.n_indent &&
+           strspn(rl_line_buffer, " ") == typing.n_indent;
+}
+
 static int on_enter(int count, int key) {
+    if (is_untouched()) rl_delete_text(0, rl_end);
     rl_point = rl_end;
     if (typing.draws) draw_line(true);
     return rl_newline(count, key);
@@ -269,6 +277,17 @@ static int on_rubout(int count, int key) {
     return 0;
 }
 
+/* Ctrl-D in a line that holds its indent alone ends the input, as in an empty one. Readline takes
+ * it so if another key came before. */
+static int on_delete(int count, int key) {
+    if (!is_untouched()) return rl_delete(count, key);
+    rl_delete_text(0, rl_end);
+    rl_point = 0;
+    rl_stuff_char('E' & 0x1f);
+    rl_stuff_char(key);
+    return 0;
+}
+
 /* A closing bracket that begins its line stands below the line that it closes. */
 static int on_close(int count, int key) {
     char bracket[2] = {(char)key, 0};
@@ -346,6 +365,7 @@ static void bind_keys(void) {
         rebind('\t', maps[i], rl_complete, on_tab);
         rebind('\r', maps[i], rl_newline, on_enter);
         rebind('\n', maps[i], rl_newline, on_enter);
+        rebind('D' & 0x1f, maps[i], rl_delete, on_delete);
         for (const char *c = closing; *c && maps[i] != vi_movement_keymap; c++)
             rebind(*c, maps[i], rl_insert, on_close);
         if (typing.draws) rebind('L' & 0x1f, maps[i], rl_clear_screen, on_clear);
@@ -360,8 +380,10 @@ static void bind_keys(void) { rl_bind_key('\t', on_tab); }
  * a statement the indent of its level. */
 static int on_begin(void) {
     bind_erase();
+    typing.n_indent = 0;
     if (typing.draws && typing.n_before && !input_waits())
-        insert_blanks(paint_indent(typing.before, typing.n_before));
+        typing.n_indent = paint_indent(typing.before, typing.n_before);
+    insert_blanks(typing.n_indent);
     return 0;
 }
 

@@ -159,9 +159,16 @@ static void indents(void) {
     key(&s, "\003", "gt> ");
     key(&s, "f(true)\r", "\n[1, 2]\n");
     expect(&s, "gt> ");
-    key(&s, "\020\020", "fn f(a) {"); /* the entry as it was indented */
+    key(&s, "g = [1,\r", " […>     ");
+    key(&s, "\r", " […>     "); /* an empty line has no indent */
+    key(&s, "2]\r", "gt> ");
+    key(&s, "\020", "g = [1,\033[K\n\033[K\n    2]");
+    key(&s, "\003", "gt> ");
+    key(&s, "\020\020\020\020", "fn f(a) {"); /* the entry as it was indented */
     expect(&s, "\n        return [1,");
     key(&s, "\r", "gt> ");
+    key(&s, "fn g() {\r", " {…>     ");
+    key(&s, "\004", ""); /* ends the input, or asks */
     leave(&s, "\004", 0);
 }
 
