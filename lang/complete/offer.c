@@ -239,6 +239,13 @@ static void offer_methods(Offers *o, ValueKind kind) {
     names_fini(&names);
 }
 
+/* True if a string literal holds the text as it is. */
+static bool is_plain(const Str *s) {
+    for (uint32_t i = 0; i < s->n; i++)
+        if ((unsigned char)s->s[i] < ' ' || strchr("\"'\\{}", s->s[i])) return false;
+    return true;
+}
+
 static bool is_name(const Str *s) {
     bool is = s->n > 0 && !isdigit((unsigned char)s->s[0]);
     for (uint32_t i = 0; i < s->n; i++)
@@ -250,7 +257,7 @@ static bool is_name(const Str *s) {
 static void offer_entries(Offers *o, const MapV *m, CandidateKind kind, bool only_names) {
     Value k, v;
     for (size_t i = 0; mapv_at(m, i, &k, &v); i++)
-        if (k.kind == V_STR && (!only_names || is_name(k.str)))
+        if (k.kind == V_STR && (only_names ? is_name(k.str) : is_plain(k.str)))
             offer(o, intern(k.str->s, k.str->n), kind_of_value(v, kind), true,
                   (Thing){.what = THING_VALUE, .v = v});
 }

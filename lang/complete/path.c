@@ -34,6 +34,12 @@ static bool has_extension(const char *name, const char *extension) {
     return n > n_ext && !strcmp(name + n - n_ext, extension ? extension : "");
 }
 
+static bool has_control(const char *s) {
+    for (; *s; s++)
+        if ((unsigned char)*s < ' ' || *s == 0x7f) return true;
+    return false;
+}
+
 static int by_text(const void *a, const void *b) {
     return strcmp(((const Candidate *)a)->text, ((const Candidate *)b)->text);
 }
@@ -73,6 +79,7 @@ void complete_path(const char *prefix, size_t n, const char *extension, char quo
         bool is_hidden = d->d_name[0] == '.' && name[0] != '.';
         bool is_link = !strcmp(d->d_name, ".") || !strcmp(d->d_name, "..");
         if (is_hidden || is_link || strncmp(d->d_name, name, n_name)) continue;
+        if (has_control(d->d_name)) continue; /* nobody types it */
         offer_entry(out, place.data, path, d->d_name, extension, quote);
     }
     if (dir) closedir(dir);
@@ -116,7 +123,9 @@ void complete_option(const char *path, const char *prefix, size_t n, Completion 
     Bytes text = {0};
     LangError ignored = {0};
     Wanted w = {.out = out, .word = prefix, .n = n};
-    if (bytes_read(&text, path, SCRIPT_MAX)) {
+    struct stat st;
+    bool is_file = !stat(path, &st) && S_ISREG(st.st_mode); /* reading a pipe would wait */
+    if (is_file && bytes_read(&text, path, SCRIPT_MAX)) {
         Source src = {.name = path, .text = text.data, .n = text.n, .first_line = 1};
         Program *p = parse_program(&src, NULL, NULL, NULL, &ignored);
         if (p) args_each(p, offer_option, &w);

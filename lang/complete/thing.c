@@ -53,6 +53,7 @@ static Thing of_def(Interp *in, const Scan *s, const Def *d, int depth) {
         if (prelude_space(in, scan_name(s, d->from), &v, &ignored) && v.kind != V_UNDEF)
             return borrow(v);
     }
+    if (d->kind == DEF_IMPORT) return nothing(); /* a file that has not been read */
     if ((d->kind == DEF_VARIABLE || d->kind == DEF_FIELD) && d->from && depth < DEEP)
         return thing_at(in, s, d->from, s->n, depth + 1);
     return unknown();
@@ -60,7 +61,8 @@ static Thing of_def(Interp *in, const Scan *s, const Def *d, int depth) {
 
 static Thing of_name(Interp *in, const Scan *s, const char *interned, int depth) {
     const Def *d = scan_find(s, interned);
-    if (d) return of_def(in, s, d, depth);
+    Thing t = d ? of_def(in, s, d, depth) : nothing();
+    if (d && (d->kind != DEF_IMPORT || t.what != THING_NOTHING)) return t;
     int module = scan_module(s);
     for (size_t i = 0; !strcmp(interned, "self") && module >= 0 && i < s->n_defs; i++)
         if (s->def[i].body == module)

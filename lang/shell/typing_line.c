@@ -184,7 +184,7 @@ static int put_cut(const char *s, int columns, Bytes *out) {
     for (size_t n = strlen(s); n;) {
         int len = utf8_decode(s, n, &cp), w = len ? utf8_width(cp) : 1;
         if (used + w > columns) break;
-        if (len && cp >= 0x20)
+        if (len && cp >= 0x20 && (cp < 0x7f || cp >= 0xa0))
             bytes_add(out, s, (size_t)len);
         else
             bytes_putc(out, '?');

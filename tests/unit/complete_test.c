@@ -34,6 +34,8 @@ static const char program[] =
     "signal rows { }\n"
     "signal columns { }\n"
     "import linalg\n"
+    "import \"module_a.gt\" as mod_a\n"
+    "quoted = {plain: 1, \"a\\\"b\": 2, \"c\\nd\": 3}\n"
     "none_value = none\n";
 
 /* The cursor is at `|`. want: names that must be offered, with what follows them ("print("); after
@@ -208,6 +210,11 @@ static const struct Row {
     {"signal.en|", "=enter("},
     {"debug.print_t|", "=print_tape("},
     {"linalg.so|", "solve("},
+    {"mod_a.he|", "=helper_b("},
+    {"mod_a.helper_b(1, se|", "=second="},
+    {"mod_a._p|", ""},
+    {"import mod_b as mb\nmb.me|", ""},
+    {"import \"module_a.gt\" as mod_a; mod_a.he|", "=helper_b("},
     {"import optim as oo\noo.Ada|", "Adam( AdamW("},
     /* members of what the text defines */
     {"s = \"abc\"\ns.up|", "=upper("},
@@ -265,6 +272,8 @@ static const struct Row {
     {"config[\"|", "lr\" layers\" odd key\" name\""},
     {"config[\"od|", "=odd key\""},
     {"config['lay|", "=layers'"},
+    {"quoted[\"|", "=plain\""},
+    {"quoted.pl|", "=plain"},
     {"config.layers[0][\"wi|", "=width\""},
     /* files */
     {"load(\"da|", "=data\" data.npy\""},
@@ -368,10 +377,14 @@ static void touch(const char *path) {
 
 static void make_files(char *dir) {
     CHECK(mkdtemp(dir) && !chdir(dir) && !mkdir("sub", 0700));
-    static const char *const files[] = {"data",     "data.npy", "module_a.gt",    "quo\"te.txt",
-                                        "sub/x.gt", ".hidden",  "sub/in side.csv"};
+    static const char *const files[] = {"data",     "data.npy", "module_a.gt", "quo\"te.txt",
+                                        "sub/x.gt", ".hidden",  "data\tx",     "sub/in side.csv"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) touch(files[i]);
-    FILE *f = fopen("train.gt", "w");
+    FILE *f = fopen("module_a.gt", "w");
+    fputs("fn helper_b(first, second=2) => first\nfn _private() => 1\n", f);
+    fclose(f);
+    CHECK(!mkfifo("pipe.gt", 0600));
+    f = fopen("train.gt", "w");
     fputs("lr = arg(\"lr\", 0.1, \"learning rate\")\nbatch = arg(\"batch_size\", 32)\n"
           "v = arg(\"verbose\", false)\n",
           f);
@@ -448,6 +461,8 @@ static void options(void) {
     CHECK_INT(c.n, 1);
     completion_fini(&c);
     complete_option("nothing.gt", "--", 2, &c);
+    CHECK_INT(c.n, 0);
+    complete_option("pipe.gt", "--", 2, &c);
     CHECK_INT(c.n, 0);
     completion_fini(&c);
 }
