@@ -2,6 +2,8 @@
 # in $(B)/obj, generated sources in $(B)/gen: modes never mix (make asan uses B=build/asan).
 
 B        ?= build
+# Always one name for a folder in the tree, also if B is absolute: it is in the dependencies that the compiler writes.
+override B := $(patsubst $(CURDIR)/%,%,$(B))
 PREFIX   ?= /usr/local
 # Where `make install` puts things, named as in other projects; DESTDIR goes before all of them.
 prefix      = $(PREFIX)
@@ -226,11 +228,11 @@ $(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
 ##@ Install
-INSTALL   = $(foreach v,DESTDIR bindir datadir mandir docdir bashcompdir zshcompdir vimdir,$(v)='$($(v))') programs='$(notdir $(PROGRAMS))' sh scripts/install
+PLACE     = $(foreach v,DESTDIR bindir datadir mandir docdir bashcompdir zshcompdir vimdir,$(v)='$($(v))') programs='$(notdir $(PROGRAMS))' sh scripts/install
 install: all                                      ## install into $(DESTDIR)$(PREFIX)
-	$(Q)$(INSTALL) $(B)
+	$(Q)$(PLACE) $(B)
 uninstall:                                        ## remove what `make install` installed
-	$(Q)$(INSTALL) -u
+	$(Q)$(PLACE) -u
 deb:                                              ## build Debian packages of the last commit into build/deb
 	$(Q)sh scripts/deb $(B)/deb
 test-deb: deb                                     ## ... and test them: lintian, install, run, purge

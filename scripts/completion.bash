@@ -36,7 +36,7 @@ _PROGRAM_bound() {
     _PROGRAM_files "$@"
 }
 _PROGRAM_sessions() {
-    _PROGRAM_words $("$command" --sessions 2>/dev/null | sed 's/ .*//')
+    _PROGRAM_words $("$command" --sessions 2>/dev/null | sed '1d; s/ .*//')
 }
 # The words up to the cursor in `line`, as the program would get them: bash has them broken at = @ and : too.
 _PROGRAM_line() {
