@@ -5,6 +5,7 @@
 #include "lang/eval/run.h"
 #include "lang/eval/import.h"
 #include "lang/builtin/args.h"
+#include "lang/fmt/fmt.h"
 #include "lang/stream/local.h"
 #include "lang/shell/options.h"
 #include "lang/shell/pager.h"
@@ -150,6 +151,18 @@ static int leave(App *a, int code) {
 static int fail(App *a, const LangError *e) {
     report(a, e);
     return leave(a, error_exit_code(e));
+}
+
+/* gtsh --fmt [FILE ...] */
+static int format_files(App *a) {
+    const Options *o = &a->o;
+    const char **path = xmalloc((size_t)(o->argc + 1) * sizeof *path);
+    int n = 0;
+    if (o->script) path[n++] = o->script;
+    for (int k = 0; k < o->argc; k++) path[n++] = o->argv[k];
+    int code = fmt_files(path, n, o->check, has_color(o, STDERR_FILENO));
+    free(path);
+    return leave(a, code);
 }
 
 static _Noreturn void die_by_interrupt(void) {
@@ -619,6 +632,7 @@ int main(int argc, char **argv) {
         printf("gtsh %s\n", gt_version);
         return leave(&a, 0);
     }
+    if (a.o.fmt) return format_files(&a);
     env_warn_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
     if (a.o.profile_file && !profile_check(a.o.profile_file, &e)) return fail(&a, &e);

@@ -200,6 +200,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_CODE: o->code = v; return true;
     case OPTION_PRINT: o->expr = v; return true;
     case OPTION_CHECK: o->check = true; return true;
+    case OPTION_FMT: o->fmt = true; return true;
     case OPTION_PROMPT: o->prompt = true; return true;
     case OPTION_QUIET: o->quiet = true; return true;
     case OPTION_WORKERS:
