@@ -6,6 +6,7 @@
 #include "lang/eval/import.h"
 #include "lang/builtin/args.h"
 #include "lang/fmt/fmt.h"
+#include "lang/lsp/lsp.h"
 #include "lang/stream/local.h"
 #include "lang/shell/options.h"
 #include "lang/shell/pager.h"
@@ -163,6 +164,17 @@ static int format_files(App *a) {
     int code = fmt_files(path, n, o->check, has_color(o, STDERR_FILENO));
     free(path);
     return leave(a, code);
+}
+
+/* gtsh --lsp */
+static int serve_editor(App *a) {
+    LangError e = {0};
+    InterpConfig config = {.stream = {.mode = STREAM_CHECK, .workers = 1}, .width = 80};
+    signal(SIGPIPE, SIG_IGN);
+    a->in = interp_new(&config, &e);
+    if (!a->in) return fail(a, &e);
+    a->in->args = a->args = args_new(0, NULL);
+    return leave(a, lsp_run(a->in, STDIN_FILENO, STDOUT_FILENO));
 }
 
 static _Noreturn void die_by_interrupt(void) {
@@ -633,6 +645,7 @@ int main(int argc, char **argv) {
         return leave(&a, 0);
     }
     if (a.o.fmt) return format_files(&a);
+    if (a.o.lsp) return serve_editor(&a);
     env_warn_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
     if (a.o.profile_file && !profile_check(a.o.profile_file, &e)) return fail(&a, &e);

@@ -201,6 +201,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_PRINT: o->expr = v; return true;
     case OPTION_CHECK: o->check = true; return true;
     case OPTION_FMT: o->fmt = true; return true;
+    case OPTION_LSP: o->lsp = true; return true;
     case OPTION_PROMPT: o->prompt = true; return true;
     case OPTION_QUIET: o->quiet = true; return true;
     case OPTION_WORKERS:

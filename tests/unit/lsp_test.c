@@ -1,0 +1,246 @@
+/* lsp_test.c: the language server, spoken to in its own protocol: each test writes messages to a
+ * file, lets the server read them all, and looks at what it has written.
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
+#include "lang/lsp/lsp.h"
+#include "tests/unit/check.h"
+#include <sys/mman.h>
+#include <unistd.h>
+
+static Interp *in;
+
+static void add(Bytes *b, const char *content) {
+    bytes_printf(b, "Content-Length: %zu\r\n\r\n%s", strlen(content), content);
+}
+
+/* Appends a request about a place of file:///a.gt; more: further fields, or "". */
+static void ask(Bytes *b, int id, const char *method, int line, int column, const char *more) {
+    Bytes m = {0};
+    bytes_printf(&m,
+                 "{\"jsonrpc\":\"2.0\",\"id\":%d,\"method\":\"textDocument/%s\",\"params\":{"
+                 "\"textDocument\":{\"uri\":\"file:///a.gt\"},\"position\":{\"line\":%d,"
+                 "\"character\":%d}%s}}",
+                 id, method, line, column, more);
+    add(b, m.data);
+    bytes_fini(&m);
+}
+
+static void begin(Bytes *b, const char *capabilities) {
+    Bytes m = {0};
+    bytes_printf(&m,
+                 "{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"method\":\"initialize\",\"params\":{"
+                 "\"capabilities\":{%s}}}",
+                 capabilities);
+    add(b, m.data);
+    add(b, "{\"jsonrpc\":\"2.0\",\"method\":\"initialized\",\"params\":{}}");
+    bytes_fini(&m);
+}
+
+/* text: as in JSON. */
+static void open_text(Bytes *b, const char *text) {
+    Bytes m = {0};
+    bytes_printf(&m,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didOpen\",\"params\":{"
+                 "\"textDocument\":{\"uri\":\"file:///a.gt\",\"languageId\":\"gt\",\"version\":1,"
+                 "\"text\":\"%s\"}}}",
+                 text);
+    add(b, m.data);
+    bytes_fini(&m);
+}
+
+static void change(Bytes *b, int line, int from, int to, const char *text) {
+    Bytes m = {0};
+    bytes_printf(&m,
+                 "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/didChange\",\"params\":{"
+                 "\"textDocument\":{\"uri\":\"file:///a.gt\",\"version\":2},\"contentChanges\":[{"
+                 "\"range\":{\"start\":{\"line\":%d,\"character\":%d},\"end\":{\"line\":%d,"
+                 "\"character\":%d}},\"text\":\"%s\"}]}}",
+                 line, from, line, to, text);
+    add(b, m.data);
+    bytes_fini(&m);
+}
+
+static void end(Bytes *b) {
+    add(b, "{\"jsonrpc\":\"2.0\",\"id\":99,\"method\":\"shutdown\"}");
+    add(b, "{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}");
+}
+
+/* Serves the messages; returns what the server wrote, owned. Frees them. */
+static char *serve(Bytes *b, int code) {
+    int from = memfd_create("from", 0), to = memfd_create("to", 0);
+    CHECK(from >= 0 && to >= 0 && write(from, b->data, b->n) == (ssize_t)b->n);
+    lseek(from, 0, SEEK_SET);
+    CHECK_INT(lsp_run(in, from, to), code);
+    off_t n = lseek(to, 0, SEEK_CUR);
+    char *out = calloc((size_t)n + 1, 1);
+    CHECK(pread(to, out, (size_t)n, 0) == n);
+    close(from);
+    close(to);
+    bytes_fini(b);
+    return out;
+}
+
+/* The content of the message that has this text, up to the next header; owned. */
+static char *message(const char *out, const char *text) {
+    const char *at = strstr(out, text), *from = at, *to = at ? strstr(at, "Content-Length") : NULL;
+    if (!at) return calloc(1, 1);
+    while (from > out && from[-1] != '\n') from--;
+    return to ? strndup(from, (size_t)(to - from)) : strdup(from);
+}
+
+#define HAS(out, id, want)                                                                         \
+    do {                                                                                           \
+        char *m_ = message(out, "\"id\":" #id ",");                                                \
+        CHECK_MSG(strstr(m_, want), "answer %s is\n  %s\nwithout\n  %s", #id, m_, want);           \
+        free(m_);                                                                                  \
+    } while (0)
+
+#define PROGRAM                                                                                    \
+    "## Doubles.\\nfn double(v, by=2) { return v * by }\\nmodule M(n) {\\n    self.w = n\\n    "   \
+    "fn forward(x) => self.w * x\\n}\\nm = M(n=3); y = double(m(3), by=4)\\nprint(f\\\"{y} "       \
+    "{double(y)}\\\")\\nz = [v for v in [y]]\\n"
+
+static void test_requests(void) {
+    Bytes b = {0};
+    begin(&b, "");
+    open_text(&b, PROGRAM);
+    ask(&b, 1, "hover", 6, 18, "");
+    ask(&b, 2, "definition", 6, 18, "");
+    ask(&b, 3, "references", 6, 18, ",\"context\":{\"includeDeclaration\":false}");
+    ask(&b, 4, "rename", 1, 10, ",\"newName\":\"value\"");
+    ask(&b, 5, "rename", 1, 13, ",\"newName\":\"times\"");
+    ask(&b, 6, "rename", 1, 4, ",\"newName\":\"while\"");
+    ask(&b, 7, "rename", 1, 4, ",\"newName\":\"sum\"");
+    ask(&b, 8, "rename", 1, 4, ",\"newName\":\"y\"");
+    ask(&b, 9, "rename", 7, 2, ",\"newName\":\"show\"");
+    ask(&b, 10, "signatureHelp", 6, 32, "");
+    ask(&b, 11, "completion", 7, 10, "");
+    ask(&b, 12, "documentSymbol", 0, 0, "");
+    ask(&b, 13, "foldingRange", 0, 0, "");
+    ask(&b, 14, "formatting", 0, 0, "");
+    ask(&b, 15, "hover", 7, 2, "");
+    ask(&b, 16, "definition", 4, 26, "");
+    ask(&b, 17, "rename", 4, 26, ",\"newName\":\"q\"");
+    end(&b);
+    char *out = serve(&b, 0);
+    HAS(out, 1, "fn double(v, by=2)");
+    HAS(out, 1, "Doubles.");
+    HAS(out, 2, "\"start\":{\"line\":1,\"character\":3},\"end\":{\"line\":1,\"character\":9}");
+    HAS(out, 3, "\"start\":{\"line\":7,\"character\":13}");
+    HAS(out, 4, "{\"line\":1,\"character\":29}},\"newText\":\"value\"}]");
+    HAS(out, 5, "{\"line\":6,\"character\":31}");
+    HAS(out, 6, "'while' is not a name");
+    HAS(out, 7, "'sum' belongs to the language");
+    HAS(out, 8, "another variable");
+    HAS(out, 9, "'print' belongs to the language");
+    HAS(out, 10, "\"activeParameter\":1");
+    HAS(out, 11, "{\"label\":\"y\"");
+    HAS(out, 12, "\"name\":\"M\",\"kind\":5");
+    HAS(out, 12, "\"children\":[{\"name\":\"forward\",\"kind\":6");
+    HAS(out, 13, "{\"startLine\":2,\"endLine\":4}");
+    HAS(out, 14, "\"result\":[]");
+    HAS(out, 15, "print(");
+    HAS(out, 16, "{\"line\":3,\"character\":9}");
+    HAS(out, 17, "cannot be renamed");
+    free(out);
+}
+
+/* The diagnostics after the text and one change. */
+static char *findings(const char *text, int line, int from, int to, const char *new) {
+    Bytes b = {0};
+    begin(&b, "");
+    open_text(&b, text);
+    change(&b, line, from, to, new);
+    end(&b);
+    char *out = serve(&b, 0), *found = message(out, "publishDiagnostics");
+    free(out);
+    return found;
+}
+
+static void test_findings(void) {
+    static const struct {
+        const char *text;
+        const char *want[3];
+    } cases[] = {
+        {"x = 1\\nprint(x)\\n", {"\"diagnostics\":[]"}},
+        {"rondn(2)\\n", {"'rondn' is not defined", "did you mean 'randn'?"}},
+        {"x = (1,\\n\\nfn f( { }\\ny = ]\\n", {"'(' is never closed", "parameter", "found ']'"}},
+        {"for i in range(3) {\\nx = i\\n", {"never closed", "still open"}},
+        {"x = ones(2)\\nx.relu()\\n", {"result not used", "\"severity\":2", "x = x.relu()"}},
+        {"x = torch.ones(2)\\n", {"'torch' is not defined"}},
+        {"a = later()\\nfn later() => 1\\nprint(a, self, args, main)\\n", {"\"diagnostics\":[]"}},
+        {"s = \\\"\\\"\\\"abc\\nx = 1\\n", {"this string is never closed"}},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *got = findings(cases[k].text, 0, 0, 0, "");
+        for (int i = 0; i < 3 && cases[k].want[i]; i++)
+            CHECK_MSG(strstr(got, cases[k].want[i]), "%s\nwithout\n%s", got, cases[k].want[i]);
+        free(got);
+    }
+}
+
+/* Characters are UTF-16 units, or bytes if the client offers them. */
+static void test_positions(void) {
+    char *got = findings("s = \\\"é𝄞\\\"; rondn()\\n", 0, 5, 8, "€𝄞𝄞");
+    CHECK_MSG(strstr(got, "\"start\":{\"line\":0,\"character\":13}"), "%s", got);
+    free(got);
+    Bytes b = {0};
+    begin(&b, "\"general\":{\"positionEncodings\":[\"utf-16\",\"utf-8\"]}");
+    open_text(&b, "s = \\\"é𝄞\\\"; rondn()\\n");
+    end(&b);
+    got = serve(&b, 0);
+    CHECK(strstr(got, "\"positionEncoding\":\"utf-8\""));
+    CHECK_MSG(strstr(got, "\"start\":{\"line\":0,\"character\":14}"), "%s", got);
+    free(got);
+}
+
+static void test_hostile(void) {
+    Bytes b = {0}, deep = {0};
+    bytes_puts(&b, "Content-Type: x\r\n\r\n");
+    bytes_puts(&b, "Content-Length: 999999999999999999\r\n\r\n");
+    add(&b, "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"textDocument/hover\"}");
+    add(&b, "{");
+    for (int k = 0; k < 5000; k++) bytes_putc(&deep, '[');
+    add(&b, deep.data);
+    add(&b, "[1]");
+    begin(&b, "");
+    add(&b, "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"no/such\",\"params\":7}");
+    add(&b, "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"textDocument/hover\",\"params\":[]}");
+    ask(&b, 4, "hover", 0, 0, "");
+    open_text(&b, "x = 1");
+    ask(&b, 5, "hover", -1, 0, "");
+    ask(&b, 6, "hover", 2000000000, 2000000000, "");
+    change(&b, 0, 5, 0, "y");
+    ask(&b, 7, "rename", 0, 0, "");
+    end(&b);
+    add(&b, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"shutdown\"}");
+    char *out = serve(&b, 0);
+    HAS(out, 1, "initialize comes first");
+    HAS(out, 2, "there is no request");
+    HAS(out, 3, "not an open document");
+    HAS(out, 4, "not an open document");
+    HAS(out, 5, "position must be");
+    HAS(out, 6, "\"result\":null");
+    HAS(out, 7, "newName");
+    CHECK(!strstr(out, "\"id\":8,"));
+    int errors = 0;
+    for (const char *s = out; (s = strstr(s, "\"id\":null,\"error\"")); s++) errors++;
+    CHECK_INT(errors, 5);
+    free(out);
+    bytes_fini(&deep);
+    begin(&b, ""); /* the connection ends without shutdown */
+    free(serve(&b, 1));
+}
+
+int main(void) {
+    LangError e = {0};
+    InterpConfig config = {.stream = {.mode = STREAM_CHECK, .workers = 1}, .width = 80};
+    in = interp_new(&config, &e);
+    CHECK(in);
+    test_requests();
+    test_findings();
+    test_positions();
+    test_hostile();
+    interp_free(&in);
+    return check_report("language server");
+}
