@@ -69,6 +69,7 @@ MARCH_v3   := -march=x86-64-v3
 MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 # What editors and shells need, besides the programs and the manual: scripts/install says what goes where.
 SHARE    := $(B)/man/gt-ops.7 $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
+SHARE    += $(B)/share/vscode/syntaxes/gt.tmLanguage.json
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
@@ -218,6 +219,10 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
 
 # ---- the rest ----
+# The files of editors, all of one run: share/vim/ and share/vscode/.
+$(B)/share/vscode/syntaxes/gt.tmLanguage.json: scripts/gensyntax lang/syntax/tokens.def lang/math/functions.def runtime/inst/ops.def \
+                                               runtime/inst/dtypes.def runtime/base/version.h $(wildcard lang/builtin/*.c) $(PRELUDE)
+	$(Q)sh scripts/gensyntax $(B)/share
 $(B)/share/bash/%: $(B)/% scripts/gencompletion scripts/completion.bash
 	@mkdir -p $(@D)
 	$(Q)sh scripts/gencompletion bash $< > $@

@@ -1,0 +1,87 @@
+# The editors' files that scripts/gensyntax makes: they have all keywords of tokens.def; Vim colours and indents a sample with
+# them, and the grammar for Visual Studio Code is JSON whose patterns are valid (if Vim, python3 and node are installed).
+. tests/fixtures/check.sh
+code "gensyntax" 0 sh scripts/gensyntax "$TMP/share"
+vim=$TMP/share/vim/syntax/gt.vim vscode=$TMP/share/vscode/syntaxes/gt.tmLanguage.json
+for w in $(sed -nE 's/^WORD\([A-Z]+, *"([a-z]+)".*/\1/p' lang/syntax/tokens.def) backward signal no_grad time float32 nn \
+    randn relu print mse_loss clamp; do
+    grep -qE "[ |(%]$w\b" "$vim" || fail "the syntax of vim lacks $w"
+    grep -qE "[|:]$w[|)]" "$vscode" || fail "the grammar of vscode lacks $w"
+done
+cat >"$TMP/a.gt" <<'END'
+## Help.
+fn area(r) { return pi * r ** 2 }  # why
+backward loss
+t = time()
+x.relu().print
+s = f"{area(1_0.5):.2f} \n {{"
+for i in range(0x1f) { y = randn(2, dtype=float32) and not true }
+END
+cat >"$TMP/look.vim" <<END
+set nocompatible runtimepath^=$TMP/share/vim
+filetype plugin indent on
+syntax on
+edit $TMP/a.gt
+function! G(line, text)
+  let column = match(getline(a:line), a:text) + 1
+  call add(g:out, a:line . " " . a:text . " " . synIDattr(synID(a:line, column, 1), "name"))
+endfunction
+let out = [&filetype . " " . &shiftwidth]
+for part in [[1, "Help"], [2, "fn"], [2, "area"], [2, "return"], [2, "pi"], [2, "2"], [2, "why"], [3, "backward"], [4, "time"],
+      \ [5, "relu"], [5, "print"], [6, "area"], [6, "0.5"], [6, '\\\\n'], [6, "{{"], [7, "for"], [7, "0x1f"], [7, "randn"],
+      \ [7, "float32"], [7, "and not"], [7, "true"]]
+  call G(part[0], part[1])
+endfor
+call writefile(out, "$TMP/groups")
+%delete
+call setline(1, ["fn f(x) {", "if x > 0 {", "g(x,", "y)", "}", "else { z() }", "return \"{\"  # {", "}", "h()"])
+normal gg=G
+write! $TMP/indented.gt
+quitall!
+END
+if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
+    vim -e -s -u "$TMP/look.vim" -c quitall! </dev/null >/dev/null 2>&1
+    same "vim: groups" "$(cat "$TMP/groups")" 'gt 4
+1 Help gtHelp
+2 fn gtKeyword
+2 area gtName
+2 return gtKeyword
+2 pi gtConstant
+2 2 gtNumber
+2 why gtComment
+3 backward gtStatement
+4 time '"
+5 relu gtMember
+5 print gtMember
+6 area gtField
+6 0.5 gtNumber
+6 \\\\n gtEscape
+6 {{ gtBraces
+7 for gtKeyword
+7 0x1f gtNumber
+7 randn gtFunction
+7 float32 gtType
+7 and not gtOperator
+7 true gtConstant"
+    same "vim: indentation" "$(cat "$TMP/indented.gt")" 'fn f(x) {
+    if x > 0 {
+        g(x,
+            y)
+    }
+    else { z() }
+    return "{"  # {
+}
+h()'
+else
+    echo "vim: not installed, skipped"
+fi
+if command -v python3 >/dev/null; then
+    for f in package.json language-configuration.json syntaxes/gt.tmLanguage.json; do
+        code "$f" 0 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$TMP/share/vscode/$f"
+    done
+fi
+if command -v node >/dev/null; then
+    code "patterns" 0 node -e 'const look = v => { for (const k in v) { if (["match", "begin", "end"].includes(k)) new RegExp(v[k]);
+        else if (typeof v[k] == "object") look(v[k]) } }; look(JSON.parse(require("fs").readFileSync(process.argv[1])))' "$vscode"
+fi
+finish
