@@ -1,8 +1,7 @@
 /* lsp_show.c: hover, completion and the signature of the call around the cursor.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/builtin.h"
+#include "lang/complete/complete.h"
 #include "lang/lsp/lsp_state.h"
-#include "lang/value/mapv.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -194,107 +193,51 @@ bool lsp_signature_help(Lsp *l, const IoValue *params, Bytes *out) {
 
 /* ---- completion ---- */
 
-typedef struct Offers {
-    const char *prefix;
-    size_t n_prefix;
-    Map seen;
-    size_t n;
-    Bytes *out;
-} Offers;
+/* The protocol's number of a kind of candidate. */
+static const uint8_t kind_number[] = {
+    [CANDIDATE_ARGUMENT] = 10, [CANDIDATE_VARIABLE] = 6, [CANDIDATE_FIELD] = 5,
+    [CANDIDATE_KEY] = 12,      [CANDIDATE_METHOD] = 2,   [CANDIDATE_FUNCTION] = 3,
+    [CANDIDATE_MODULE] = 7,    [CANDIDATE_SPACE] = 9,    [CANDIDATE_CONSTANT] = 21,
+    [CANDIDATE_KEYWORD] = 14,  [CANDIDATE_SIGNAL] = 23,  [CANDIDATE_DIRECTORY] = 19,
+    [CANDIDATE_FILE] = 17,     [CANDIDATE_OPTION] = 10,  [CANDIDATE_COMMAND] = 3};
 
-/* Offers a name, with the protocol's number of its kind. */
-static void offer(Offers *o, const char *name, int kind, const char *order) {
-    size_t n = strlen(name);
-    if (n < o->n_prefix || memcmp(name, o->prefix, o->n_prefix) || o->n >= LSP_MAX_ITEMS) return;
-    if (*name == '_' && !(o->n_prefix && *o->prefix == '_')) return;
-    const char *key = intern(name, n);
-    if (map_get(&o->seen, (uint64_t)(uintptr_t)key)) return;
-    map_put(&o->seen, (uint64_t)(uintptr_t)key, o);
-    bytes_puts(o->out, o->n++ ? ",{\"label\":" : "{\"label\":");
-    json_print_str(name, n, o->out);
-    bytes_printf(o->out, ",\"kind\":%d,\"sortText\":", kind);
-    Bytes sort = {0};
-    bytes_printf(&sort, "%s%s", order, name);
-    json_print_str(sort.data, sort.n, o->out);
-    bytes_putc(o->out, '}');
-    bytes_fini(&sort);
-}
-
-enum { KIND_METHOD = 2, KIND_FUNCTION = 3, KIND_FIELD = 5, KIND_VARIABLE = 6, KIND_CLASS = 7 };
-enum { KIND_PROPERTY = 10, KIND_KEYWORD = 14 };
-
-static void offer_arguments(Lsp *l, Doc *d, size_t at, Offers *o) {
-    Around a;
-    Bytes s = {0};
-    Part part[MAX_PARAMETERS];
-    if (call_around(d, at, &a) && signature_at(l, d, &a, &s)) {
-        size_t n = parameters(s.data, part, MAX_PARAMETERS);
-        for (size_t k = 0; k < n; k++) {
-            char name[80];
-            const char *p = s.data + part[k].from;
-            size_t len = strcspn(p, "=,)");
-            if (*p == '*' || len + 2 > sizeof name) continue;
-            memcpy(name, p, len);
-            strcpy(name + len, "=");
-            offer(o, name, KIND_PROPERTY, "0");
-        }
+/* Appends one candidate, which replaces the text from `from` to `at`. order: its place. */
+static void put_item(const Lsp *l, const Doc *d, const Candidate *c, size_t order, bool is_near,
+                     size_t from, size_t at, Bytes *out) {
+    const char *after =
+        c->kind == CANDIDATE_ARGUMENT || c->kind == CANDIDATE_DIRECTORY ? c->after : "";
+    Bytes text = {0};
+    bytes_printf(&text, "%s%s", c->text, after);
+    bytes_puts(out, "{\"label\":");
+    json_print_str(text.data, text.n, out);
+    bytes_printf(out, ",\"kind\":%d,\"sortText\":\"%04zu\",\"detail\":", kind_number[c->kind],
+                 order);
+    json_print_str(c->hint, strlen(c->hint), out);
+    if (is_near) { /* not begun with what is there, which editors would filter by */
+        bytes_puts(out, ",\"filterText\":");
+        json_print_str(d->text.data + from, at - from, out);
     }
-    bytes_fini(&s);
-}
-
-static void offer_names(Lsp *l, Doc *d, size_t at, Offers *o) {
-    static const char *const words[] = {"backward", "no_grad", "signal", "time"};
-    const Index *x = doc_index(d, l->in);
-    offer_arguments(l, d, at, o);
-    for (size_t k = 0; k < x->n_uses; k++) {
-        const Use *u = &x->use[k];
-        if (u->is_def)
-            offer(o, u->name, u->fn ? u->fn->is_module ? KIND_CLASS : KIND_FUNCTION : KIND_VARIABLE,
-                  "1");
-    }
-    for (int k = TOK_AND; k <= TOK_NONE; k++) offer(o, lex_text(k), KIND_KEYWORD, "2");
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++) offer(o, words[k], KIND_KEYWORD, "2");
-    NameList names = {0};
-    names_of_builtins(l->in, &names);
-    for (size_t k = 0; k < names.n; k++) offer(o, names.name[k], KIND_FUNCTION, "3");
-    names_fini(&names);
-}
-
-static void offer_members(Lsp *l, Doc *d, size_t from, size_t dot, Offers *o) {
-    const Index *x = doc_index(d, l->in);
-    Value v = {.kind = V_UNDEF}, key, value;
-    if (from < dot && lsp_value(l->in, d->text.data + from, dot - from, &v) && v.kind == V_MAP &&
-        v.map->is_space) {
-        for (size_t i = 0; mapv_at(v.map, i, &key, &value); i++)
-            if (key.kind == V_STR) offer(o, key.str->s, KIND_FUNCTION, "1");
-        value_drop(v);
-        return;
-    }
-    value_drop(v);
-    for (size_t k = 0; k < x->n_members; k++)
-        offer(o, x->member[k].name, x->member[k].fn ? KIND_METHOD : KIND_FIELD, "1");
-    NameList names = {0};
-    static const ValueKind kinds[] = {V_TENSOR, V_STR, V_LIST, V_MAP, V_OBJECT};
-    names_of_builtins(l->in, &names);
-    for (size_t k = 0; k < names.n; k++)
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            if (builtin_method(kinds[i], intern(names.name[k], strlen(names.name[k]))))
-                offer(o, names.name[k], KIND_METHOD, "2");
-    names_fini(&names);
+    bytes_puts(out, ",\"textEdit\":{\"range\":");
+    doc_put_range(d, from, at, l->is_utf8, out);
+    bytes_puts(out, ",\"newText\":");
+    json_print_str(text.data, text.n, out);
+    bytes_puts(out, "}}");
+    bytes_fini(&text);
 }
 
 bool lsp_completion(Lsp *l, const IoValue *params, Bytes *out) {
-    size_t at, from, to;
+    size_t at;
     Doc *d = lsp_at(l, params, &at);
     if (!d) return false;
-    doc_word(d, at, &from, &to);
-    Offers o = {.prefix = d->text.data + from, .n_prefix = at - from, .out = out};
-    bytes_puts(out, "{\"isIncomplete\":false,\"items\":[");
-    if (from && d->text.data[from - 1] == '.')
-        offer_members(l, d, doc_path(d, from), from - 1, &o);
-    else
-        offer_names(l, d, at, &o);
+    Completion c = {0};
+    complete_code(l->in, d->text.data, d->text.n, at, &c);
+    bool is_cut = c.n > LSP_MAX_ITEMS;
+    bytes_printf(out, "{\"isIncomplete\":%s,\"items\":[", is_cut || c.is_near ? "true" : "false");
+    for (size_t k = 0; k < c.n && k < LSP_MAX_ITEMS; k++) {
+        if (k) bytes_putc(out, ',');
+        put_item(l, d, &c.item[k], k, c.is_near, c.start, at, out);
+    }
     bytes_puts(out, "]}");
-    map_fini(&o.seen);
+    completion_fini(&c);
     return true;
 }
