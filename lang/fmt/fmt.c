@@ -50,19 +50,23 @@ static void mark_blocks(const Finder *f, const Node *n) {
 
 /* ---- columns ---- */
 
-/* The column, in code points from 0, of offset `at` of the source. */
-static int column_in(const Fmt *f, size_t at) {
-    const char *s = f->src->text, *line = at ? memrchr(s, '\n', at) : NULL;
-    size_t from = line ? (size_t)(line + 1 - s) : 0;
-    return (int)utf8_count(s + from, at - from);
+/* Moves a place of the text s on to offset `at` and returns its column, in code points from 0. Goes
+ * back only if need be, so that long lines are not counted again for each token. */
+static int column_of(Place *p, const char *s, size_t at) {
+    if (at < p->at) *p = (Place){0};
+    const char *line = at > p->at ? memrchr(s + p->at, '\n', at - p->at) : NULL;
+    size_t from = line ? (size_t)(line + 1 - s) : p->at;
+    p->column = (line ? 0 : p->column) + (int)utf8_count(s + from, at - from);
+    p->at = at;
+    return p->column;
 }
 
-/* The same of the end of the output. */
-static int column_out(const Fmt *f) {
-    const char *s = f->code.data, *line = f->code.n ? memrchr(s, '\n', f->code.n) : NULL;
-    size_t from = line ? (size_t)(line + 1 - s) : 0;
-    if (from < f->line_at) from = f->line_at;
-    return (int)utf8_count(s + from, f->code.n - from);
+static int column_in(Fmt *f, size_t at) { return column_of(&f->place_in, f->src->text, at); }
+
+/* The column of the end of the output. */
+static int column_out(Fmt *f) {
+    if (f->place_out.at < f->line_at) f->place_out = (Place){f->line_at, 0};
+    return column_of(&f->place_out, f->code.data, f->code.n);
 }
 
 /* ---- lines ---- */

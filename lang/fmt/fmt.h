@@ -12,7 +12,7 @@ bool fmt_source(Source *src, Bytes *out, LangError *e);
 
 /* Formats files in place, or standard input (no path, or "-") to standard output. check: writes
  * nothing, but prints the paths of files that are not formatted. A file with an error is reported
- * and left alone. Returns the exit code: 0; 1 if check found one; 65 syntax error; 66 no input;
- * 74 a file could not be written. */
+ * and left alone. Returns the exit code: 0; 1 if check found one; 2 a path is an option; 65 syntax
+ * error; 66 no input; 74 a file could not be written. */
 int fmt_files(const char *const *path, int n, bool check, bool color);
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_BYTES = 64 << 20, EXIT_NO_INPUT = 66, EXIT_NOT_WRITTEN = 74 };
+enum { MAX_BYTES = 64 << 20, EXIT_USAGE = 2, EXIT_NO_INPUT = 66, EXIT_NOT_WRITTEN = 74 };
 
 static int failed(const LangError *e, bool color) {
     Bytes b = {0};
@@ -34,6 +34,10 @@ static int one_file(const char *path, bool check, bool color) {
     const char *name = is_stdin ? "stdin" : path;
     Bytes in = {0}, out = {0};
     struct stat st;
+    if (path[0] == '-' && path[1]) {
+        fprintf(stderr, "gtsh: options come before the files: gtsh --fmt %s FILE\n", path);
+        return EXIT_USAGE;
+    }
     if (!is_stdin && stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return no_input(path, strerror(EISDIR));
     if (!bytes_read(&in, is_stdin ? "/dev/stdin" : path, MAX_BYTES)) {

@@ -30,6 +30,12 @@ typedef struct FmtLine {
     bool is_comment; /* the comment fills the line, in `code` */
 } FmtLine;
 
+/* An offset of a text and its column. */
+typedef struct Place {
+    size_t at;
+    int column;
+} Place;
+
 typedef struct Fmt {
     const Source *src;
     const Tokens *t;
@@ -39,9 +45,10 @@ typedef struct Fmt {
     size_t n_lines, lines_cap, line_at; /* line_at: offset of the present line in code */
     Open *open;
     size_t n_open, open_cap;
-    const Token *prev; /* the last token, or NULL */
-    int indent;        /* of the present line */
-    bool is_fresh;     /* the next token begins a statement */
+    Place place_in, place_out; /* in the source, in code */
+    const Token *prev;         /* the last token, or NULL */
+    int indent;                /* of the present line */
+    bool is_fresh;             /* the next token begins a statement */
     bool begins_statement;
     bool is_header;   /* the statement has a condition before its block */
     bool aligns;      /* the next token's column is the innermost bracket's */

@@ -16,6 +16,7 @@ code "filter" 0 sh -c 'printf "if a{b}" | "$GTSH" --fmt'; same "filter" "$(out)"
 code "dash" 0 sh -c 'printf "a=1" | "$GTSH" --fmt -'; same "dash" "$(out)" "a = 1"
 code "filter: check" 1 sh -c 'printf "a=1" | "$GTSH" --fmt --check -'; same "filter: check" "$(out)" stdin
 code "no file" 66 "$GTSH" --fmt "$TMP/none.gt"; has "no file" "$(err)" "none.gt"
+code "a late option" 2 "$GTSH" --fmt "$TMP/a.gt" --check; has "a late option" "$(err)" "gtsh --fmt --check FILE"
 code "a directory" 66 "$GTSH" --fmt "$TMP"
 code "not a program" 65 sh -c 'head -c 3000 "$GTSH" | "$GTSH" --fmt'
 mkdir "$TMP/closed"; printf 'a=1\n' >"$TMP/closed/a.gt"
