@@ -236,6 +236,10 @@ bool lsp_rename(Lsp *l, const IoValue *params, Bytes *out) {
         if (x->use[k].name == interned && interned != u->name)
             return lsp_fail(l, LSP_REFUSED, "'%.100s' is the name of another variable here",
                             interned);
+    for (size_t k = 0; k < x->n_uses; k++) /* a span's column ends at 65535 */
+        if (use_is_same(u, &x->use[k]) &&
+            strncmp(d->text.data + x->use[k].at, u->name, strlen(u->name)))
+            return lsp_fail(l, LSP_REFUSED, "'%.100s' is used in a line that is too long", u->name);
     bytes_puts(out, "{\"changes\":{");
     json_print_str(d->uri, strlen(d->uri), out);
     bytes_puts(out, ":[");

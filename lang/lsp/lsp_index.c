@@ -87,22 +87,44 @@ static void note_names(Index *x, const Doc *d, size_t from, size_t to) {
     }
 }
 
-/* Blanks out what e is about. */
-static void repair(Index *x, const Doc *d, char *text, const LangError *e) {
-    size_t line = bad_line(d, e), from, to;
-    bool is_string = e->kind == E_INCOMPLETE && !strncmp(e->what, "this string", 11);
+/* True if the text parses without line `line`, up to offset `end` at least; then the line stays
+ * blank. */
+static bool parses_without(Index *x, const Doc *d, char *text, size_t line, size_t end) {
+    size_t from, to;
     LangError next = {0};
     stretch(d, line, false, &from, &to);
-    note_names(x, d, from, to);
-    blank(text, from, is_string ? d->text.n : to);
+    char *kept = xmalloc(to - from + 1);
+    memcpy(kept, text + from, to - from);
+    blank(text, from, to);
     Program *p = parse_program(&x->src, NULL, NULL, NULL, &next);
-    if (p || is_string) {
-        program_free(&p);
+    bool ok = p || d->line_at[bad_line(d, &next)] >= end;
+    if (ok)
+        note_names(x, d, from, to);
+    else
+        memcpy(text + from, kept, to - from);
+    program_free(&p);
+    free(kept);
+    return ok;
+}
+
+/* Blanks out what e is about: its line; or, if it is about a line's first word, the line before,
+ * which is perhaps unfinished; or all of the top-level statement. */
+static void repair(Index *x, const Doc *d, char *text, const LangError *e) {
+    size_t line = bad_line(d, e), from, to, before = line, at = d->line_at[line];
+    bool is_string = e->kind == E_INCOMPLETE && !strncmp(e->what, "this string", 11);
+    stretch(d, line, true, &from, &to);
+    if (is_string) {
+        note_names(x, d, at, d->text.n);
+        blank(text, at, d->text.n);
         return;
     }
-    stretch(d, line, true, &from, &to);
-    size_t then = d->line_at[bad_line(d, &next)];
-    if (then < from || then >= to) return;
+    bool is_first = strspn(text + at, " \t") + 1 >= (e->at.col ? e->at.col : 1u);
+    while (before > 0 && d->line_at[before] > from && is_first) {
+        const char *s = text + d->line_at[--before];
+        if (s[strspn(s, " \t\r")] != '\n') break;
+    }
+    if (before < line && parses_without(x, d, text, before, to)) return;
+    if (parses_without(x, d, text, line, to)) return;
     note_names(x, d, from, to);
     blank(text, from, to);
 }

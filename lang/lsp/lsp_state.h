@@ -23,11 +23,18 @@ typedef struct Doc Doc;
 
 /* ---- lsp_text.c: documents ---- */
 
+/* An offset and its character in its line. */
+typedef struct DocPlace {
+    size_t at;
+    uint64_t column;
+} DocPlace;
+
 struct Doc {
     char *uri, *path; /* path: of a file: URI, else the URI itself */
     Bytes text;       /* always ended by a NUL */
     size_t *line_at;  /* offset of each line */
     size_t n_lines, lines_cap;
+    DocPlace *last; /* the last position put: the next in the same line is counted from there */
     int64_t version;
     bool is_dirty;       /* its diagnostics are to be published */
     struct Index *index; /* made by doc_index, dropped by changes; or NULL */

@@ -8,6 +8,7 @@
 
 static void find_lines(Doc *d) {
     d->n_lines = 0;
+    *d->last = (DocPlace){0};
     for (size_t at = 0;;) {
         ARRAY_ROOM(d->line_at, d->n_lines, d->lines_cap, 64);
         d->line_at[d->n_lines++] = at;
@@ -19,7 +20,10 @@ static void find_lines(Doc *d) {
 
 Doc *doc_new(const char *uri, const char *text, size_t n) {
     Doc *d = xmalloc(sizeof *d);
-    *d = (Doc){.uri = xstrdup(uri), .path = uri_path(uri), .is_dirty = true};
+    *d = (Doc){.uri = xstrdup(uri),
+               .path = uri_path(uri),
+               .is_dirty = true,
+               .last = xmalloc(sizeof *d->last)};
     bytes_puts(&d->text, "");
     bytes_add(&d->text, text, n);
     bytes_puts(&d->text, "");
@@ -32,6 +36,7 @@ void doc_free(Doc **d) {
     index_free(&(*d)->index);
     bytes_fini(&(*d)->text);
     free((*d)->line_at);
+    free((*d)->last);
     free((*d)->uri);
     free((*d)->path);
     free(*d);
@@ -102,21 +107,25 @@ bool doc_offset(const Doc *d, const IoValue *p, bool is_utf8, size_t *at) {
 
 void doc_put_position(const Doc *d, size_t at, bool is_utf8, Bytes *out) {
     if (at > d->text.n) at = d->text.n;
-    size_t line = doc_line_of(d, at), k = d->line_at[line];
-    uint64_t column = 0, units;
-    while (k < at) {
-        k += character(d->text.data + k, at - k, is_utf8, &units);
-        column += units;
+    size_t line = doc_line_of(d, at);
+    DocPlace *p = d->last;
+    uint64_t units;
+    if (p->at < d->line_at[line] || p->at > at) *p = (DocPlace){d->line_at[line], 0};
+    while (p->at < at) {
+        p->at += character(d->text.data + p->at, at - p->at, is_utf8, &units);
+        p->column += units;
     }
-    bytes_printf(out, "{\"line\":%zu,\"character\":%llu}", line, (unsigned long long)column);
+    bytes_printf(out, "{\"line\":%zu,\"character\":%llu}", line, (unsigned long long)p->column);
 }
 
 void doc_put_range(const Doc *d, size_t from, size_t to, bool is_utf8, Bytes *out) {
     bytes_puts(out, "{\"start\":");
     doc_put_position(d, from, is_utf8, out);
+    DocPlace start = *d->last; /* the next range may begin here, too */
     bytes_puts(out, ",\"end\":");
     doc_put_position(d, to, is_utf8, out);
     bytes_putc(out, '}');
+    *d->last = start;
 }
 
 size_t doc_at(const Doc *d, Span s) {

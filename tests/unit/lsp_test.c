@@ -169,6 +169,8 @@ static void test_findings(void) {
         {"x = ones(2)\\nx.relu()\\n", {"result not used", "\"severity\":2", "x = x.relu()"}},
         {"x = torch.ones(2)\\n", {"'torch' is not defined"}},
         {"a = later()\\nfn later() => 1\\nprint(a, self, args, main)\\n", {"\"diagnostics\":[]"}},
+        {"fn f(x) {\\n  if x {\\n    y = x.\\n  }\\n  return tt\\n}\\nf(1)\\n",
+         {"expected a name after '.'", "'tt' is not defined"}},
         {"s = \\\"\\\"\\\"abc\\nx = 1\\n", {"this string is never closed"}},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
