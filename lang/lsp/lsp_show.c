@@ -29,14 +29,20 @@ static void describe_use(const Doc *d, const Use *def, Bytes *out) {
         bytes_printf(out, "\nparameter of %s\n", def->owner->name[0] ? def->owner->name : "fn");
 }
 
-/* Describes x.name: a method of a module of the program. */
-static bool describe_member(const Index *x, const char *name, Bytes *out) {
+/* Describes x.name: a method of a module of the program, or a field by the line that makes it. */
+static bool describe_member(const Doc *d, const Index *x, const char *name, Bytes *out) {
+    const Member *m = NULL;
     for (size_t k = 0; k < x->n_members; k++)
-        if (x->member[k].name == name && x->member[k].fn) {
-            lsp_describe_fn(x->member[k].fn, out);
-            return true;
-        }
-    return false;
+        if (x->member[k].name == name && (!m || (x->member[k].fn && !m->fn))) m = &x->member[k];
+    if (!m) return false;
+    if (m->fn)
+        lsp_describe_fn(m->fn, out);
+    else {
+        bytes_puts(out, "```gt\n");
+        put_line(d, m->at, out);
+        bytes_printf(out, "\n```\n\nfield of %s\n", m->module->name);
+    }
+    return true;
 }
 
 bool lsp_hover(Lsp *l, const IoValue *params, Bytes *out) {
@@ -51,7 +57,8 @@ bool lsp_hover(Lsp *l, const IoValue *params, Bytes *out) {
     const Use *def = u ? index_definition(x, u) : NULL;
     if (def)
         describe_use(d, def, &text);
-    else if (ok && path < from && describe_member(x, intern(d->text.data + from, to - from), &text))
+    else if (ok && path < from &&
+             describe_member(d, x, intern(d->text.data + from, to - from), &text))
         ok = true;
     else
         ok = ok && lsp_describe(l->in, d->text.data + path, to - path, &text);

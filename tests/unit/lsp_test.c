@@ -121,6 +121,7 @@ static void test_requests(void) {
     ask(&b, 15, "hover", 7, 2, "");
     ask(&b, 16, "definition", 4, 26, "");
     ask(&b, 17, "rename", 4, 26, ",\"newName\":\"q\"");
+    ask(&b, 18, "hover", 4, 26, "");
     end(&b);
     char *out = serve(&b, 0);
     HAS(out, 1, "fn double(v, by=2)");
@@ -142,6 +143,7 @@ static void test_requests(void) {
     HAS(out, 15, "print(");
     HAS(out, 16, "{\"line\":3,\"character\":9}");
     HAS(out, 17, "cannot be renamed");
+    HAS(out, 18, "self.w = n\\n```\\n\\nfield of M");
     free(out);
 }
 
