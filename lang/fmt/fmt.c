@@ -105,9 +105,11 @@ static int indent_of(Fmt *f, size_t at, bool closes) {
     int column = column_in(f, at);
     if (o->align_in >= 0 && o->align_in == column) return o->align_out;
     bool goes_on = f->prev && f->prev->kind != TOK_COMMA && !is_opening(f->prev);
-    if (goes_on && o->part_in >= 0 && column > o->part_in) return o->part_out + 4;
-    if (o->kind != OPEN_BLOCK) return o->base + 4;
-    return o->statement + (f->is_header ? 8 : 4);
+    int hang = o->kind != OPEN_BLOCK ? o->base + 4 : o->statement + (f->is_header ? 8 : 4);
+    /* What is deeper than the element already must stay so: a second run sees it there. */
+    if (goes_on && o->part_in >= 0 && (column > o->part_in || hang > o->part_out))
+        return o->part_out + 4;
+    return hang;
 }
 
 /* ---- comments and blank lines between tokens ---- */

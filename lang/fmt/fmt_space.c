@@ -46,6 +46,8 @@ int fmt_blanks(const Fmt *f, size_t i) {
     const Token *t = &f->t->tok[i], *prev = f->prev;
     OpenKind in = inside(f);
     bool is_block = in == OPEN_BLOCK;
+    if (t->kind == TOK_DOT && prev && prev->kind == TOK_FLOAT)
+        return f->src->text[prev->at + prev->n - 1] == '.'; /* 1. .abs(): 1..abs is no number */
     if (!prev || prev->kind == TOK_DOT || t->kind == TOK_DOT || f->is_unary || f->is_keyword)
         return 0;
     if (t->kind == TOK_COMMA || t->kind == TOK_SEMI) return 0;

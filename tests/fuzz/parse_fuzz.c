@@ -1,7 +1,9 @@
 /* parse_fuzz.c: arbitrary source text, as a script and as a line at the prompt. The result must be
  * a tree that prints, or an error with a kind, a message and, unless it is about the end, a
  * position inside the text. For incomplete text the error names the open construct.
+ * The formatter takes what the parser takes, and takes its own result as it is.
  * SPDX-License-Identifier: MIT */
+#include "lang/fmt/fmt.h"
 #include "lang/syntax/ast.h"
 #include "lang/syntax/lex.h"
 #include "tests/fuzz/fuzz.h"
@@ -19,15 +21,30 @@ static void check_error(const Source *src, const LangError *e, char open_with) {
     bytes_fini(&text);
 }
 
+static void check_format(const char *s, size_t n) {
+    Source src = {.name = "fuzz", .text = s, .n = n, .first_line = 1};
+    LangError e = {0};
+    Bytes once = {0}, twice = {0};
+    if (!fmt_source(&src, &once, &e)) abort();
+    bytes_puts(&once, "");
+    Source again = {.name = "fuzz", .text = once.data, .n = once.n, .first_line = 1};
+    if (!fmt_source(&again, &twice, &e) || once.n != twice.n ||
+        (once.n && memcmp(once.data, twice.data, once.n)))
+        abort();
+    bytes_fini(&once);
+    bytes_fini(&twice);
+}
+
 static void check_text(const char *s, size_t n, bool is_prompt) {
     Source src = {.name = "fuzz", .text = s, .n = n, .first_line = 1, .is_prompt = is_prompt};
     LangError e = {0};
     Bytes out = {0};
     char open_with = 0;
     Program *p = parse_program(&src, print_warning, &out, &open_with, &e);
-    if (p)
+    if (p) {
         ast_print(p->body, &out);
-    else
+        if (!is_prompt) check_format(s, n);
+    } else
         check_error(&src, &e, open_with);
     program_free(&p);
     bytes_fini(&out);

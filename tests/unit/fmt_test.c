@@ -52,6 +52,9 @@ static const struct {
     {"x=1   # a\nyy = 22  # b", "x = 1   # a\nyy = 22  # b\n"},
     {"x=1    # a\nyy=22  # b\n       # c", "x = 1    # a\nyy = 22  # b\n         # c\n"},
     {"s = \"\"\"a\n  b   \"\"\"  +f'{ x :>4}'", "s = \"\"\"a\n  b   \"\"\" + f'{ x :>4}'\n"},
+    {"x = (a\n+ b, c\n+d)", "x = (a\n    + b, c\n    + d)\n"},
+    {"{a\n, 3}", "{a\n     , 3}\n"},
+    {"x = 1. .abs()+2.5 .abs()", "x = 1. .abs() + 2.5.abs()\n"},
     {"x = (1,\n", NULL},
     {"x = ]", NULL},
 };
