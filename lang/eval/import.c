@@ -283,6 +283,10 @@ static bool not_found(Interp *in, const Node *n, LangError *e) {
     return hint_files(n, e);
 }
 
+bool import_find(Interp *in, const Node *n, char *path, LangError *e) {
+    return find_file(n, path) || not_found(in, n, e);
+}
+
 /* True if the file, or one that it imports, is not what it was when it was read. */
 static bool has_changed(const File *f) {
     struct stat now;

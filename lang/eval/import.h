@@ -7,6 +7,9 @@
 
 Globals *globals_new(Interp *in, bool is_main, bool is_prelude);
 GlobalVar *globals_var(Globals *g, const char *interned); /* created if new */
+/* Writes the path, of PATH_MAX bytes, of the file that an N_IMPORT names: beside the importing file
+ * or in GT_PATH. Fails if there is none, also for a namespace of the language. */
+bool import_find(Interp *in, const Node *n, char *path, LangError *e);
 bool import_statement(Interp *in, Node *n, Value *out, LangError *e);
 /* Sets *out to a prelude function, or to V_UNDEF if there is none. */
 bool prelude_value(Interp *in, const char *interned, Value *out, LangError *e);

@@ -1,10 +1,10 @@
 /* lsp_edit.c: definitions, references, renaming, symbols, folding and formatting.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/builtin.h"
+#include "lang/eval/import.h"
 #include "lang/fmt/fmt.h"
 #include "lang/lsp/lsp_state.h"
 #include "runtime/base/version.h"
-#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,39 +21,31 @@ static void put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes 
     bytes_putc(out, '}');
 }
 
-/* A place in a file that need not be open; its document is made and freed. */
+/* The place of a global name, or the start if name is NULL or unknown. */
+static void put_global(Lsp *l, Doc *d, const char *name, Bytes *out) {
+    const Use *def = name ? index_global(doc_index(d, l->in), name) : NULL;
+    put_location(l, d, def ? def->at : 0, def ? strlen(name) : 0, out);
+}
+
+/* The same in a file, whose text is that of the open document, else read. */
 static bool put_file(Lsp *l, const char *path, const char *name, Bytes *out) {
+    for (size_t k = 0; k < l->n_docs; k++)
+        if (!strcmp(l->doc[k]->path, path)) {
+            put_global(l, l->doc[k], name, out);
+            return true;
+        }
     Bytes text = {0}, uri = {0};
     bool ok = bytes_read(&text, path, LSP_MAX_TEXT) && text.n <= LSP_MAX_TEXT;
     if (ok) {
         path_put_uri(path, &uri);
         uri.data[uri.n - 1] = '\0'; /* without the quotes */
         Doc *d = doc_new(uri.data + 1, text.data, text.n);
-        const Use *def = name ? index_global(doc_index(d, l->in), name) : NULL;
-        put_location(l, d, def ? def->at : 0, def ? strlen(name) : 0, out);
+        put_global(l, d, name, out);
         doc_free(&d);
     }
     bytes_fini(&text);
     bytes_fini(&uri);
     return ok;
-}
-
-/* The file that an import names: beside the document, then in GT_PATH. */
-static bool import_path(const Doc *d, const Node *n, char *path, size_t size) {
-    const char *slash = strrchr(d->path, '/'), *dirs = getenv("GT_PATH");
-    const char *end = n->flag ? "" : ".gt";
-    int dir = slash ? (int)(slash - d->path) : 0;
-    if (n->flag && n->str[0] == '/')
-        snprintf(path, size, "%s", n->str);
-    else
-        snprintf(path, size, "%.*s/%s%s", dir, d->path, n->str, end);
-    if (access(path, R_OK) == 0) return true;
-    for (size_t k; dirs && *dirs; dirs += k + (dirs[k] == ':')) {
-        k = strcspn(dirs, ":");
-        snprintf(path, size, "%.*s/%s%s", (int)k, dirs, n->str, end);
-        if (access(path, R_OK) == 0) return true;
-    }
-    return false;
 }
 
 /* Writes a file of the prelude where an editor can open it; false if that fails. */
@@ -79,7 +71,7 @@ static bool prelude_path(const Source *src, char *path, size_t size) {
 /* The place of a name of the language that is written in it. */
 static bool put_prelude(Lsp *l, const char *name, size_t n, Bytes *out) {
     Value v;
-    char path[4096];
+    char path[PATH_MAX];
     if (!lsp_value(l->in, name, n, &v)) return false;
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
     bool ok = fn && fn->at.src && fn->at.src->is_prelude &&
@@ -91,10 +83,11 @@ static bool put_prelude(Lsp *l, const char *name, size_t n, Bytes *out) {
 /* The place of x.name: in an imported file, else methods and fields of the file's modules. */
 static bool put_member(Lsp *l, Doc *d, size_t from, const char *name, Bytes *out) {
     Index *x = doc_index(d, l->in);
-    char path[4096];
+    char path[PATH_MAX];
+    LangError ignored = {0};
     const Use *base = index_use(x, from > 1 ? from - 2 : 0);
     const Use *def = base ? index_definition(x, base) : NULL;
-    if (def && def->is_import && import_path(d, def->node, path, sizeof path))
+    if (def && def->is_import && import_find(l->in, def->node, path, &ignored))
         return put_file(l, path, name, out);
     const Member *m = NULL;
     for (size_t k = 0; k < x->n_members; k++)
@@ -105,7 +98,8 @@ static bool put_member(Lsp *l, Doc *d, size_t from, const char *name, Bytes *out
 
 bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
     size_t at, from, to, mark = out->n;
-    char path[4096];
+    char path[PATH_MAX];
+    LangError ignored = {0};
     Doc *d = lsp_at(l, params, &at);
     if (!d) return false;
     Index *x = doc_index(d, l->in);
@@ -113,7 +107,7 @@ bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
     bool ok = doc_word(d, at, &from, &to) || u;
     const char *name = from < to ? intern(d->text.data + from, to - from) : "";
     size_t start = doc_path(d, from);
-    if (def && def->is_import && import_path(d, def->node, path, sizeof path))
+    if (def && def->is_import && import_find(l->in, def->node, path, &ignored))
         ok = put_file(l, path, NULL, out);
     else if (def)
         put_location(l, d, def->at, strlen(def->name), out);

@@ -4,9 +4,10 @@
  * out, or, if that does not help, the top-level statement around it, and the rest is parsed again:
  * so later errors are found, and names are known while a line is typed.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/builtin.h"
+#include "lang/eval/import.h"
 #include "lang/lsp/lsp_state.h"
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -392,6 +393,17 @@ static void undefined(Index *x, const Use *u, Interp *in) {
     index_add_finding(x, u->at, u->at + n, false, what, hint);
 }
 
+/* Warns of an import whose file is not there (yet). */
+static void missing(Index *x, const Doc *d, const Use *u, Interp *in) {
+    char path[PATH_MAX];
+    LangError e = {0};
+    bool is_saved = !strncmp(d->uri, "file:", 5);
+    if (!u->node || !is_saved || import_find(in, u->node, path, &e)) return;
+    if (builtin_is_known(in, intern(u->node->str, strlen(u->node->str)))) return;
+    size_t from = doc_at(d, u->node->at);
+    index_add_finding(x, from, from + u->node->at.len, true, e.what, e.hint);
+}
+
 Index *doc_index(Doc *d, Interp *in) {
     if (d->index) return d->index;
     Index *x = d->index = xmalloc(sizeof *x);
@@ -405,8 +417,10 @@ Index *doc_index(Doc *d, Interp *in) {
         if (x->use[k].fn) map_put(&x->functions, key_of_use(&x->use[k]), (void *)x->use[k].fn);
     arguments(x, d, x->prog->body);
     sort_uses(x);
-    for (size_t k = 0; k < x->n_uses && x->n_findings < LSP_MAX_FOUND; k++)
+    for (size_t k = 0; k < x->n_uses && x->n_findings < LSP_MAX_FOUND; k++) {
         undefined(x, &x->use[k], in);
+        missing(x, d, &x->use[k], in);
+    }
     return x;
 }
 

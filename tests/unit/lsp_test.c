@@ -169,6 +169,8 @@ static void test_findings(void) {
         {"x = (1,\\n\\nfn f( { }\\ny = ]\\n", {"'(' is never closed", "parameter", "found ']'"}},
         {"for i in range(3) {\\nx = i\\n", {"never closed", "still open"}},
         {"x = ones(2)\\nx.relu()\\n", {"result not used", "\"severity\":2", "x = x.relu()"}},
+        {"import nothere\\nimport nn\\nnothere.f()\\n",
+         {"there is no file nothere.gt", "\"severity\":2"}},
         {"x = torch.ones(2)\\n", {"'torch' is not defined"}},
         {"a = later()\\nfn later() => 1\\nprint(a, self, args, main)\\n", {"\"diagnostics\":[]"}},
         {"fn f(x) {\\n  if x {\\n    y = x.\\n  }\\n  return tt\\n}\\nf(1)\\n",
