@@ -8,6 +8,7 @@
 #include "lang/fmt/fmt.h"
 #include "lang/lsp/lsp.h"
 #include "lang/stream/local.h"
+#include "lang/session/session.h"
 #include "lang/shell/options.h"
 #include "lang/shell/pager.h"
 #include "lang/shell/profile.h"
@@ -239,7 +240,7 @@ static bool find_text(App *a, bool *at_prompt, LangError *e) {
         return true;
     }
     const char *path = o->replay ? o->replay : o->script;
-    if (!path && (o->prompt || isatty(STDIN_FILENO))) {
+    if (!path && (o->prompt || o->session || isatty(STDIN_FILENO))) {
         *at_prompt = true;
         return true;
     }
@@ -622,6 +623,34 @@ static bool show_profile(App *a, double since_s) {
     return false;
 }
 
+/* --session: true in the process that runs the program. A session goes on at the prompt, so that
+ * results can be looked at whenever a terminal is attached again. */
+static bool enter_session(App *a, int *code, LangError *e) {
+    Options *o = &a->o;
+    bool has_program = o->script || o->code || o->expr || o->replay;
+    Bytes running = {0};
+    bytes_puts(&running, has_program ? a->name : "prompt");
+    for (int i = 0; i < o->argc; i++) bytes_printf(&running, " %s", o->argv[i]);
+    SessionConfig c = {.name = o->session,
+                       .running = running.data,
+                       .has_program = has_program,
+                       .has_options = (o->given & ~(UINT64_C(1) << OPTION_SESSION)) != 0};
+    bool is_inside = session_enter(&c, code, e);
+    bytes_fini(&running);
+    if (is_inside) o->prompt = true;
+    return is_inside;
+}
+
+static int list_sessions(App *a) {
+    Bytes b = {0};
+    Err err = {0};
+    bool ok = session_list(&b, &err);
+    fwrite(b.data ? b.data : "", 1, b.n, stdout);
+    bytes_fini(&b);
+    if (!ok) err_report("gtsh", &err);
+    return leave(a, ok ? 0 : 1);
+}
+
 int main(int argc, char **argv) {
     App a = {0};
     double since_s = now_s();
@@ -629,7 +658,8 @@ int main(int argc, char **argv) {
     bool at_prompt = false;
     setlocale(LC_CTYPE, "");
     if (!options_parse(argc, argv, &a.o, &e)) return fail(&a, &e);
-    if (a.o.prompt && !isatty(STDIN_FILENO)) /* the prompt looks ahead: see repl.c */
+    /* the prompt looks ahead: see repl.c */
+    if (a.o.prompt && !a.o.session && !isatty(STDIN_FILENO))
         setvbuf(stdin, NULL, _IONBF, 0);
     log_environment();
     log_letters(a.o.debug);
@@ -646,8 +676,12 @@ int main(int argc, char **argv) {
     }
     if (a.o.fmt) return format_files(&a);
     if (a.o.lsp) return serve_editor(&a);
+    if (a.o.sessions) return list_sessions(&a);
     env_warn_misspelt("");
     if (!find_dispatcher(&a, &e) || !find_text(&a, &at_prompt, &e)) return fail(&a, &e);
+    int code = 0;
+    if (a.o.session && !enter_session(&a, &code, &e))
+        return e.kind == E_NONE ? leave(&a, code) : fail(&a, &e);
     if (a.o.profile_file && !profile_check(a.o.profile_file, &e)) return fail(&a, &e);
     warn_of_idle(&a);
     set_signals();
@@ -662,7 +696,7 @@ int main(int argc, char **argv) {
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
     if (at_prompt && (asks_for_replay(&a, &e) || is_for_steps(&a, &e) || !connect_named(&a, &e)))
         return fail(&a, &e);
-    int code = at_prompt ? 0 : run_text(&a);
+    code = at_prompt ? 0 : run_text(&a);
     if (code == 0 && a.emitted) code = print_step(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;

@@ -4,6 +4,7 @@
 #include "lang/shell/commands.h"
 #include "lang/eval/import.h"
 #include "lang/eval/run.h"
+#include "lang/session/session.h"
 #include "lang/shell/command_file.h"
 #include "lang/shell/command_set.h"
 #include "lang/shell/command_time.h"
@@ -276,6 +277,12 @@ static bool run_PAGER(Repl *r, const char *rest) {
 static bool run_CLEAR(Repl *r, const char *rest) {
     const char *term = getenv("TERM");
     if (r->is_terminal && term && strcmp(term, "dumb")) fputs("\033[H\033[2J", stderr);
+    return true;
+}
+
+static bool run_DETACH(Repl *r, const char *rest) {
+    Err err = {0};
+    if (!session_detach(&err)) err_report("gtsh", &err);
     return true;
 }
 

@@ -203,6 +203,8 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_FMT: o->fmt = true; return true;
     case OPTION_LSP: o->lsp = true; return true;
     case OPTION_PROMPT: o->prompt = true; return true;
+    case OPTION_SESSION: o->session = v; return true;
+    case OPTION_SESSIONS: return o->sessions = true;
     case OPTION_QUIET: o->quiet = true; return true;
     case OPTION_WORKERS:
         if (!whole(what, v, 1, 1024, &n, e)) return false;
@@ -369,6 +371,9 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
         return usage(e, "--emit-step and %s exclude each other",
                      o->prompt ? "--interactive" : "--emit=binary");
     if (o->emit && o->tee) return usage(e, "--emit and --tee exclude each other");
+    if (o->session && (o->check || o->emit || o->dry))
+        return usage(e, "--session and --%s exclude each other",
+                     o->check ? "check" : o->emit ? "emit" : "dry");
     if (o->dry && o->verify) return usage(e, "--dry and --verify exclude each other");
     if (o->emit && o->verify) return usage(e, "--emit and --verify exclude each other");
     return true;

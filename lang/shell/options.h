@@ -15,6 +15,8 @@ typedef enum OptionId {
 typedef struct Options {
     /* borrowed from argv; script "-": standard input */
     const char *code, *expr, *script, *replay, *tee;
+    const char *session;
+    bool sessions;
     bool check, prompt, quiet, strict, check_nan, auto_shard, norc, version, help, fmt, lsp;
     bool emit, emit_binary, emit_step, verify, dry;
     int workers, threads;                               /* threads 0: chosen by the machine */
