@@ -7,6 +7,7 @@
 #include "lang/builtin/args.h"
 #include "lang/fmt/fmt.h"
 #include "lang/lsp/lsp.h"
+#include "lang/builtin/output.h"
 #include "lang/stream/local.h"
 #include "lang/session/session.h"
 #include "lang/shell/options.h"
@@ -358,8 +359,9 @@ static InterpConfig interp_config(App *a, bool at_prompt) {
         .columns = isatty(STDOUT_FILENO) ? screen_width : NULL};
 }
 
-/* -p: wraps the tree, not the text, in a call of print, so that errors keep their columns. */
-static bool wrap_in_print(Program *p, LangError *e) {
+/* -p: checks that the program is one expression. wraps: wraps the tree, not the text, in a call of
+ * print, so that errors keep their columns. */
+static bool wrap_in_print(Program *p, bool wraps, LangError *e) {
     Node *body = p->body;
     if (body->n_kids != 1 || body->kid[0]->kind != N_EXPR_STMT) {
         e->kind = E_SYNTAX;
@@ -367,6 +369,8 @@ static bool wrap_in_print(Program *p, LangError *e) {
                  "-p prints one expression");
         return error_hint(e, "-c runs statements");
     }
+    body->kid[0]->flag = 0; /* a semicolon hides nothing here */
+    if (!wraps) return true;
     Node *value = body->kid[0]->kid[0];
     Node *node = arena_zalloc(&p->arena, 2 * sizeof *node);
     Node *call = &node[0], *name = &node[1];
@@ -410,7 +414,7 @@ static bool run_source(App *a, Source *src, LangError *e) {
         program_free(&p);
         return true;
     }
-    if (!args_check(a->args, p, e) || (a->o.expr && !wrap_in_print(p, e))) {
+    if (!args_check(a->args, p, e) || (a->o.expr && !wrap_in_print(p, !a->o.output, e))) {
         program_free(&p);
         return false;
     }
@@ -419,7 +423,8 @@ static bool run_source(App *a, Source *src, LangError *e) {
         program_free(&p);
         return false;
     }
-    if (!interp_run(a->in, p, false, e) || !args_finish(a->args, e)) return false;
+    if (!interp_run(a->in, p, a->o.expr && a->o.output, e) || !args_finish(a->args, e))
+        return false;
     args_warn(a->in, a->args, a->name);
     return true;
 }
@@ -659,8 +664,7 @@ int main(int argc, char **argv) {
     setlocale(LC_CTYPE, "");
     if (!options_parse(argc, argv, &a.o, &e)) return fail(&a, &e);
     /* the prompt looks ahead: see repl.c */
-    if (a.o.prompt && !a.o.session && !isatty(STDIN_FILENO))
-        setvbuf(stdin, NULL, _IONBF, 0);
+    if (a.o.prompt && !a.o.session && !isatty(STDIN_FILENO)) setvbuf(stdin, NULL, _IONBF, 0);
     log_environment();
     log_letters(a.o.debug);
     if (a.o.help) {
@@ -693,6 +697,8 @@ int main(int argc, char **argv) {
     if (a.in && a.o.config && !signal_load(a.in, a.o.config, &e)) e.kind = E_CONFIG;
     if (a.in && a.o.check_nan) stream_check_nan(a.in->stream, true);
     if (e.kind != E_NONE) return fail(&a, &e);
+    a.in->output = a.o.output;
+    a.in->show_as = output_value;
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
     if (at_prompt && (asks_for_replay(&a, &e) || is_for_steps(&a, &e) || !connect_named(&a, &e)))
         return fail(&a, &e);

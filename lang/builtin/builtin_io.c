@@ -2,6 +2,7 @@
  * as data. save is an instruction: it names its tensors now and writes when their values arrive, in
  * stream order, so it never waits and a replay saves, too. The file formats are in io.h.
  * SPDX-License-Identifier: MIT */
+#include "lang/builtin/output.h"
 #include "lang/eval/call.h"
 #include "lang/value/mapv.h"
 #include "lang/text/pieces.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     MAX_SAVE_DEPTH = 32,
@@ -508,6 +510,81 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
     for (int i = 0; i < j->n; i++) handle_unref(in->stream, &j->handle[i]);
     job_free(j);
     return false;
+}
+
+/* ---- standard output ---- */
+
+static const struct {
+    const char *name, *file, *holds;
+} forms[] = {
+    [OUTPUT_JSON] = {"JSON", "x.json", "tensors, numbers, strings, lists, maps, models"},
+    [OUTPUT_CSV] = {"CSV", "x.csv", "a matrix, a vector, a map of columns, a list of rows"},
+    [OUTPUT_NPY] = {"npy", "x.npy", "one tensor: tensor(x)"}};
+
+static bool hint_form(const Interp *in, LangError *e) {
+    return error_hint(e, "%s holds %s", forms[in->output].name, forms[in->output].holds);
+}
+
+/* Replaces what save says of files; keeps failures of the program. */
+static bool has_no_form(Interp *in, Value v, LangError *e) {
+    static const char save[] = "cannot save";
+    if (e->kind == E_INTERRUPT || e->kind == E_GONE || e->is_late || e->at.src) return false;
+    bool is_key = strstr(e->what, ": a key is") != NULL;
+    char why[sizeof e->what];
+    snprintf(why, sizeof why, "%s", e->what);
+    e->what[0] = e->hint[0] = '\0';
+    bool is_within = v.kind == V_LIST || v.kind == V_MAP || v.kind == V_OBJECT;
+    if (strncmp(why, save, sizeof save - 1) || !is_within)
+        error_set(e, "no %s for a value of type %s", forms[in->output].name, value_type_name(v));
+    else
+        error_set(e, "no %s for this %s%s%s", forms[in->output].name, value_type_name(v),
+                  why[sizeof save - 1] == ':' ? "" : ":", why + sizeof save - 1);
+    return is_key ? error_hint(e, "{str(k): v for k, v in m.items()}") : hint_form(in, e);
+}
+
+/* Waits for the tensors of j. The data of each item is malloc'ed. */
+static bool fetch_items(Interp *in, const Job *j, IoItem *item, char *names, LangError *e) {
+    char *name = names;
+    for (int i = 0; i < j->n; i++) {
+        void *data = NULL;
+        char *end = name + strcspn(name, "\n");
+        item[i].name = name;
+        name = *end ? end + 1 : end;
+        *end = '\0';
+        item[i].type = j->handle[i]->type;
+        TRY(stream_value(in->stream, j->handle[i], interp_span(in), &data, e));
+        item[i].data = data;
+    }
+    return true;
+}
+
+bool output_value(Interp *in, Value v, LangError *e) {
+    Job *j = xcalloc(1, sizeof *j);
+    Err err = {0};
+    if (in->output == OUTPUT_NPY && isatty(STDOUT_FILENO)) {
+        job_free(j);
+        error_set(e, "npy is binary: not for a terminal");
+        return error_hint(e, "gtsh -p --format=npy 'x' >x.npy; --format=json");
+    }
+    j->path = xstrdup(forms[in->output].file);
+    bool ok = prepare(in, j, v, e) || has_no_form(in, v, e);
+    IoItem *item = xcalloc((size_t)j->n + 1, sizeof *item);
+    char *names = xstrndup(j->keys.n ? j->keys.data : "", j->keys.n);
+    ok = ok && stream_sync(in->stream, e) && fetch_items(in, j, item, names, e);
+    if (ok && in->clear_line) in->clear_line(in);
+    fflush(stdout);
+    if (ok && !io_print(STDOUT_FILENO, j->path, item, j->n, j->meta.data, j->meta.n, &err)) {
+        ok = error_from(e, &err);
+        if (!e->hint[0]) hint_form(in, e);
+    }
+    for (int i = 0; i < j->n; i++) {
+        free((void *)item[i].data);
+        handle_unref(in->stream, &j->handle[i]);
+    }
+    free(item);
+    free(names);
+    job_free(j);
+    return ok;
 }
 
 const Builtin builtins_io[] = {

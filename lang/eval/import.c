@@ -119,11 +119,12 @@ static void keep_program(Interp *in, Program *p) {
     m->program[m->n_programs++] = p;
 }
 
-/* At the prompt: shows the value of a statement unless it is none, and keeps it as `ans`. */
+/* At the prompt: shows the value of a statement unless it is none, and keeps it as `ans`. -p with
+ * --format shows none, too. */
 static bool echo_value(Interp *in, Node *n, LangError *e) {
     Value v;
     TRY(eval(in, n->kid[0], &v, e));
-    if (v.kind == V_NONE) return true;
+    if (v.kind == V_NONE && (in->config.interactive || in->output == OUTPUT_PLAIN)) return true;
     in->at = n->kid[0];
     if (n->flag & 1) warn_unused(in, n->kid[0], v); /* hidden by a semicolon */
     bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));

@@ -130,6 +130,7 @@ bool interp_run(Interp *in, Program *p, bool echo, LangError *e) {
 }
 
 bool interp_echo(Interp *in, Value v, LangError *e) {
+    if (in->output != OUTPUT_PLAIN) return in->show_as(in, v, e);
     Pieces p = {0};
     bool ok = layout_value(in, &p, v, e);
     pieces_text(&p, "\n", 1);

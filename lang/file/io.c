@@ -895,6 +895,27 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     return ok;
 }
 
+bool io_print(int fd, const char *name, const IoItem *item, int n, const char *meta, size_t n_meta,
+              Err *err) {
+    bool is_gz, ok;
+    Format f = format_of(name, &is_gz);
+    IoSink sink = {.fd = fd};
+    if (f == F_JSON) {
+        IoValue v;
+        Bytes text = {0};
+        ok = tree_of(item, n, meta, n_meta, &v, err) && has_few_lists(&v, err);
+        if (ok) json_print(&v, -1, &text);
+        bytes_putc(&text, '\n');
+        if (ok) io_put_bytes(&sink, text.data, text.n);
+        bytes_fini(&text);
+        io_fini(&v);
+    } else {
+        ok = encode(name, f, &sink, item, n, meta, n_meta, err);
+    }
+    if (ok && sink.failed) return err_set(err, ERR_IO, "cannot write: %s", strerror(sink.error));
+    return ok;
+}
+
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,
                    size_t n_meta, const Reply *r, Err *err) {
     IoItem *item = xcalloc(r->n + 1, sizeof *item);

@@ -120,6 +120,11 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,
                    size_t n_meta, const Reply *r, Err *err);
 
+/* Writes a value to an open file, in the format of name: .csv, .npy, or .json on one line. The
+ * other arguments are those of io_save. */
+bool io_print(int fd, const char *name, const IoItem *item, int n, const char *meta, size_t n_meta,
+              Err *err);
+
 bool io_read(const char *path, Buf **out, Err *err); /* raw bytes */
 /* Replaces a file atomically, as io_save; its directory must exist. */
 bool io_write(const char *path, const void *data, size_t n, Err *err);

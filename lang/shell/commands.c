@@ -8,6 +8,7 @@
 #include "lang/shell/command_file.h"
 #include "lang/shell/command_set.h"
 #include "lang/shell/command_time.h"
+#include "lang/shell/options.h"
 #include "lang/shell/pager.h"
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/who.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const Command commands[] = {
 #define COMMAND(id, word, argument, form, help) {word, COMMAND_##argument, form, help},
@@ -277,6 +279,21 @@ static bool run_PAGER(Repl *r, const char *rest) {
 static bool run_CLEAR(Repl *r, const char *rest) {
     const char *term = getenv("TERM");
     if (r->is_terminal && term && strcmp(term, "dumb")) fputs("\033[H\033[2J", stderr);
+    return true;
+}
+
+static bool run_MODE(Repl *r, const char *rest) {
+    static const char *const words[] = {"plain", "json", "csv", "npy"};
+    LangError e = {0};
+    OutputForm form = r->in->output;
+    bool ok = !*rest || options_output(":mode", rest, &form, &e);
+    if (ok && form == OUTPUT_NPY && isatty(STDOUT_FILENO)) {
+        ok = error_set(&e, "npy is binary: not for a terminal");
+        error_hint(&e, "gtsh -p --format=npy 'x' >x.npy; save(x, \"x.npy\")");
+    }
+    if (!ok) return e.kind = E_RUN, repl_report(r->in, &e, "error"), true;
+    r->in->output = form;
+    printf(":mode %s\n", words[form]);
     return true;
 }
 

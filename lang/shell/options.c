@@ -116,6 +116,17 @@ static bool one_of(const char *what, const char *v, const char *const *word, int
     return usage(e, "%s is %s, got '%.100s'", what, list, v);
 }
 
+bool options_output(const char *what, const char *word, OutputForm *out, LangError *e) {
+    static const char *const words[] = {[OUTPUT_PLAIN] = "plain",
+                                        [OUTPUT_JSON] = "json",
+                                        [OUTPUT_CSV] = "csv",
+                                        [OUTPUT_NPY] = "npy"};
+    int k;
+    TRY(one_of(what, word, words, sizeof words / sizeof *words, &k, e));
+    *out = (OutputForm)k;
+    return true;
+}
+
 /* max, or a factor such as 1x or 0.5. */
 static bool speed(const char *what, const char *v, double *out, LangError *e) {
     char *end;
@@ -203,6 +214,7 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_FMT: o->fmt = true; return true;
     case OPTION_LSP: o->lsp = true; return true;
     case OPTION_PROMPT: o->prompt = true; return true;
+    case OPTION_FORMAT: return options_output(what, v, &o->output, e);
     case OPTION_SESSION: o->session = v; return true;
     case OPTION_SESSIONS: return o->sessions = true;
     case OPTION_QUIET: o->quiet = true; return true;
@@ -306,6 +318,15 @@ static bool long_option(Options *o, int argc, char **argv, int *i, LangError *e)
     return unknown(o, argc, argv, *i, e);
 }
 
+/* True if the word is --name or --name=value of an option. */
+static bool is_long_option(const char *s) {
+    if (strncmp(s, "--", 2)) return false;
+    size_t n = strcspn(s + 2, "=");
+    for (int k = 0; k < OPTION_COUNT; k++)
+        if (n && strlen(rows[k].name) == n && !memcmp(rows[k].name, s + 2, n)) return true;
+    return false;
+}
+
 /* -x, -xVALUE, -x VALUE, -iq */
 static bool short_options(Options *o, int argc, char **argv, int *i, LangError *e) {
     for (const char *s = argv[*i] + 1; *s; s++) {
@@ -317,6 +338,9 @@ static bool short_options(Options *o, int argc, char **argv, int *i, LangError *
             continue;
         }
         if (s[1]) return set(o, (OptionId)k, s + 1, e);
+        if (k == OPTION_PRINT) /* -p --format=json EXPR */
+            while (*i + 1 < argc && is_long_option(argv[*i + 1]))
+                if (++*i, !long_option(o, argc, argv, i, e)) return false;
         if (*i + 1 >= argc) return usage(e, "-%c needs %s", *s, rows[k].value);
         return set(o, (OptionId)k, argv[++*i], e);
     }
@@ -370,10 +394,13 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
     if (o->emit_step && (o->emit_binary || o->prompt))
         return usage(e, "--emit-step and %s exclude each other",
                      o->prompt ? "--interactive" : "--emit=binary");
+    if (o->emit && o->output) return usage(e, "--emit and --format exclude each other");
     if (o->emit && o->tee) return usage(e, "--emit and --tee exclude each other");
     if (o->session && (o->check || o->emit || o->dry))
         return usage(e, "--session and --%s exclude each other",
-                     o->check ? "check" : o->emit ? "emit" : "dry");
+                     o->check  ? "check"
+                     : o->emit ? "emit"
+                               : "dry");
     if (o->dry && o->verify) return usage(e, "--dry and --verify exclude each other");
     if (o->emit && o->verify) return usage(e, "--emit and --verify exclude each other");
     return true;
@@ -447,6 +474,8 @@ bool options_idle(const Options *o, bool instructions, bool tape, size_t *at, La
         {is_run && o->dispatcher, "the running dispatcher and its workers have their own",
          "set it where gt-dispatcher and gt-worker start", 0, theirs,
          sizeof theirs / sizeof *theirs},
+        {!o->expr && !o->prompt && o->script, "it is for -p and the prompt", "save(x, \"x.json\")",
+         BIT(FORMAT), NULL, 0},
         {!o->emit && !o->tee, "it is for --emit and --tee", NULL, BIT(PAYLOADS), NULL, 0},
         {is_run && instructions && !tape, "these instructions are no tape", NULL,
          BIT(SPEED) | BIT(CLIENT), NULL, 0},

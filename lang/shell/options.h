@@ -13,6 +13,7 @@ typedef enum OptionId {
 } OptionId;
 
 typedef struct Options {
+    OutputForm output; /* --format */
     /* borrowed from argv; script "-": standard input */
     const char *code, *expr, *script, *replay, *tee;
     const char *session;
@@ -50,5 +51,7 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e);
  * program's text is instructions. */
 bool options_idle(const Options *o, bool instructions, bool tape, size_t *at, LangError *w);
 void options_help(Bytes *out);
+/* The form of a word of --format or :mode. False: e lists the words. */
+bool options_output(const char *what, const char *word, OutputForm *out, LangError *e);
 void options_fini(Options *o);
 #endif

@@ -7,6 +7,9 @@
 #include "lang/stream/stream.h"
 #include "lang/value/value.h"
 
+/* How the prompt and -p show values: as print does, or for other programs. */
+typedef enum OutputForm { OUTPUT_PLAIN, OUTPUT_JSON, OUTPUT_CSV, OUTPUT_NPY } OutputForm;
+
 typedef struct InterpConfig {
     StreamConfig stream; /* where instructions go: live, emit, check ...           */
     int argc;
@@ -48,6 +51,8 @@ struct Interp {
     /* At the prompt: sees the locals, in fn's slots, of the innermost call of the user's functions
      * that an error leaves. NULL: nothing does. */
     void (*keep_locals)(Interp *in, const AstFn *fn, const Value *slot);
+    bool (*show_as)(Interp *in, Value v, LangError *e); /* output_value: unless output is plain */
+    OutputForm output;
     uint64_t seed, rng_counter, host_rng_counter;
     DType float_dtype; /* set_default_dtype: the default for float tensors; initially DT_F32 */
     /* warnings about dead statements, printed after their statement has run (import.c) */
