@@ -104,7 +104,7 @@ static void redraw(Server *s, Peer *p) {
         break;
     }
     if (s->n_written > KEPT_MAX && lines < p->size.rows) /* the first line is not complete */
-        while (begin < s->n_written && s->kept[begin++ % KEPT_MAX] != '\n') {}
+        while (begin < s->n_written && !strchr("\r\n", s->kept[begin++ % KEPT_MAX])) {}
     Bytes b = {0};
     for (uint64_t i = begin; i < s->n_written; i++) bytes_putc(&b, s->kept[i % KEPT_MAX]);
     if (b.n) add_output(p, b.data, b.n);
@@ -235,7 +235,11 @@ static void accept_peer(Server *s) {
     int fd = accept4(s->c.listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
     Peer p = {.fd = fd};
-    if (!packet_is_ours(fd) || s->n == PEERS_MAX) {
+    if (!packet_is_ours(fd)) {
+        close(fd);
+        return;
+    }
+    if (s->n == PEERS_MAX) {
         static const char full[] = "the session has too many terminals";
         say_bye(&p, PACKET_BYE, full, sizeof full - 1);
         packet_flush(fd, &p.out, &p.sent);

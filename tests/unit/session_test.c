@@ -224,6 +224,62 @@ static void slow(void) {
     expect_none();
 }
 
+/* Another user gets nothing, even if the modes of files would let him in. Needs root. */
+static void other_user(void) {
+    enum { NOBODY = 65534 };
+    if (geteuid()) return;
+    Session s = begin("u");
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    char directory[100];
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/gt/session.u", folder);
+    snprintf(directory, sizeof directory, "%s/gt", folder);
+    for (int is_open = 0; is_open < 2; is_open++) {
+        mode_t mode = is_open ? 0777 : 0700;
+        CHECK(!chmod(folder, mode) && !chmod(directory, mode));
+        CHECK(!chmod(a.sun_path, is_open ? 0777 : 0600));
+        pid_t pid = fork();
+        if (pid == 0) {
+            char got;
+            int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+            if (setuid(NOBODY)) _exit(2);
+            if (connect(fd, (struct sockaddr *)&a, sizeof a)) _exit(is_open ? 3 : 0);
+            send(fd, "a\1\4\0\30\0\120\0", 8, MSG_NOSIGNAL);
+            _exit(!is_open || recv(fd, &got, 1, 0) > 0 ? 4 : 0);
+        }
+        int status;
+        CHECK(waitpid(pid, &status, 0) == pid);
+        CHECK_INT(WEXITSTATUS(status), 0);
+    }
+    CHECK(!chmod(folder, 0700) && !chmod(directory, 0700));
+    leave(&s, "\004", 0);
+    expect_none();
+}
+
+/* GT_DETACH_KEY; Ctrl-Z does not stop the program; sessions do not nest. */
+static void other_keys(void) {
+    setenv("GT_DETACH_KEY", "^A", 1);
+    Session s = start((const char *[]){"-q", "--norc", "--session", "k", NULL});
+    expect(&s, "[session k; Ctrl-A detaches]\n");
+    expect(&s, "gt> ");
+    line(&s, "sleep(0.1)", NULL);
+    char command[300];
+    snprintf(command, sizeof command, "!%s --session z", gtsh());
+    line(&s, command, "this terminal is in session 'k' already");
+    set_off(&s, "sleep(0.3); print(\"aw\" + \"ake\")");
+    type(&s, "\032");
+    expect(&s, "awake\n");
+    expect(&s, "gt> ");
+    type(&s, "\001");
+    expect(&s, "[detached from session k");
+    CHECK_INT(finish(&s), 0);
+    setenv("GT_DETACH_KEY", "none", 1);
+    s = start((const char *[]){"--session", "k", NULL});
+    expect(&s, "[session k; no key detaches]\n");
+    unsetenv("GT_DETACH_KEY");
+    leave(&s, "exit()\r", 0);
+    expect_none();
+}
+
 /* Bytes that are no packets. */
 static void hostile(void) {
     Session s = begin("h");
@@ -261,6 +317,8 @@ int main(void) {
     program();
     lost();
     slow();
+    other_user();
+    other_keys();
     hostile();
     char command[100];
     snprintf(command, sizeof command, "rm -rf %s", folder);
