@@ -87,6 +87,7 @@ static void add_output(Peer *p, const char *data, size_t n) {
         if (p->sent) packet_next(&p->out, &at, &k, &is_foreign);
         p->out.n = at;
         say_bye(p, PACKET_BYE, slow, sizeof slow - 1);
+        p->ends_ms = INT64_MAX; /* it may read on at any time, and has little left to read */
         return;
     }
     for (size_t at = 0; at < n; at += PACKET_MAX)
@@ -239,6 +240,8 @@ static void accept_peer(Server *s) {
         close(fd);
         return;
     }
+    for (int i = 0; i < s->n && s->n == PEERS_MAX; i++)
+        if (s->peer[i].is_ending) close_peer(s, i);
     if (s->n == PEERS_MAX) {
         static const char full[] = "the session has too many terminals";
         say_bye(&p, PACKET_BYE, full, sizeof full - 1);
