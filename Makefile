@@ -1,7 +1,9 @@
 # One Makefile, non-recursive. `make help` lists the targets. Programs land in $(B)/ (build/ unless B is given), objects
 # in $(B)/obj, generated sources in $(B)/gen: modes never mix (make asan uses B=build/asan).
 
-B        ?= build
+# The line editor of the prompt: readline, libedit or none. The others build in a folder of their own.
+EDITLINE ?= readline
+B        ?= build$(addprefix /,$(filter-out readline,$(EDITLINE)))
 # Always one name for a folder in the tree, also if B is absolute: it is in the dependencies that the compiler writes.
 override B := $(patsubst $(CURDIR)/%,%,$(B))
 PREFIX   ?= /usr/local
@@ -32,12 +34,13 @@ WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvl
 WARN     += -Wno-unused-parameter $(if $(WERROR),-Werror)
 # Floats are computed as written: no contraction; no other flag that changes results.
 FLOATS   := -ffp-contract=off -fno-math-errno -fno-trapping-math
-PKGS     := libzmq yaml-0.1 readline libpng zlib libcrypto
+PKGS     := libzmq yaml-0.1 $(filter-out none,$(EDITLINE)) libpng zlib libcrypto
 PKG_CF    = $(eval PKG_CF := $(shell pkg-config --cflags $(PKGS) 2>/dev/null))$(PKG_CF)
 PKG_LIBS  = $(eval PKG_LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null))$(PKG_LIBS)
 # Of single tools: the terminal of gt-top, the pictures of gt-visualize.
 TOP_PKGS := ncursesw
 DRAW_PKGS := cairo cairo-pdf cairo-svg
+EDIT_CF  := $(if $(filter libedit,$(EDITLINE)),-DEDIT_LIBEDIT,$(if $(filter none,$(EDITLINE)),-DEDIT_NONE))
 # UCX is optional: without its headers that way between machines is not built in.
 UCX_CF   := $(shell pkg-config --exists ucx 2>/dev/null && { echo -DHAVE_UCX; pkg-config --cflags ucx; })
 # The same sources give the same bits in every folder: debuggers find sources from the top of the tree.
@@ -47,7 +50,7 @@ LINK      = $(CC) $(CFLAGS) $(SAN) -Wl,--as-needed $(LDFLAGS)
 LIBS      = $(PKG_LIBS) -lm -ldl -lpthread
 
 # What pkg-config has to find, and the Debian package that it is in.
-NEEDS    := libzmq=libzmq3-dev yaml-0.1=libyaml-dev readline=libreadline-dev libpng=libpng-dev zlib=zlib1g-dev \
+NEEDS    := libzmq=libzmq3-dev yaml-0.1=libyaml-dev $(filter $(EDITLINE)=%,readline=libreadline-dev libedit=libedit-dev) libpng=libpng-dev zlib=zlib1g-dev \
             libcrypto=libssl-dev ncursesw=libncurses-dev cairo=libcairo2-dev
 # Debian packages that building and testing need; scripts/deps installs what is missing.
 DEBS     := gcc make pkg-config libc6-dev libdnnl-dev $(foreach n,$(NEEDS),$(lastword $(subst =, ,$(n))))
@@ -169,6 +172,7 @@ $(B)/obj/%.o: %.c | $(B)/gen/needs
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -MMD -MP -c -o $@ $<
+$(B)/obj/lang/shell/%.o $(B)/test/%: ALL_CF += $(EDIT_CF)
 $(B)/obj/runtime/net/dp_ucx.o: ALL_CF += $(UCX_CF)
 $(B)/obj/dispatcher/watch/%.o: ALL_CF += $(shell pkg-config --cflags $(TOP_PKGS) $(DRAW_PKGS) 2>/dev/null)
 # Kernels: one generated source, compiled once per instruction set; worker/cpu/cpu.c chooses at run time.

@@ -1,6 +1,7 @@
 /* command_file.c: the commands on files and on what was typed: :run, :load, :edit, :save, :history.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/command_file.h"
+#include "lang/shell/edit.h"
 #include "lang/eval/import.h"
 #include "runtime/base/arena.h"
 #include <ctype.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <readline/history.h>
 
 enum { FILE_MAX = 64 << 20, HISTORY_LINES = 20, ARGS_MAX = 256 };
 

@@ -6,6 +6,7 @@
 #include "lang/eval/run.h"
 #include "lang/eval/import.h"
 #include "lang/text/progress.h"
+#include "lang/shell/edit.h"
 #include "lang/shell/repl.h"
 #include "lang/syntax/lex.h"
 #include "lang/shell/options.h"
@@ -26,8 +27,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <readline/readline.h>
-#include <readline/history.h>
 
 enum {
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
@@ -96,18 +95,15 @@ static char *history_path(void) {
     Bytes b = {0};
     if (file) return *file ? xstrdup(file) : NULL;
     if (state && *state == '/')
-        bytes_printf(&b, "%s/gt/history", state);
+        bytes_printf(&b, "%s/gt/history%s", state, edit_history_suffix);
     else if (home && *home)
-        bytes_printf(&b, "%s/.local/state/gt/history", home);
+        bytes_printf(&b, "%s/.local/state/gt/history%s", home, edit_history_suffix);
     return b.data;
 }
 
 static void history_open(Repl *r) {
-    using_history();
-    history_comment_char = '#'; /* writes timestamps, which separate entries of several lines */
-    history_write_timestamps = 1;
     r->history = history_path();
-    if (r->history) read_history(r->history);
+    edit_history_open(r->history);
 }
 
 /* Appends to the history file, so that concurrent prompts merge. Lines with a leading blank are
@@ -123,7 +119,7 @@ static void history_keep(Repl *r, const char *text, size_t n) {
     int fd = open(r->history, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd < 0) return;
     close(fd);
-    append_history(1, r->history);
+    edit_history_append(r->history);
 }
 
 /* ---- reading ---- */
@@ -164,6 +160,7 @@ static void drop_line(Repl *r, const char *line) {
 /* A line without its newline, malloc'ed; NULL at the end of input, or if *dropped. */
 static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    rl_end = 0; /* libedit keeps that of the line before */
     typed.line = NULL;
     typed.has_line = false;
     typing_begin(r->statement.data, r->statement.n);

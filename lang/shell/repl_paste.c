@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <readline/readline.h>
+#include "lang/shell/edit.h"
 
 enum { PASTE_MAX = 64 << 20 };
 

@@ -4,6 +4,7 @@
  * plain readline: nothing is indented or coloured.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/typing.h"
+#include "lang/shell/edit.h"
 #include "lang/complete/paint.h"
 #include "lang/shell/draw.h"
 #include "lang/shell/typing_line.h"
@@ -14,7 +15,18 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <readline/readline.h>
+
+#ifdef EDIT_NONE
+
+/* The terminal has the line. */
+void typing_open(Interp *in) {}
+void typing_begin(const char *before, size_t n) {}
+void typing_end(bool has_newline) {}
+void typing_resized(void) {}
+void typing_erase(void) { fputs("\n", stderr); }
+void typing_again(void) { rl_redisplay(); }
+
+#else
 
 /* libedit says 4.2: it has its own display. */
 #define CAN_DRAW (RL_READLINE_VERSION >= 0x0600)
@@ -398,3 +410,5 @@ void typing_open(Interp *in) {
 #endif
     bind_keys();
 }
+
+#endif

@@ -3,6 +3,15 @@
  * SPDX-License-Identifier: MIT */
 #include "patience.h"
 #include "pty.h"
+
+/* What the line editor of this build can; see lang/shell/edit.h. */
+#ifdef EDIT_NONE
+enum { IS_READLINE = 0, HAS_KEYS = 0 };
+#elif defined EDIT_LIBEDIT
+enum { IS_READLINE = 0, HAS_KEYS = 1 };
+#else
+enum { IS_READLINE = 1, HAS_KEYS = 1 };
+#endif
 #include <sys/stat.h>
 
 static void echo(void) {
@@ -338,18 +347,18 @@ int main(void) {
     if (!pty_begin("repl")) return 0;
     echo();
     continuation();
-    paste();
+    if (IS_READLINE) paste();
     interrupt();
     training();
     interrupt_endless();
     interrupt_prints();
     interrupt_input();
-    interrupt_memory();
+    if (HAS_KEYS) interrupt_memory();
     pager();
-    history();
+    if (IS_READLINE) history();
     setenv("GT_HISTFILE", "", 1);
     script();
     prompt_afterwards();
-    refused();
+    if (HAS_KEYS) refused();
     return check_report("repl");
 }
