@@ -94,8 +94,18 @@ static void add_output(Peer *p, const char *data, size_t n) {
         packet_add(&p->out, PACKET_OUTPUT, data + at, n - at < PACKET_MAX ? n - at : PACKET_MAX);
 }
 
+/* True if the output from byte `at` on clears the line of the cursor. */
+static bool clears_line(const Server *s, uint64_t at) {
+    static const char clear[] = "\033[K";
+    for (uint64_t i = 0; clear[i]; i++)
+        if (at + i >= s->n_written || s->kept[(at + i) % KEPT_MAX] != clear[i]) return false;
+    return true;
+}
+
 /* Shows the last lines of the output, as many as the terminal has. A screen that was drawn by a
- * program in front, such as a pager, is not restored: that program is asked to draw it anew. */
+ * program in front, such as a pager, is not restored: that program is asked to draw it anew. Of a
+ * progress line only the last state is shown: the terminal may be narrower than that of the earlier
+ * ones. */
 static void redraw(Server *s, Peer *p) {
     uint64_t n = s->n_written < KEPT_MAX ? s->n_written : KEPT_MAX, begin = s->n_written - n;
     int lines = 0;
@@ -107,7 +117,13 @@ static void redraw(Server *s, Peer *p) {
     if (s->n_written > KEPT_MAX && lines < p->size.rows) /* the first line is not complete */
         while (begin < s->n_written && !strchr("\r\n", s->kept[begin++ % KEPT_MAX])) {}
     Bytes b = {0};
-    for (uint64_t i = begin; i < s->n_written; i++) bytes_putc(&b, s->kept[i % KEPT_MAX]);
+    size_t line = 0; /* its begin in b */
+    for (uint64_t i = begin; i < s->n_written; i++) {
+        char c = s->kept[i % KEPT_MAX];
+        if (c == '\r' && clears_line(s, i + 1)) b.n = line;
+        bytes_putc(&b, c);
+        if (c == '\n') line = b.n;
+    }
     if (b.n) add_output(p, b.data, b.n);
     bytes_fini(&b);
     pid_t front = tcgetpgrp(s->c.terminal);

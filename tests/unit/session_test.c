@@ -68,6 +68,20 @@ static void again(void) {
     detach(&s);
 }
 
+/* What a progress line showed before is not shown again. */
+static void progress_line(void) {
+    Session s = begin("p");
+    line(&s, "!printf 'ear''lier\\r\\033[Kla''ter\\r\\033[Klast\\nne''xt\\n'", "next\n");
+    CHECK(strstr(s.all.data, "earlier") && strstr(s.all.data, "later"));
+    detach(&s);
+    s = attach("p");
+    expect(&s, "last\nnext\n");
+    expect(&s, "gt> ");
+    CHECK(!strstr(s.all.data, "earlier") && !strstr(s.all.data, "later"));
+    leave(&s, "\004", 0);
+    expect_none();
+}
+
 /* :detach, the end of the terminal, and the exit code of the program. */
 static void ways_out(void) {
     Session s = begin("b");
@@ -312,6 +326,7 @@ int main(void) {
     Session s = attach("a");
     leave(&s, "\004", 0);
     expect_none();
+    progress_line();
     ways_out();
     two_terminals();
     keys();
