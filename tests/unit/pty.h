@@ -18,6 +18,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* What the line editor of this build can; see lang/shell/edit.h. */
+#ifdef EDIT_NONE
+enum { IS_READLINE = 0, HAS_KEYS = 0 };
+#elif defined EDIT_LIBEDIT
+enum { IS_READLINE = 0, HAS_KEYS = 1 };
+#else
+enum { IS_READLINE = 1, HAS_KEYS = 1 };
+#endif
+
 enum { LIMIT_MS = 300000 };
 
 typedef struct Session {

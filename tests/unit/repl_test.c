@@ -3,15 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "patience.h"
 #include "pty.h"
-
-/* What the line editor of this build can; see lang/shell/edit.h. */
-#ifdef EDIT_NONE
-enum { IS_READLINE = 0, HAS_KEYS = 0 };
-#elif defined EDIT_LIBEDIT
-enum { IS_READLINE = 0, HAS_KEYS = 1 };
-#else
-enum { IS_READLINE = 1, HAS_KEYS = 1 };
-#endif
 #include <sys/stat.h>
 
 static void echo(void) {

@@ -152,6 +152,11 @@ static void keys(void) {
     expect(&s, "interrupted");
     type(&s, "\003");
     line(&s, "n.i > 0", "\ntrue\n");
+    if (!IS_READLINE) {
+        leave(&s, "\004", 0);
+        expect_none();
+        return;
+    }
     type(&s, "\033[200~k = 5\rif k > 3 {\r  print(\"big\")\r}\rprint(\"next\")\033[201~\r");
     expect(&s, "\nbig\n");
     expect(&s, "next\n");
