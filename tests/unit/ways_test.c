@@ -66,6 +66,18 @@ static void at_terminal(const Bytes *text, bool pastes, Bytes *out) {
     leave(&s, "\004", 0);
 }
 
+/* Binary output is refused on a terminal. */
+static void binary(void) {
+    Session s = start((const char *[]){"--format=npy", "-p", "ones(2)", NULL});
+    expect(&s, "npy is binary: not for a terminal");
+    CHECK_INT(finish(&s), 1);
+    s = prompt();
+    line(&s, ":mode npy", "npy is binary: not for a terminal");
+    line(&s, ":mode json", "\n:mode json\n");
+    line(&s, "ones(2)", "\n[1.0, 1.0]\n");
+    leave(&s, "\004", 0);
+}
+
 int main(void) {
     static const char *const programs[] = {"tests/programs/kmeans.gt", "tests/programs/metrics.gt",
                                            "tests/programs/newton.gt", "scripts/hello.gt"};
@@ -82,6 +94,7 @@ int main(void) {
                       pastes ? ", pasted" : "", got.data, want.data);
         }
     }
+    binary();
     bytes_fini(&text);
     bytes_fini(&want);
     bytes_fini(&got);
