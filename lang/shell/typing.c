@@ -154,6 +154,10 @@ void typing_begin(const char *before, size_t n) {
     typing.before = before;
     typing.n_before = n;
     draw_forget(&typing.drawing);
+#if CAN_DRAW
+    rl_eof_found =
+        0; /* after Ctrl-D, which may not have left, each line would end with a newline */
+#endif
 }
 
 void typing_end(bool has_newline) {

@@ -168,7 +168,13 @@ static void indents(void) {
     expect(&s, "\n        return [1,");
     key(&s, "\r", "gt> ");
     key(&s, "fn g() {\r", " {…>     ");
-    key(&s, "\004", ""); /* ends the input, or asks */
+    key(&s, "\004", "Ctrl-D again leaves");
+    expect(&s, " {…>     ");
+    key(&s, "return 1 }; g()", "g()");
+    key(&s, "\r", "\033[?2004l\n1\n"); /* no empty line */
+    expect(&s, "gt> ");
+    key(&s, "fn g() {\r", " {…>     ");
+    key(&s, "\004", "Ctrl-D again leaves");
     leave(&s, "\004", 0);
 }
 
