@@ -136,4 +136,5 @@ hint 'print(loss.grad_fn)' 'debug.print_tape()'
 hint 'x.retain_grad()' 'grad(y, x)'
 hint 'save(model, "m.pt")' '.safetensors'
 hint 'self.register_buffer("m", zeros(3))' 'methods see self'
+hint 'a = _' 'hint: at the prompt ans is the value shown last'
 finish
