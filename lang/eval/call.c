@@ -280,13 +280,7 @@ bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, co
         ok = exec(in, a->body, e) != FLOW_ERROR;
     in->call_depth--;
     bool has_begun = in->frame == &frame; /* no argument was missing */
-    if (!ok && has_begun) {
-        bool is_first = !e->n_frames || e->frame[e->n_frames - 1].is_prelude;
-        bool is_prelude = a->at.src && a->at.src->is_prelude;
-        if (in->keep_locals && is_first && !is_prelude && !e->has_stack)
-            in->keep_locals(in, a, base);
-        trace_leave(in, a, call, e);
-    }
+    if (!ok && has_begun) trace_leave(in, a, call, e);
     in->frame = frame.up;
     for (int i = 0; i < a->n_slots; i++) value_drop(base[i]);
     in->stack->top = base;
