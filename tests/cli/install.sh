@@ -25,7 +25,8 @@ done
 for f in man/*.[157] gt-ops.7; do
     [ -s "$prefix/share/man/man${f##*.}/${f##*/}" ] || fail "$f is not installed"
 done
-for f in share/bash-completion/completions/gt-top share/zsh/site-functions/_gtsh share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
+for f in share/bash-completion/completions/gt-top share/zsh/site-functions/_gtsh share/vim/vimfiles/syntax/gt.vim \
+    share/gt/vscode/package.json share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
     [ -s "$prefix/$f" ] || fail "$f is not installed"
 done
 [ -x "$share/scripts/cluster" ] || fail "scripts/cluster cannot be run"

@@ -51,6 +51,10 @@ for program in "$GTSH" "$B"/gt-dispatcher "$B"/gt-worker "$B"/gt-top "$B"/gt-tra
         "$(printf '%s\n' "usr/bin/$name" "usr/share/bash-completion/completions/$name" "usr/share/man/man1/$name.1" \
         "usr/share/zsh/vendor-completions/_$name")"
 done
+if [ -d "$B/share/vim" ]; then
+    same "files of vim in debian/vim/gtsh.yaml" "$(sed -n 's/^  - //p' debian/vim/gtsh.yaml | LC_ALL=C sort)" \
+        "$(cd "$B/share/vim" && find . -type f | sed 's|^./||' | LC_ALL=C sort)"
+fi
 # Missing libraries are named with their packages.
 code "a library is missing" 1 sh scripts/deps -c cc zlib=zlib1g-dev no-such-lib=libnosuch-dev none-either=libnone-dev
 has "a library is missing" "$(err)" "pkg-config does not find: no-such-lib, none-either"
