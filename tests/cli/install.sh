@@ -29,7 +29,7 @@ for f in share/bash-completion/completions/gt-top share/zsh/site-functions/_gtsh
     share/gt/vscode/package.json share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
     [ -s "$prefix/$f" ] || fail "$f is not installed"
 done
-[ -x "$share/scripts/cluster" ] || fail "scripts/cluster cannot be run"
+[ -x "$share/scripts/cluster" ] && [ -x "$share/scripts/mlp.gt" ] || fail "scripts cannot be run"
 if command -v man >/dev/null; then
     has "man gtsh" "$(MANPATH=$prefix/share/man man gtsh 2>/dev/null </dev/null)" "tensors"
 fi
