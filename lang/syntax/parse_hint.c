@@ -274,7 +274,8 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
         break;
     case TOK_MATMUL:
         if (t != start) return "";
-        for (const Token *k = t; k->line == t->line && k->kind != TOK_END; k++)
+        for (const Token *k = t; k->line == t->line && k->kind != TOK_END && k->kind != TOK_BAD;
+             k++)
             if (parse_is(p, k, "no_grad")) return "no_grad { … } inside the function";
         return "there are no decorators";
     case TOK_MUL:
