@@ -234,6 +234,8 @@ static void run_failed(Repl *r, const LangError *e) {
         r->is_done = true;
         r->exit_code = e->exit_code;
     } else if (e->kind == E_INTERRUPT) {
+        r->wants_cancel = stream_interrupted >= 2;
+        stream_interrupted = 0; /* from here on, Ctrl-C is a second one, and never a third */
         fflush(stdout);
         size_t n = repl_hush(r->in);
         fprintf(stderr, "%s%s", r->is_terminal ? " " : "", e->what[0] ? e->what : "interrupted");
@@ -340,7 +342,8 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     if (ok && timing.is_begun) timing_print(r, &timing);
     behind_report_lost(r);
     fflush(stdout);
-    if (stream_interrupted >= 2 && was_interrupted && !r->lost) behind_cancel(r);
+    bool is_again = r->wants_cancel || stream_interrupted;
+    if (was_interrupted && is_again && !r->lost) behind_cancel(r);
     stream_interrupted = 0;
     return ok;
 }

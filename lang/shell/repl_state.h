@@ -38,6 +38,7 @@ typedef struct Repl {
         **next_argv; /* of the last :run and of one that begins: owned, up to NULL, or NULL */
     char debug[DEBUG_LETTERS]; /* letters of --debug and :log */
     bool is_timed;             /* :time on */
+    bool wants_cancel;         /* Ctrl-C came twice while the last statement ran */
     bool has_if;               /* the last statement was an if without else: one may follow */
     bool is_else;   /* `statement` is such an else, behind a line that stands for the if */
     bool has_asked; /* Ctrl-D was answered by a question */
