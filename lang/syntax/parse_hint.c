@@ -158,7 +158,8 @@ static bool is_header_word(int kind) {
 
 /* `module A(nn.Module)` and `module F(torch.autograd.Function)`; else NULL. */
 static const char *base_hint(const Parser *p, const Token *start) {
-    for (const Token *t = start; t->line == start->line && t->kind != TOK_END; t++) {
+    for (const Token *t = start; t->line == start->line; t++) {
+        if (t->kind == TOK_END || t->kind == TOK_BAD) break;
         if (parse_is(p, t, "Module")) return "modules inherit nothing: module M(params) { … }";
         if (parse_is(p, t, "Function")) return habit_hint("Function", 8);
     }
