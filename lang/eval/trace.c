@@ -323,10 +323,13 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e) {
     rewrite_for_caller(e);
 }
 
-void trace_leave(const Interp *in, const AstFn *fn, const Node *call, LangError *e) {
+void trace_leave(Interp *in, const AstFn *fn, const Node *call, LangError *e) {
     e->is_unfolded = in->has_full_trace;
     if (e->has_stack) return;
     bool is_first = e->n_frames == 0 || e->frame[e->n_frames - 1].is_prelude;
+    bool is_own = !fn->is_file && !(fn->at.src && fn->at.src->is_prelude);
+    if (is_first && is_own && in->keep_locals && in->frame->fn == fn)
+        in->keep_locals(in, fn, in->frame->slot);
     add_frame(fn, call, e);
     if (is_first && fn->at.src && fn->at.src->is_prelude && call && call->at.src &&
         !call->at.src->is_prelude)

@@ -7,8 +7,9 @@
 uint32_t trace_calls(void *interp);
 /* Adds the call stack of that number to e. A number that is no longer known adds nothing. */
 void trace_explain(Interp *in, uint32_t calls, LangError *e);
-/* Adds this call to an error that propagates out of it, unless e already has its stack. */
-void trace_leave(const Interp *in, const AstFn *fn, const Node *call, LangError *e);
+/* Adds this call, whose frame still is in->frame, to an error that propagates out of it, unless e
+ * already has its stack. */
+void trace_leave(Interp *in, const AstFn *fn, const Node *call, LangError *e);
 /* Adds all running calls to an error that is caught here (attempt). */
 void trace_complete(const Interp *in, LangError *e);
 void trace_fini(Interp *in);

@@ -56,7 +56,9 @@ same "where" "$(out)" "there was no error
 repl:2:14: error: cannot add int and str: int + str
   2 | fn f(n) => n + \"a\"
     |              ^ hint: text: str(x) or f\"{x}\"
-  in f, called at repl:3: f(3)"
+  in f, called at repl:3: f(3)
+  locals of f:
+    n             3"
 has "help" "$("$GTSH" -i --norc 2>/dev/null <<'GT'
 :help
 GT
