@@ -61,6 +61,7 @@ MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels
 ROOMS    := runtime lang dispatcher worker
 SRC      := $(filter-out $(MAINS),$(wildcard $(foreach r,$(ROOMS),$(r)/*.c $(r)/*/*.c)))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
+HELP     := $(sort $(wildcard lang/help/*.txt))
 LIB      := $(B)/libgt.a
 VERSION_O := $(B)/obj/gen/version.o
 PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker $(TOOLS:%=$(B)/gt-%)
@@ -74,7 +75,7 @@ MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 SHARE    := $(B)/man/gt-ops.7 $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
 SHARE    += $(B)/share/vscode/syntaxes/gt.tmLanguage.json
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
-OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/emit_head.o $(KERNELS)
+OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall deb test-deb repro clean help
@@ -189,8 +190,11 @@ $(B)/gen/genkernels: worker/kernel/genkernels.c worker/kernel/emit.c worker/kern
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE -I. $(WARN) -O1 -g -o $@ $(filter %.c,$^)
 $(B)/gen/prelude.c: scripts/embed $(PRELUDE)
 	@mkdir -p $(@D)
-	$(Q)sh scripts/embed $(PRELUDE) > $@
-$(B)/obj/gen/prelude.o: $(B)/gen/prelude.c
+	$(Q)sh scripts/embed prelude_files lang/prelude $(PRELUDE) > $@
+$(B)/gen/help.c: scripts/embed $(HELP)
+	@mkdir -p $(@D)
+	$(Q)sh scripts/embed help_files lang/help $(HELP) > $@
+$(B)/obj/gen/prelude.o $(B)/obj/gen/help.o: $(B)/obj/gen/%.o: $(B)/gen/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -c -o $@ $<
 # The head of kernels compiled at run time, and the flags that give them the bits of those above.

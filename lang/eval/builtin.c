@@ -617,6 +617,12 @@ void names_of_builtins(Interp *in, NameList *l) {
     prelude_names(in, l);
 }
 
+void names_of_dotted(NameList *l) {
+    table_ready();
+    for (size_t i = 0; i < all.n; i++)
+        if (strchr(all.entry[i]->b.name, '.')) names_add(l, all.entry[i]->b.name);
+}
+
 void names_of_methods(Interp *in, Value self, NameList *l) {
     table_ready();
     for (size_t i = 0; i < all.n; i++)

@@ -50,6 +50,7 @@ typedef struct NameList {
 } NameList;
 void names_add(NameList *l, const char *name);
 void names_of_builtins(Interp *in, NameList *l);
+void names_of_dotted(NameList *l); /* builtins of namespaces: "signal.get" */
 /* The methods of self's kind, and of its module; an object may be NULL. */
 void names_of_methods(Interp *in, Value self, NameList *l);
 /* Adds the names that only this namespace has, and returns their number. */

@@ -134,7 +134,8 @@ void parse_statements(Parser *p, int end) {
 
 /* ---- functions ---- */
 
-/* Returns the text of the `##` lines directly above the line of `at`, without the `##`, or NULL. */
+/* Returns the text of the `##` lines directly above the line of `at`, without the `## `, or NULL.
+ * Further blanks are kept: the lines may be an example's output. */
 static const char *doc_above(Parser *p, size_t at) {
     const char *s = p->src->text;
     Bytes out = {0};
@@ -150,7 +151,9 @@ static const char *doc_above(Parser *p, size_t at) {
         start = prev;
     }
     for (size_t k = start; k < line; k++) {
-        while (s[k] == ' ' || s[k] == '\t' || s[k] == '#') k++;
+        while (s[k] == ' ' || s[k] == '\t') k++;
+        while (s[k] == '#') k++;
+        k += s[k] == ' ';
         size_t n = strcspn(s + k, "\n");
         if (out.n) bytes_putc(&out, '\n');
         bytes_add(&out, s + k, n && s[k + n - 1] == '\r' ? n - 1 : n);

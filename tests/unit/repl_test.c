@@ -140,7 +140,7 @@ static void pager(void) {
     leave(&s, ":q\r", 0);
     setenv("PAGER", "head -n 2", 1); /* it ends before it has read all */
     s = prompt();
-    line(&s, "?", "abs  ");
+    line(&s, "?", ": ");
     line(&s, "6 * 7", "42\n");
     leave(&s, ":q\r", 0);
     setenv("PAGER", "sleep 100", 1); /* Ctrl-C, three times, is for it */

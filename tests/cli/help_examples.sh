@@ -1,0 +1,11 @@
+# The examples of `?` print what help shows, all in one session.
+. tests/fixtures/check.sh
+here=$PWD
+mkdir "$TMP/in" && cd "$TMP/in" || exit 1
+sh "$here/scripts/examples" run >"$TMP/run"
+sh "$here/scripts/examples" want >"$TMP/want"
+[ "$(grep -c '^= ' "$TMP/want")" -gt 10 ] || fail "few examples"
+"$GTSH" -iq --norc <"$TMP/run" >"$TMP/got" 2>"$TMP/err"
+diff "$TMP/want" "$TMP/got" >"$TMP/diff" || fail "examples: $(head -n 40 "$TMP/diff"; grep -A3 'error:' "$TMP/err" | head -n 20)"
+cd "$here" || exit 1
+finish

@@ -1,0 +1,118 @@
+/* help_test.c: help knows every name: signature, sentences, an example and a group. Prints what is
+ * missing. The examples run in tests/cli/help_examples.sh.
+ *
+ *   help_test [-l] [-v]   -l lists the names with their first sentences; -v what is missing
+ *
+ * SPDX-License-Identifier: MIT */
+#include "lang/eval/run.h"
+#include "lang/help/help.h"
+#include "tests/unit/check.h"
+
+enum { MISSING = 900 }; /* names without an example, or without a name elsewhere: only fewer */
+
+static int missing;
+static bool verbose;
+
+/* True if a line of the body begins with this. */
+static bool has_line(const char *body, const char *with) {
+    char after[64];
+    snprintf(after, sizeof after, "\n%s", with);
+    return !strncmp(body, with, strlen(with)) || strstr(body, after);
+}
+
+static void is_complete(Interp *in, const char *name) {
+    Bytes usage = {0}, body = {0};
+    bool known = help_parts(in, name, &usage, &body);
+    const char *text = body.data ? body.data : "";
+    bool is_text = *text && strncmp(text, "> ", 2), has_example = has_line(text, "> ");
+    bool is_named =
+        has_line(text, "PyTorch: ") || has_line(text, "NumPy: ") || has_line(text, "Python: ");
+    CHECK_MSG(known && usage.n, "%s: no signature", name);
+    if (!is_text || !has_example || !is_named) {
+        missing++;
+        if (verbose)
+            printf("%s: no%s%s%s\n", name, is_text ? "" : " sentence",
+                   has_example ? "" : " example",
+                   is_named ? "" : " name in PyTorch, NumPy or Python");
+    }
+    bytes_fini(&usage);
+    bytes_fini(&body);
+}
+
+/* Sentences keep to the width; signatures and examples stay as they are. */
+static void wraps(Interp *in) {
+    Value plain;
+    for (int width = 30; width <= 120; width += 10) {
+        Bytes b = {0};
+        CHECK(help_about(in, "if", width, &plain, &b));
+        int n_lines = 0;
+        for (const char *s = b.n ? b.data : ""; *s && !strstr("\n", (char[]){*s, 0});) {
+            size_t n = strcspn(s, "\n");
+            bool is_sentence = !strncmp(s, "    ", 4);
+            n_lines += is_sentence;
+            CHECK_MSG(!is_sentence || n <= (size_t)width, "width %d: %.*s", width, (int)n, s);
+            s += n + 1;
+        }
+        CHECK(n_lines >= 2);
+        bytes_fini(&b);
+    }
+}
+
+static void about(Interp *in, const char *what, const char *has) {
+    Value plain;
+    Bytes b = {0};
+    help_about(in, what, 80, &plain, &b);
+    CHECK_MSG(b.n && strstr(b.data, has), "?%s has no '%s':\n%s", what, has, b.n ? b.data : "");
+    bytes_fini(&b);
+}
+
+static void finds(Interp *in) {
+    about(in, "", "?name explains one");
+    about(in, "relu", "relu(x)");
+    about(in, "for", "for x in xs");
+    about(in, "Adam", "module optim.Adam(params");
+    about(in, "torch.relu", "relu(x)");
+    about(in, "torch.nn.functional.relu", "relu(x)");
+    about(in, "optim", "optim.Adam ");
+    about(in, "optim", "optim.lr_scheduler ");
+    about(in, "nn", "nn.Linear ");
+    about(in, "F", "F.unfold ");
+    about(in, "signal", "signal.define ");
+    about(in, "debug", "debug.print_tape ");
+    about(in, "append", "list.append(x)");
+    about(in, "str.split", "str.split(");
+    about(in, "statements", "while ");
+    about(in, "\"learning rate\"", "optim.swa_utils.SWALR");
+    about(in, " learning rate", "optim.swa_utils.SWALR");
+    about(in, "relo", "did you mean ?relu");
+    about(in, "Adma", "did you mean ?optim.Adam");
+    about(in, "xyzzy", "no help for 'xyzzy'");
+}
+
+int main(int argc, char **argv) {
+    InterpConfig config = {.stream.mode = STREAM_CHECK};
+    LangError e = {0};
+    Interp *in = interp_new(&config, &e);
+    NameList names = {0};
+    CHECK(in != NULL);
+    if (!in) return check_report("help");
+    help_names(in, &names);
+    verbose = argc > 1 && !strcmp(argv[1], "-v");
+    bool lists = argc > 1 && !strcmp(argv[1], "-l");
+    CHECK(names.n > 700);
+    for (size_t i = 0; i < names.n; i++) {
+        Bytes b = {0};
+        if (lists) {
+            help_line(in, names.name[i], 200, &b);
+            printf("%s\t%s\n", names.name[i], b.n ? b.data : "");
+        } else
+            is_complete(in, names.name[i]);
+        bytes_fini(&b);
+    }
+    CHECK_MSG(missing <= MISSING, "%d names lack something, help_test -v lists them", missing);
+    names_fini(&names);
+    if (!lists) finds(in);
+    if (!lists) wraps(in);
+    interp_free(&in);
+    return lists ? 0 : check_report("help");
+}
