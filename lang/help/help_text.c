@@ -168,16 +168,19 @@ void help_wrap(const char *body, size_t n, int width, Bytes *out) {
         const char *s = body + i;
         while (i + k < n && s[k] != '\n') k++;
         i += k + 1;
-        bool is_code = starts(s, k, "> ");
+        bool is_run = starts(s, k, "> "), is_code = is_run || starts(s, k, ">! ");
+        if (is_code && !is_run) s += 2, k -= 2; /* shown, but not run by the test */
         if (starts(s, k, "usage: ")) continue;
         if (is_code || in_example) {
             end_line(&w);
             if (!in_example) bytes_putc(out, '\n');
             in_example = true;
-            bytes_printf(out, "%*s%s%.*s\n", k ? INDENT : 0, "", is_code ? "gt" : "", (int)k, s);
+            const char *prompt = is_run ? "gt" : is_code ? "gt>" : "";
+            bytes_printf(out, "%*s%s%.*s\n", k ? INDENT : 0, "", prompt, (int)k, s);
             continue;
         }
-        if (!k || starts(s, k, "PyTorch: ") || starts(s, k, "NumPy: ")) end_line(&w);
+        if (!k || starts(s, k, "PyTorch: ") || starts(s, k, "NumPy: ") || starts(s, k, "Python: "))
+            end_line(&w);
         if (!k) bytes_putc(out, '\n');
         put_words(&w, s, k);
     }
@@ -194,7 +197,9 @@ void help_sentence(const char *body, size_t n, int width, Bytes *out) {
         while (i + k < n && s[k] != '\n') k++;
         i += k + 1;
         if (starts(s, k, "usage: ")) continue;
-        if (!k || starts(s, k, "> ") || starts(s, k, "PyTorch: ")) break;
+        if (!k || *s == '>' || starts(s, k, "PyTorch: ") || starts(s, k, "NumPy: ") ||
+            starts(s, k, "Python: "))
+            break;
         put_words(&one, s, k);
     }
     const char *s = text.n ? text.data + INDENT : "", *end = strstr(s, ". ");
