@@ -233,7 +233,8 @@ void help_names(Interp *in, NameList *l) {
     names_of_entries(l);
     qsort(l->name + from, l->n - from, sizeof *l->name, by_name);
     for (size_t i = from; i < l->n; i++)
-        if (i == from || strcmp(l->name[i], l->name[i - 1])) l->name[to++] = l->name[i];
+        if (l->name[i][0] != '_' && (i == from || strcmp(l->name[i], l->name[i - 1])))
+            l->name[to++] = l->name[i];
     l->n = to;
 }
 

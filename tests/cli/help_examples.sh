@@ -5,7 +5,7 @@ mkdir "$TMP/in" && cd "$TMP/in" || exit 1
 sh "$here/scripts/examples" run >"$TMP/run"
 sh "$here/scripts/examples" want >"$TMP/want"
 [ "$(grep -c '^= ' "$TMP/want")" -gt 10 ] || fail "few examples"
-"$GTSH" -iq --norc <"$TMP/run" >"$TMP/got" 2>"$TMP/err"
+TERM=xterm LC_ALL=C.UTF-8 "$GTSH" -iq --norc <"$TMP/run" >"$TMP/got" 2>"$TMP/err"
 # a wanted line "…" stands for any lines
 awk 'NR == FNR { want[++n] = $0; next }
      { while (want[k + 1] == "…" && $0 == want[k + 2]) k++
