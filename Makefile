@@ -61,7 +61,9 @@ MAINS    := lang/main.c dispatcher/main.c worker/main.c worker/kernel/genkernels
 ROOMS    := runtime lang dispatcher worker
 SRC      := $(filter-out $(MAINS),$(wildcard $(foreach r,$(ROOMS),$(r)/*.c $(r)/*/*.c)))
 PRELUDE  := $(sort $(wildcard lang/prelude/*.gt lang/prelude/*/*.gt lang/prelude/*/*/*.gt lang/prelude/*/*/*/*.gt))
-HELP     := $(sort $(wildcard lang/help/*.txt))
+# In the order of the index.
+HELP     := lang/help/topics.txt lang/help/statements.txt
+HELP     += $(filter-out $(HELP),$(sort $(wildcard lang/help/*.txt)))
 LIB      := $(B)/libgt.a
 VERSION_O := $(B)/obj/gen/version.o
 PROGRAMS := $(B)/gtsh $(B)/gt-dispatcher $(B)/gt-worker $(TOOLS:%=$(B)/gt-%)
