@@ -1,6 +1,6 @@
 /* lsp_names.c: the names of the language, for hover, signatures and completion.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/builtin.h"
+#include "lang/help/help.h"
 #include "lang/lsp/lsp_state.h"
 #include "lang/value/mapv.h"
 #include <stdio.h>
@@ -87,31 +87,41 @@ void lsp_describe_fn(const AstFn *fn, Bytes *out) {
     bytes_fini(&code);
 }
 
-bool lsp_describe(Interp *in, const char *path, size_t n, Bytes *out) {
-    Value v = {.kind = V_UNDEF};
-    Bytes code = {0};
-    if (!lsp_signature(in, path, n, &code)) {
-        if (!lsp_value(in, path, n, &v)) return false;
-        bool is_space = v.kind == V_MAP && v.map->is_space;
-        if (is_space)
-            bytes_printf(out, "`%.*s`: a namespace of %zu names\n", (int)n, path, map_count(v.map));
-        else
-            bytes_printf(out, "`%.*s`: %s\n", (int)n, path, value_type_name(v));
-        value_drop(v);
-        return true;
+/* Appends the body of a help text: sentences, and examples as code. */
+static void put_body(const Bytes *body, Bytes *out) {
+    bool is_code = false;
+    for (size_t at = 0, n; at < body->n; at += n + 1) {
+        const char *s = body->data + at, *end = memchr(s, '\n', body->n - at);
+        n = end ? (size_t)(end - s) : body->n - at;
+        bool is_remark = n > 8 && (!strncmp(s, "PyTorch:", 8) || !strncmp(s, "NumPy:", 6) ||
+                                   !strncmp(s, "Python:", 7));
+        if (n > 6 && !strncmp(s, "usage:", 6)) continue;  /* among the signatures */
+        if (is_remark && !is_code) bytes_putc(out, '\n'); /* a paragraph of its own */
+        bool is_example = n > 1 && s[0] == '>' && s[1] == ' ';
+        if (is_example && !is_code) bytes_puts(out, "\n```gt\n");
+        if (!n && is_code) bytes_puts(out, "```\n");
+        is_code = n && (is_code || is_example);
+        bytes_add(out, s, n);
+        bytes_putc(out, '\n');
     }
-    put_code(&code, out);
-    bytes_fini(&code);
+    if (is_code) bytes_puts(out, "```\n");
+}
+
+bool lsp_describe(Interp *in, const char *path, size_t n, Bytes *out) {
+    char name[200];
+    Bytes usage = {0}, body = {0};
     const char *dot = memrchr(path, '.', n);
-    if (lsp_value(in, path, n, &v)) {
-        put_text(fn_of(v) ? fn_of(v)->doc : v.builtin->doc, out);
-        const BuiltinEntry *twin =
-            v.kind == V_BUILTIN ? ((const BuiltinEntry *)v.builtin)->twin : NULL;
-        if (twin)
-            bytes_printf(out, "\n`%.*s(%s)`, of a tensor: %s\n", (int)n, path, twin->b.signature,
-                         twin->b.doc);
-        value_drop(v);
-    } else
-        put_text(lsp_method(intern(dot + 1, (size_t)(path + n - dot - 1)))->doc, out);
-    return true;
+    snprintf(name, sizeof name, "%.*s", (int)n, path);
+    bool ok = n < sizeof name && help_parts(in, name, &usage, &body);
+    if (!ok && dot && lsp_method(intern(dot + 1, (size_t)(path + n - dot - 1))))
+        ok = help_parts(in, name + (dot + 1 - path), &usage, &body);
+    if (ok) {
+        if (usage.n && usage.data[usage.n - 1] == '\n') usage.n--;
+        if (usage.n) put_code(&usage, out);
+        bytes_putc(out, '\n');
+        put_body(&body, out);
+    }
+    bytes_fini(&usage);
+    bytes_fini(&body);
+    return ok;
 }

@@ -141,6 +141,7 @@ static void test_requests(void) {
     HAS(out, 13, "{\"startLine\":2,\"endLine\":4}");
     HAS(out, 14, "\"result\":[]");
     HAS(out, 15, "print(");
+    HAS(out, 15, "\\n```gt\\n> print(");
     HAS(out, 16, "{\"line\":3,\"character\":9}");
     HAS(out, 17, "cannot be renamed");
     HAS(out, 18, "self.w = n\\n```\\n\\nfield of M");
