@@ -49,6 +49,23 @@ GT
 code "many stacks" 1 "$GTSH" "$TMP/many.gt"
 same "many stacks" "$(sed "s|$TMP/||g" "$TMP/err" | tail -n 1)" "  in late, called at many.gt:5: x = late()"
 
+# With debug.full_trace (or :set trace full) the calls inside the prelude have lines of their own, wherever they are now.
+cat >"$TMP/full.gt" <<'GT'
+debug.full_trace()
+net = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 2))
+fn run(x) => net(x)
+run(ones(2, 5))
+GT
+code "full trace" 1 "$GTSH" "$TMP/full.gt"
+same "full trace" "$(sed "s|$TMP/||g; s/gt:[0-9]*: \(_refuse\|for f\)/gt:N: \1/" "$TMP/err")" \
+    "full.gt:3:14: error: Linear(3, 4) got a tensor of shape [2, 5]: its last size must be 3
+  3 | fn run(x) => net(x)
+    |              ^^^
+  in nn._refuse (prelude), called at nn/layer.gt:N: _refuse(f\"Linear({self.in_features}, {self.out_features})\",  ...
+  in nn.Linear (prelude), called at nn/container.gt:N: for f in self { x = f(x) }
+  in nn.Sequential (prelude), called at full.gt:3: fn run(x) => net(x)
+  in run, called at full.gt:4: run(ones(2, 5))"
+
 # :where at the prompt prints the last error again.
 printf ':where\nfn f(n) => n + "a"\nf(3)\nx = 1\n:where\n' >"$TMP/typed"
 "$GTSH" -i --norc <"$TMP/typed" >"$TMP/out" 2>"$TMP/err"

@@ -339,7 +339,7 @@ static void docs(void) {
     Program *p = parse_program(&src, NULL, NULL, NULL, &e);
     CHECK(p != NULL);
     if (!p) return;
-    CHECK_STR(p->body->kid[0]->fn->doc, "One.\nTwo.");
+    CHECK_STR(p->body->kid[0]->fn->doc, "One.\n Two.");
     CHECK(p->body->kid[1]->fn->doc == NULL);
     program_free(&p);
 }
