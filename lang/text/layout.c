@@ -95,13 +95,23 @@ static bool put_map(Interp *in, Pieces *p, MapV *m, int indent, int depth, LangE
     return true;
 }
 
+/* v in one piece. Further lines of a tensor begin below its first, those of an object at indent. */
+static bool put_whole(Interp *in, Pieces *p, Value v, int indent, LangError *e) {
+    if (v.kind == V_OBJECT) return in->show_object(in, v.obj, indent, p, e);
+    TRY(pieces_value(in, p, v, true, e));
+    if (v.kind != V_TENSOR) return true;
+    p->format.data[p->format.n - 1] = 'i';
+    bytes_putc(&p->format, '}');
+    return true;
+}
+
 /* column: where v begins, with what follows it in the line. */
 static bool put(Interp *in, Pieces *p, Value v, int indent, size_t column, int depth,
                 LangError *e) {
     bool is_map = v.kind == V_MAP && !v.map->is_space && map_count(v.map);
     bool is_list = v.kind == V_LIST && v.list->n;
     Pieces one = {0};
-    bool ok = pieces_value(in, &one, v, true, e);
+    bool ok = put_whole(in, &one, v, indent, e);
     bool fits = column + columns_of(&one) <= (size_t)interp_width(in);
     if (!ok || fits || depth == MAX_DEPTH || (!is_map && !is_list)) {
         append(p, &one);

@@ -9,6 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/show.h"
 #include "lang/text/format.h"
+#include "runtime/base/utf8.h"
 #include "runtime/inst/element.h"
 #include <assert.h>
 #include <math.h>
@@ -286,13 +287,29 @@ static bool show_bytes(const ReplyValue *v, Bytes *out, Err *err) {
     return true;
 }
 
-/* One field: what stands between the braces is "", ":spec", "!r", "!rg" or "!t". */
+/* Columns of the unfinished line at the end of out. */
+static int column_of(const Bytes *out) {
+    size_t line = out->n;
+    while (line && out->data[line - 1] != '\n') line--;
+    return out->n > line ? (int)utf8_count(out->data + line, out->n - line) : 0;
+}
+
+/* A field that begins with "!r". The line leaves room for a comma behind an indented tensor. */
+static void show_echo(const char *flags, size_t n, const ReplyValue *v, const PrintOptions *p,
+                      Bytes *out) {
+    PrintOptions inner = *p;
+    bool is_indented = memchr(flags, 'i', n) != NULL;
+    inner.linewidth -= is_indented;
+    show_tensor(v, &inner, memchr(flags, 'g', n) != NULL, is_indented ? column_of(out) : 0, out);
+}
+
+/* One field: what stands between the braces is "", ":spec", "!r", "!rg", "!ri", "!rgi" or "!t". */
 static bool show_field(const char *field, size_t n, const ReplyValue *v, const PrintOptions *p,
                        Bytes *out, Err *err) {
     if (n && field[0] == ':') return show_value(v, field + 1, n - 1, p, 0, out, err);
     if (!n) return show_value(v, "", 0, p, 0, out, err);
     if (n >= 2 && field[0] == '!' && field[1] == 'r')
-        return show_tensor(v, p, n > 2 && field[2] == 'g', 0, out), true;
+        return show_echo(field + 2, n - 2, v, p, out), true;
     if (n == 2 && field[0] == '!' && field[1] == 't') return show_bytes(v, out, err);
     return err_set(err, ERR_PARSE, "format field '{%.*s}' is unknown", (int)(n < 40 ? n : 40),
                    field);

@@ -21,8 +21,9 @@ bool show_value(const ReplyValue *v, const char *spec, size_t n, const PrintOpti
                 Bytes *out, Err *err);
 /* The text of a PRINT, WRITE, ASSERT or NOTE instruction: each {} and {:spec} of `format` is
  * replaced by the next value of the reply, {{ and }} by braces. {!r} is the form that the prompt
- * echoes, tensor(3.14) for rank 0 too; {!rg} adds requires_grad=true; {!t} shows bytes as text.
- * Live programs and replay share it. */
+ * echoes, tensor(3.14) for rank 0 too; {!rg} adds requires_grad=true; {!ri} and {!rgi} put
+ * the further lines below the first, wherever it begins; {!t} shows bytes as text. Live programs
+ * and replay share it. */
 bool show_format(const char *format, size_t n, const Reply *r, const PrintOptions *p, Bytes *out,
                  Err *err);
 /* Appends text to a format string with its braces doubled, so that it prints as itself. */
