@@ -18,10 +18,12 @@
 #include "lang/shell/typing.h"
 #include "lang/shell/who.h"
 #include "lang/tensor/signal.h"
+#include "runtime/base/clock.h"
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,8 @@
 
 enum {
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
-    AHEAD_MS = 20        /* the wait for them */
+    AHEAD_MS = 20,       /* the wait for them */
+    IDLE_MS = 100        /* between two looks at the cluster while nobody types */
 };
 
 /* Readline's handler takes no argument: it leaves its line here. */
@@ -157,9 +160,23 @@ static void drop_line(Repl *r, const char *line) {
     if (is_empty && behind_count(r)) behind_cancel(r);
 }
 
+/* Waits IDLE_MS for a key: as poll. SIGINT is blocked but for the wait itself, so that none comes
+ * between the look at the flag and the wait. */
+static int wait_key(void) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    const struct timespec idle = {.tv_nsec = IDLE_MS * 1000000L};
+    sigset_t interrupt, before;
+    sigemptyset(&interrupt);
+    sigaddset(&interrupt, SIGINT);
+    sigprocmask(SIG_BLOCK, &interrupt, &before);
+    int n = stream_interrupted ? 0 : ppoll(&in, 1, &idle, &before), error = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = error;
+    return n;
+}
+
 /* A line without its newline, malloc'ed; NULL at the end of input, or if *dropped. */
 static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     rl_end = 0; /* libedit keeps that of the line before */
     typed.line = NULL;
     typed.has_line = false;
@@ -167,7 +184,7 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     rl_callback_handler_install(prompt, on_line);
     while (!typed.has_line) {
         typing_resized();
-        int n = poll(&in, 1, 100);
+        int n = wait_key();
         if (stream_interrupted) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
             typing_end(false);
@@ -565,10 +582,8 @@ static void never_closed(Repl *r) {
 
 /* Ctrl-D would lose something: says so, the first time. */
 static bool asks_to_stay(Repl *r) {
-    for (int k = 0; k < 20 && behind_count(r); k++) { /* what is nearly done */
-        usleep(5000);
-        stream_poll(r->in->stream);
-    }
+    for (int64_t until = now_ms() + 100; behind_count(r) && now_ms() < until;)
+        stream_poll_for(r->in->stream, 5); /* what is nearly done */
     unsigned long long behind = behind_count(r);
     if (!r->is_terminal || r->has_asked || (!r->statement.n && !behind)) return false;
     r->has_asked = true;

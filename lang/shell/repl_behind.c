@@ -7,10 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
-    CANCEL_MS = 40, /* the prompt waits for the answers to a cancel, at most */
+    CANCEL_MS = 15, /* the prompt waits for the answers to a cancel, at most */
     TELL_MS = 300   /* a statement says after this time that it waits */
 };
 
@@ -64,10 +63,10 @@ void behind_cancel(Repl *r) {
     r->lost = lost_begin(r->in);
     r->behind = stream_count(r->in->stream);
     r->is_dropped = true;
-    while (!lost_is_done(r->lost) && now_ms() - since_ms < CANCEL_MS) {
-        usleep(5000);
-        stream_poll(r->in->stream);
+    for (int64_t left_ms = CANCEL_MS; left_ms > 0 && !lost_is_done(r->lost);) {
+        stream_poll_for(r->in->stream, (int)left_ms);
         lost_step(r->lost, r->in);
+        left_ms = since_ms + CANCEL_MS - now_ms();
     }
     if (!behind_report_lost(r)) lost_print(r->lost);
 }

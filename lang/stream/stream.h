@@ -151,6 +151,8 @@ void stream_flush(Stream *s);
 void stream_input(Stream *s);
 /* Handles the messages that have arrived, runs the effects that are due; never waits. */
 void stream_poll(Stream *s);
+/* The same, but waits for the first message: timeout_ms at most. A signal ends the wait. */
+void stream_poll_for(Stream *s, int timeout_ms);
 /* At a statement's end: the same, if many instructions were issued or an effect may be due. */
 void stream_step(Stream *s);
 /* Takes an unreported failure, at its own position; false if there is none. Each failure is

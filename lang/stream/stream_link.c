@@ -226,13 +226,15 @@ void stream_send_if_dry(Stream *s) {
         stream_send(s);
 }
 
-void stream_poll(Stream *s) {
+void stream_poll_for(Stream *s, int timeout_ms) {
     if (!s->is_started) return;
-    stream_pump(s, 0);
+    stream_pump(s, timeout_ms);
     stream_run_effects(s);
     s->poll_seq = s->next_seq + POLL_INSTS;
     stream_send_if_dry(s);
 }
+
+void stream_poll(Stream *s) { stream_poll_for(s, 0); }
 
 void stream_step(Stream *s) {
     if (s->next_seq >= s->poll_seq) stream_poll(s);
