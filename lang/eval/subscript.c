@@ -155,6 +155,8 @@ static bool no_key(Interp *in, const Node *n, MapV *m, Value key, LangError *e) 
     const char *near = nearest_name(key.str->s, key.str->n, names.name, names.n);
     if (near)
         error_label(e, e->at, "did you mean '%.100s'?", near);
+    else if (names.n && names.n <= 8)
+        hint_names("m.get(key, otherwise); the keys: ", &names, "", e);
     else
         error_hint(e, "m.get(key, otherwise)");
     names_fini(&names);

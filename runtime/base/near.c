@@ -5,7 +5,12 @@
 #include <stdint.h>
 #include <string.h>
 
-enum { STEP = 8, LONGEST = 64 }; /* cost of a wrong letter; one in the other case costs 1 */
+enum {
+    STEP = 8, /* cost of a wrong letter; one in the other case costs 1 */
+    CASE_ONLY =
+        5, /* more than two letters in the other case cost, less than any other difference */
+    LONGEST = 64
+};
 
 static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 'a' - 'A') : c; }
 
@@ -45,9 +50,9 @@ static size_t completion(const char *s, size_t n, const char *name, size_t n_nam
 }
 
 const char *nearest_name(const char *s, size_t n, const char *const *names, size_t n_names) {
-    size_t best = n / 3 * STEP + STEP;
+    size_t best = n < 3 ? CASE_ONLY : n / 3 * STEP + STEP;
     const char *found = NULL;
-    if (n < 3) return NULL;
+    if (!n) return NULL;
     for (size_t i = 0; i < n_names; i++) {
         if (!names[i]) continue;
         size_t d = distance(s, n, names[i], strlen(names[i]), best);
