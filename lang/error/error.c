@@ -11,6 +11,7 @@
 
 #define LINE_SHOWN_BYTES  400 /* of a longer line, such as data in instruction text, this part */
 #define LINE_BEFORE_BYTES 100 /* ... of it before the first caret */
+#define LABEL_MAX_COLUMNS 75  /* of a signature beside a caret; a longer one is the hint */
 #define LINE_MAX_COLUMNS  120 /* a hint that would exceed this goes on its own line */
 
 /* Formats into a fixed buffer. Truncates at a character boundary. */
@@ -79,6 +80,14 @@ bool error_label(LangError *e, Span at, const char *format, ...) {
     va_end(ap);
     l->at = at;
     return false;
+}
+
+bool error_signature(LangError *e, const char *near, const char *signature) {
+    bool is_long = utf8_count(signature, strlen(signature)) > LABEL_MAX_COLUMNS;
+    if (near && is_long) return error_label(e, e->at, "did you mean '%.100s'?", near);
+    if (is_long) return error_hint(e, "%s", signature);
+    if (near) return error_label(e, e->at, "did you mean '%.60s'?   %s", near, signature);
+    return error_label(e, e->at, "%s", signature);
 }
 
 bool error_from(LangError *e, const Err *err) {

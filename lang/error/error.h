@@ -79,6 +79,9 @@ bool error_set(LangError *e, const char *format, ...) __attribute__((format(prin
 /* A mistake in the command line, with exit code 2; replaces what *e said. */
 bool error_usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 bool error_hint(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Shows a signature, f(x, y=1), at the error: beside the caret, or as the hint if it is long. near:
+ * the name that was perhaps meant, or NULL; a long signature is left out beside it. */
+bool error_signature(LangError *e, const char *near, const char *signature);
 bool error_label(LangError *e, Span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool error_from(LangError *e, const Err *err); /* takes what and hint from a runtime Err */

@@ -187,10 +187,18 @@ static const char *plain_name(const BuiltinEntry *en) {
     return dot ? dot + 1 : en->b.name;
 }
 
+static bool show_signature(const BuiltinEntry *en, const char *near, LangError *e) {
+    Bytes b = {0};
+    bytes_printf(&b, "%s(%s)", plain_name(en), en->b.signature);
+    error_signature(e, near, b.data);
+    bytes_fini(&b);
+    return false;
+}
+
 static bool bad_call(Interp *in, const BuiltinEntry *en, const Node *at, LangError *e,
                      const char *what) {
     fail_at(in, at, e, "%s", what);
-    return error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
+    return show_signature(en, NULL, e);
 }
 
 static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const char *name, const Node *kw,
@@ -200,11 +208,7 @@ static bool unknown_keyword(Interp *in, const BuiltinEntry *en, const char *name
     const char *near = nearest_name(name, strlen(name), names.name, names.n);
     fail_at(in, kw, e, "%s() has no argument '%s'", plain_name(en), name);
     bool has_hint = hint_keyword(in, plain_name(en), name, call, e);
-    if (!has_hint && near)
-        error_label(e, e->at, "did you mean '%s'?   %s(%.100s)", near, plain_name(en),
-                    en->b.signature);
-    else if (!has_hint)
-        error_label(e, e->at, "%s(%.140s)", plain_name(en), en->b.signature);
+    if (!has_hint) show_signature(en, near, e);
     names_fini(&names);
     return false;
 }

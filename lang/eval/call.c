@@ -51,7 +51,7 @@ static bool call_error(Interp *in, const AstFn *f, const Node *at, LangError *e,
     Bytes sig = {0};
     fn_signature(f, &sig);
     fail_at(in, at, e, "%s", what);
-    error_label(e, e->at, "%.150s", sig.data);
+    error_signature(e, NULL, sig.data);
     bytes_fini(&sig);
     return false;
 }
@@ -96,10 +96,7 @@ static bool unknown_keyword(Interp *in, const AstFn *f, const char *name, const 
     fn_signature(f, &sig);
     fail_at(in, at, e, "%s() has no argument '%s'", fn_name(f), name);
     bool has_hint = hint_keyword(in, fn_name(f), name, call, e);
-    if (!has_hint && near)
-        error_label(e, e->at, "did you mean '%s'?   %.100s", near, sig.data);
-    else if (!has_hint)
-        error_label(e, e->at, "%.150s", sig.data);
+    if (!has_hint) error_signature(e, near, sig.data);
     bytes_fini(&sig);
     names_fini(&names);
     return false;
