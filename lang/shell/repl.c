@@ -187,9 +187,9 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
         int n = wait_key();
         if (stream_interrupted) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
-            typing_end(false);
-            rl_free_line_state();
+            rl_free_line_state(); /* draws the line again */
             rl_callback_sigcleanup();
+            typing_end(false);
             rl_callback_handler_remove();
             drop_line(r, line);
             free(line);

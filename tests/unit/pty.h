@@ -32,9 +32,9 @@ enum { LIMIT_MS = 300000 };
 typedef struct Session {
     pid_t pid;
     int fd;
-    Bytes all;
+    Bytes all, raw;
     size_t seen;
-} Session; /* seen: end of the output that was expected so far */
+} Session; /* all: the output without carriage returns; seen: its end that was expected so far */
 
 /* The terminal of sessions that start later: set it before start. */
 static struct winsize pty_size = {.ws_row = 40, .ws_col = 120};
@@ -44,13 +44,13 @@ static inline const char *gtsh(void) {
     return path ? path : "build/gtsh";
 }
 
-/* Starts gtsh with arguments up to NULL. TERM is dumb unless $REPL_TERM is set, and there are no
- * colours unless $REPL_COLOR is. */
-static inline Session start(const char *const *arg) {
+/* Starts a program with arguments up to NULL. TERM is dumb unless $REPL_TERM is set, and there are
+ * no colours unless $REPL_COLOR is. */
+static inline Session start_program(const char *path, const char *const *arg) {
     Session s = {0};
     s.pid = forkpty(&s.fd, NULL, NULL, &pty_size);
     if (s.pid == 0) {
-        const char *argv[16] = {gtsh()};
+        const char *argv[16] = {path};
         for (int k = 0; arg[k] && k < 14; k++) argv[k + 1] = arg[k];
         if (!getenv("REPL_TERM")) setenv("TERM", "dumb", 1);
         setenv("LC_ALL", "C.UTF-8", 1);
@@ -61,6 +61,8 @@ static inline Session start(const char *const *arg) {
     return s;
 }
 
+static inline Session start(const char *const *arg) { return start_program(gtsh(), arg); }
+
 /* Reads more output of the program; false at its end or after LIMIT_MS. */
 static inline bool more(Session *s, long until) {
     char chunk[4096];
@@ -69,6 +71,7 @@ static inline bool more(Session *s, long until) {
     if (left <= 0 || poll(&p, 1, (int)left) <= 0) return false;
     ssize_t n = read(s->fd, chunk, sizeof chunk);
     if (n <= 0) return false;
+    bytes_add(&s->raw, chunk, (size_t)n);
     for (ssize_t k = 0; k < n; k++)
         if (chunk[k] != '\r') bytes_putc(&s->all, chunk[k]);
     return true;
@@ -133,6 +136,7 @@ static inline int finish(Session *s) {
     }
     close(s->fd);
     bytes_fini(&s->all);
+    bytes_fini(&s->raw);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

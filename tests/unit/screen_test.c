@@ -1,0 +1,67 @@
+/* screen_test.c: what the terminal shows while lines are edited at the prompt: entries of several
+ * lines, Ctrl-C in them.
+ * SPDX-License-Identifier: MIT */
+#include "pty.h"
+#include "terminal.h"
+
+enum { WIDTH = 60, HEIGHT = 20 };
+
+static Terminal screen;
+static size_t n_fed; /* bytes of the session's output that the screen has got */
+
+static void begin_screen(void) {
+    terminal_init(&screen, WIDTH, HEIGHT);
+    n_fed = 0;
+}
+
+static Session begin(void) {
+    begin_screen();
+    return prompt();
+}
+
+/* Waits until the screen ends in the text, without the empty rows below. */
+static void shows(Session *s, const char *text) {
+    long until = now_ms() + LIMIT_MS;
+    char *page = NULL;
+    bool is_there = false;
+    do {
+        free(page);
+        terminal_feed(&screen, s->raw.data + n_fed, s->raw.n - n_fed);
+        n_fed = s->raw.n;
+        page = terminal_text(&screen);
+        size_t n = strlen(page), n_text = strlen(text);
+        while (n && page[n - 1] == '\n') page[--n] = '\0';
+        is_there = n >= n_text && !strcmp(page + n - n_text, text);
+    } while (!is_there && more(s, until));
+    CHECK_MSG(is_there, "no\n%s\nat the end of\n%s", text, page);
+    free(page);
+}
+
+/* Types keys that are no paste, and waits. */
+static void key(Session *s, const char *keys, const char *text) {
+    usleep(10000);
+    type(s, keys);
+    shows(s, text);
+}
+
+/* Ctrl-C in an entry of several lines, with the cursor in its last row and in its first. */
+static void dropped(void) {
+    Session s = begin();
+    key(&s, "s = [1,\r", "\n […>");
+    key(&s, "2]\r", " 2]\ngt>");
+    key(&s, "\020", "2]\ngt> s = [1,\n    2]");
+    key(&s, "\003", "2]\ngt> s = [1,\n    2]\ngt>");
+    key(&s, "\020", "2]\ngt> s = [1,\n    2]\ngt> s = [1,\n    2]");
+    key(&s, "\001z", "\ngt> zs = [1,\n    2]");
+    key(&s, "\003", "\ngt> s = [1,\n    2]\ngt> zs = [1,\n    2]\ngt>");
+    leave(&s, "\004", 0);
+}
+
+int main(void) {
+    if (!pty_begin("screen") || !IS_READLINE) return 0;
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    pty_size = (struct winsize){.ws_row = HEIGHT, .ws_col = WIDTH};
+    dropped();
+    return check_report("screen");
+}
