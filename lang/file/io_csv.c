@@ -1,8 +1,9 @@
 /* io_csv.c: tables as text (RFC 4180). Fields are separated by commas, tabs or semicolons,
  * whichever the first two rows have equally often, or by blanks if the first has none of them and
- * is several numbers, as numpy.savetxt writes them; quoted fields may hold anything. A first line
- * with a field that is not a number is a header. Without a header a file is a matrix; with one it
- * is a map of columns, numbers as tensors, others as lists of strings.
+ * is several numbers, as numpy.savetxt writes them; quoted fields may hold anything. Rows end with
+ * \n, \r\n, or, in a file without \n, with \r. A first line with a field that is not a number is a
+ * header. Without a header a file is a matrix; with one it is a map of columns, numbers as tensors,
+ * others as lists of strings.
  *
  * In a column with numbers NA, N/A, #N/A, null and their like are missing values, as in pandas.
  * Whole numbers are never rounded. A matrix or column of only whole numbers is int64. Others are
@@ -374,10 +375,14 @@ static Field column_name(Table *t, size_t c, Map *taken) {
     return f;
 }
 
-static bool check_utf8(const char *p, const char *end, Err *err) {
+static bool check_text(const char *p, const char *end, Err *err) {
     size_t line = 1;
     for (int n; p < end; p += n) {
         line += *p == '\n';
+        if (!*p) {
+            err_set(err, ERR_PARSE, "line %zu: byte 0x00 is not text", line);
+            return err_hint(err, "iconv -f utf-16 -t utf8 converts a UTF-16 file");
+        }
         n = (signed char)*p >= 0 ? 1 : utf8_decode(p, (size_t)(end - p), NULL);
         if (n) continue;
         err_set(err, ERR_PARSE, "line %zu: byte 0x%02x is not UTF-8 text", line, (unsigned char)*p);
@@ -386,12 +391,23 @@ static bool check_utf8(const char *p, const char *end, Err *err) {
     return true;
 }
 
+/* A copy of n bytes in which \n ends the rows, if they are ended by \r alone; else s itself. */
+static const char *with_newlines(Table *t, const char *s, size_t n) {
+    if (memchr(s, '\n', n) || !memchr(s, '\r', n)) return s;
+    char *copy = arena_alloc(&t->arena, n);
+    for (size_t i = 0; i < n; i++) copy[i] = (char)(s[i] == '\r' ? '\n' : s[i]);
+    return copy;
+}
+
 bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err) {
     Table t = {.floats = floats};
     const char *p = (const char *)bytes->data, *end = p + bytes->n;
     if (bytes->n >= 3 && !memcmp(p, "\xef\xbb\xbf", 3)) p += 3;
-    char separator = find_separator(p, (size_t)(end - p));
-    bool ok = check_utf8(p, end, err);
+    size_t n = (size_t)(end - p);
+    p = with_newlines(&t, p, n);
+    end = p + n;
+    char separator = find_separator(p, n);
+    bool ok = check_text(p, end, err);
     while (p < end && ok) ok = read_row(&t, &p, end, separator, err);
     if (ok && !t.rows) ok = err_set(err, ERR_PARSE, "the file is empty");
     if (ok && t.rows && has_header(&t)) {

@@ -295,6 +295,11 @@ static void test_csv(void) {
     CHECK_FAIL(decode("a.csv", "1,2\n3,x\n", 8, &v, &err), ERR_PARSE);
     CHECK_FAIL(decode("a.csv", "1,\"2\n3,x\n", 9, &v, &err), ERR_PARSE);
     CHECK_FAIL(decode("a.csv", "", 0, &v, &err), ERR_PARSE);
+    CHECK_FAIL(decode("a.csv", "a,b\n1,2\0x\n", 10, &v, &err), ERR_PARSE);
+    s = "a,b\r1,2\r3,4\r";
+    CHECK(decode("a.csv", s, strlen(s), &v, &e));
+    CHECK_INT(io_get(&v, "b")->tensor->type.shape[0], 2);
+    io_fini(&v);
     float x[4] = {0.1f, 2, INFINITY, 16777216};
     IoItem item = {"", {.dtype = DT_F32, .rank = 2, .shape = {2, 2}}, x};
     CHECK(io_save(in_dir("x.csv"), &item, 1, "", 0, &e));
