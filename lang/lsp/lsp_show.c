@@ -182,7 +182,9 @@ bool lsp_signature_help(Lsp *l, const IoValue *params, Bytes *out) {
     size_t n = parameters(s.data, part, MAX_PARAMETERS), active = a.commas;
     for (size_t k = 0; a.keyword && k < n; k++) {
         const char *p = s.data + part[k].from;
-        if (!memcmp(p, a.keyword, a.n_keyword) && strchr("=,)", p[a.n_keyword])) active = k;
+        bool is_longer = part[k].to - part[k].from < a.n_keyword;
+        if (!is_longer && !memcmp(p, a.keyword, a.n_keyword) && strchr("=,)", p[a.n_keyword]))
+            active = k;
     }
     if (n && active >= n && s.data[part[n - 1].from] == '*') active = n - 1;
     bytes_puts(out, "{\"signatures\":[{\"label\":");
