@@ -93,8 +93,12 @@ static bool read_string(Reader *r, Bytes *b) {
     bytes_reserve(b, 1);
     for (;;) {
         const char *begin = r->at;
-        while (r->at < r->end && *r->at != '"' && *r->at != '\\' && (unsigned char)*r->at >= 32)
-            r->at++;
+        while (r->at < r->end && *r->at != '"' && *r->at != '\\' && (unsigned char)*r->at >= 32) {
+            int n =
+                (signed char)*r->at >= 0 ? 1 : utf8_decode(r->at, (size_t)(r->end - r->at), NULL);
+            if (n == 0) return fail(r, "the text is not UTF-8");
+            r->at += n;
+        }
         bytes_add(b, begin, (size_t)(r->at - begin));
         if (r->at == r->end) return fail(r, "a string does not end");
         char c = *r->at++;
@@ -148,6 +152,7 @@ static bool read_items(Reader *r, IoValue *out, bool is_map) {
                 return fail(r, out->n && take(r, close) ? "a comma before }"
                                                         : "a key must be a string");
             bool ok = read_string(r, &key);
+            if (ok && strlen(key.data) != key.n) ok = fail(r, "a key with the character 0");
             slot = ok ? io_put(out, key.data, strlen(key.data)) : NULL;
             bytes_fini(&key);
             if (!ok) return false;
@@ -247,8 +252,13 @@ void json_print_str(const char *s, size_t n, Bytes *out) {
             bytes_puts(out, "\\t");
         else if (c < 32 || c == 127)
             bytes_printf(out, "\\u%04x", c);
-        else
+        else if (c < 128)
             bytes_putc(out, (char)c);
+        else {
+            int size = utf8_decode(s + i, n - i, NULL);
+            bytes_add(out, size ? s + i : "\xef\xbf\xbd", size ? (size_t)size : 3); /* U+FFFD */
+            i += size ? (size_t)size - 1 : 0;
+        }
     }
     bytes_putc(out, '"');
 }

@@ -378,7 +378,7 @@ static void test_text_round(void) {
     Err e = {0};
     CHECK_FAIL(io_save(in_dir("x.jsonl"), NULL, 0, "{}", 2, &err), ERR_ARG);
     CHECK(!io_save(in_dir("x.yaml"), NULL, 0, "\"\xff\"", 3, &e) && strstr(e.text, "x.yaml"));
-    CHECK(e.code == ERR_ARG);
+    CHECK(e.code == ERR_PARSE);
 }
 
 int main(void) {

@@ -329,6 +329,10 @@ static void test_json(void) {
                         "\"b\": {}, \"c\": 1.2345678901234568e+20}");
     bytes_fini(&out);
     io_fini(&v);
+    out = (Bytes){0};
+    json_print_str("a\xc3", 2, &out); /* JSON is UTF-8 */
+    CHECK_STR(out.data, "\"a\xef\xbf\xbd\"");
+    bytes_fini(&out);
     CHECK_FAIL(json_parse("[1,1,1,1]", 9, 4, &v, &err), ERR_PARSE);
     static const char *const bad[] = {"",
                                       "[",
@@ -346,7 +350,10 @@ static void test_json(void) {
                                       "nul",
                                       "{\"a\":1,}",
                                       "\"\n\"",
-                                      "\"\\ud800\\u0041\""};
+                                      "\"\\ud800\\u0041\"",
+                                      "\"\xff\"",
+                                      "\"\xc3\"",
+                                      "{\"a\\u0000b\": 1}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         e = (Err){0};
         CHECK_MSG(!json_parse(bad[i], strlen(bad[i]), 100, &v, &e) && v.kind == IO_NONE,

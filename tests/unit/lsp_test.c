@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/run.h"
 #include "lang/lsp/lsp.h"
+#include "runtime/base/utf8.h"
 #include "tests/unit/check.h"
 #include <sys/mman.h>
 #include <unistd.h>
@@ -201,6 +202,11 @@ static void test_positions(void) {
     free(got);
 }
 
+#define ALPHABET  "abcdefghijklmnopqrstuvwxyz"
+#define LONG_NAME ALPHABET ALPHABET ALPHABET ALPHABET ALPHABET ALPHABET
+#define TEN_E     "éééééééééé"
+#define LONG_WORD TEN_E TEN_E TEN_E TEN_E TEN_E TEN_E
+
 static void test_hostile(void) {
     Bytes b = {0}, deep = {0};
     bytes_puts(&b, "Content-Type: x\r\n\r\n");
@@ -219,6 +225,10 @@ static void test_hostile(void) {
     ask(&b, 6, "hover", 2000000000, 2000000000, "");
     change(&b, 0, 5, 0, "y");
     ask(&b, 7, "rename", 0, 0, "");
+    change(&b, 0, 0, 5, "relu(" LONG_NAME "=");
+    ask(&b, 9, "signatureHelp", 0, 999, "");
+    ask(&b, 10, "hover\xff", 0, 0, "");
+    ask(&b, 11, "rename", 0, 0, ",\"newName\":\"a" LONG_WORD "\"");
     end(&b);
     add(&b, "{\"jsonrpc\":\"2.0\",\"id\":8,\"method\":\"shutdown\"}");
     char *out = serve(&b, 0);
@@ -229,10 +239,16 @@ static void test_hostile(void) {
     HAS(out, 5, "position must be");
     HAS(out, 6, "\"result\":null");
     HAS(out, 7, "newName");
+    HAS(out, 9, "\"label\":\"relu(x)\"");
+    for (size_t at = 0, n = strlen(out); at < n;) {
+        int used = utf8_decode(out + at, n - at, NULL);
+        CHECK_MSG(used, "output that is not UTF-8: %.80s", out + at);
+        at += used ? (size_t)used : n;
+    }
     CHECK(!strstr(out, "\"id\":8,"));
     int errors = 0;
     for (const char *s = out; (s = strstr(s, "\"id\":null,\"error\"")); s++) errors++;
-    CHECK_INT(errors, 5);
+    CHECK_INT(errors, 6);
     free(out);
     bytes_fini(&deep);
     begin(&b, ""); /* the connection ends without shutdown */
