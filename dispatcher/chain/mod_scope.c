@@ -12,21 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SUGGESTED_WORKERS = 16 }; /* a signal that names a later one is rather mistyped */
+
+/* Fails for a worker that a signal names and that is not there. */
+static bool no_worker(const Dispatcher *d, const SignalConfig *s, int64_t rank, Err *err) {
+    int last = 0;
+    char more[40] = "";
+    for (int i = 0; i < s->n_workers; i++)
+        if (s->workers[i] > last)
+            last = s->workers[i] < SUGGESTED_WORKERS ? (int)s->workers[i] : SUGGESTED_WORKERS;
+    err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name, (long long)rank);
+    if (last >= d->n_ranks && last < SUGGESTED_WORKERS)
+        snprintf(more, sizeof more, "; -w %d starts %d", last + 1, last + 1);
+    if (d->n_workers == 1)
+        return err_hint(err, "one worker is connected: %d%s", schedule_home(d)->rank, more);
+    return err_hint(err, "%d workers are connected: 0-%d%s", d->n_workers, d->n_ranks - 1, more);
+}
+
 /* Returns the group that a signal names. NULL: err says why there is none. */
 static const Members *group_of(Dispatcher *d, Client *c, const SignalConfig *s, Err *err) {
     int32_t rank[MAX_INTS];
     if (s->n_workers == 0) return c->all;
     for (int i = 0; i < s->n_workers; i++) {
         int64_t r = s->workers[i];
-        if (r < 0 || r >= d->n_ranks || !d->worker[r]) {
-            err_set(err, ERR_ARG, "signal '%.100s': there is no worker %lld", s->name,
-                    (long long)r);
-            if (d->n_workers == 1)
-                err_hint(err, "one worker is connected: %d", schedule_home(d)->rank);
-            else
-                err_hint(err, "%d workers are connected: 0-%d", d->n_workers, d->n_ranks - 1);
-            return NULL;
-        }
+        if (r < 0 || r >= d->n_ranks || !d->worker[r]) return no_worker(d, s, r, err), NULL;
         rank[i] = (int32_t)r;
     }
     bool may_make = c->n_groups < CLIENT_GROUPS_MAX;

@@ -62,7 +62,7 @@ same "no such worker" "$(err)" "$TMP/seven.gt:1:8: error: signal 'a': there is n
   1 | signal a { x = ones(4) }
   in $TMP/seven.yaml:3
   3 |     workers: [0, 7]
-    |              ^^^^^^ asked for here      hint: 4 workers are connected: 0-3"
+    |              ^^^^^^ asked for here      hint: 4 workers are connected: 0-3; -w 8 starts 8"
 code "load" 0 "$GTSH" -c "signal.load(\"$TMP/shard.yaml\"); signal.define(\"more\", workers=[1]); print(len(signal.get()))"; same load "$(out)" 3
 code "load: mistake" 1 "$GTSH" -c "signal.load(\"$TMP/bad.yaml\")"; has "load: mistake" "$(err)" "bad.yaml:4:14: error"
 code "load: attempt" 0 "$GTSH" -c "print(attempt(fn() => signal.load(\"$TMP/bad.yaml\"))[0], signal.get())"; same "load: attempt" "$(out)" "false {}"
