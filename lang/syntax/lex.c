@@ -560,6 +560,8 @@ static void punct(Lexer *x) {
         size_t n = strlen(foreign[i].text);
         if (x->to - x->at < n || memcmp(x->s + x->at, foreign[i].text, n)) continue;
         const char *hint = is_question(x) ? "?name, at the prompt, describes it" : foreign[i].hint;
+        if (*foreign[i].text == '$' && peek(x, 1) == ' ')
+            hint = "!command, at the prompt, runs a line of the shell";
         LangError *e = bad(x, x->at, n);
         error_at(e, span_at(x, x->at - n, n), "'%s' is not an operator", foreign[i].text);
         error_hint(e, "%s", hint);
