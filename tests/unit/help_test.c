@@ -18,6 +18,23 @@ static bool has_line(const char *body, const char *with) {
     return !strncmp(body, with, strlen(with)) || strstr(body, after);
 }
 
+/* The first sentence stands alone, for the lists show nothing else: it has words of its own, does
+ * not only name another entry, and no text shows names of the prelude's inside. */
+static void stands_alone(Interp *in, const char *name, const char *text) {
+    static const char *const leaning[] = {"As ", "The same for", "The same over", "The same from",
+                                          "See "};
+    Bytes line = {0};
+    CHECK_MSG(help_line(in, name, 1000, &line) && line.n, "%s: no sentence", name);
+    const char *s = line.n ? line.data : "";
+    for (size_t i = 0; i < sizeof leaning / sizeof *leaning; i++)
+        CHECK_MSG(strncmp(s, leaning[i], strlen(leaning[i])) != 0, "%s: leans on another: %s", name,
+                  s);
+    CHECK_MSG(strchr(s, ' '), "%s: says nothing: %s", name, s);
+    CHECK_MSG(strncmp(s, "_", 1) && !strstr(s, " _"), "%s: an inner name: %s", name, s);
+    CHECK_MSG(!strstr(text, "functional's"), "%s: half a word: %s", name, text);
+    bytes_fini(&line);
+}
+
 static void is_complete(Interp *in, const char *name) {
     Bytes usage = {0}, body = {0};
     bool known = help_parts(in, name, &usage, &body);
@@ -34,6 +51,7 @@ static void is_complete(Interp *in, const char *name) {
                    has_example ? "" : " example",
                    is_named ? "" : " name in PyTorch, NumPy or Python");
     }
+    stands_alone(in, name, text);
     bytes_fini(&usage);
     bytes_fini(&body);
 }
