@@ -239,7 +239,7 @@ $(B)/share/bash/%: $(B)/% scripts/gencompletion scripts/completion.bash
 $(B)/share/zsh/_%: $(B)/% scripts/gencompletion
 	@mkdir -p $(@D)
 	$(Q)sh scripts/gencompletion zsh $< > $@
-$(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def
+$(B)/man/gt-ops.7: scripts/genman runtime/inst/ops.def $(HELP) $(PRELUDE)
 	@mkdir -p $(@D)
 	$(Q)sh scripts/genman > $@
 ##@ Install

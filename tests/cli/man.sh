@@ -12,6 +12,17 @@ same "lines of more than 80 bytes" "$(LC_ALL=C awk '/^\.[BE]d/ { code = /-litera
     length > 80 && !/^\./ && !code { print FILENAME ":" FNR }' man/*.[157])" ""
 # mdoc drops the quotes of an argument that begins with one: code writes it \(dq or \&"
 same "quotes that mdoc drops" "$(grep -nE '^\.[A-Z].* "' man/*.[157] "$TMP/gt-ops.7" | grep -v ':\.Bl ')" ""
+# pointwise operations, reductions, views and sources have a name elsewhere and an example; the rest has few without
+same "operations without a name elsewhere" "$(awk '/^\.Ss / { if ($2 == "Kernels") skip = 1; if ($2 == "Sources") skip = 0; if ($2 == "Control") exit }
+    /^\.It Sy/ { if (name) print name; name = skip ? "" : $3 } /^(PyTorch|NumPy):$/ { name = "" }
+    END { if (name) print name }' "$TMP/gt-ops.7")" ""
+same "operations without an example" "$(awk '/^\.Ss / { if ($2 == "Control") exit }
+    /^\.It Sy/ { if (name) printf "%s ", name; name = $3 } /^gt> / { name = "" }' "$TMP/gt-ops.7")" "slice_put conv_dx conv_dw avg_pool_dx "
+has "the example of mod" "$(cat "$TMP/gt-ops.7")" ".Li torch.remainder .
+.Bd -literal -compact
+gt> tensor([7, -7]) % 3
+tensor([1, 2])
+.Ed"
 has "attributes" "$(cat "$TMP/gt-ops.7")" ".Li axis accumulate from_zero ."
 # every option of --help is on its program's page, and in an example there (in its short or its long form)
 for program in "$GTSH" "$B/gt-dispatcher" "$B/gt-worker" "$B/gt-top" "$B/gt-trace" "$B/gt-visualize" "$B/gt-diff"; do
