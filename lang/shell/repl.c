@@ -184,6 +184,7 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     rl_callback_handler_install(prompt, on_line);
     while (!typed.has_line) {
         typing_resized();
+        typing_stopped();
         int n = wait_key();
         if (stream_interrupted) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);

@@ -10,6 +10,7 @@
 #include "lang/shell/typing_line.h"
 #include <ctype.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@ void typing_open(Interp *in) {}
 void typing_begin(const char *before, size_t n) {}
 void typing_end(bool has_newline) {}
 void typing_resized(void) {}
+void typing_stopped(void) {}
 void typing_erase(void) { fputs("\n", stderr); }
 void typing_again(void) { rl_redisplay(); }
 
@@ -150,10 +152,41 @@ static bool can_draw(void) { return false; }
 static void undo_group(bool begins) {}
 #endif
 
+/* ---- Ctrl-Z ---- */
+
+static volatile sig_atomic_t stop_asked;
+
+static void on_stop(int number) { stop_asked = 1; }
+
+/* Changes what SIGTSTP does, unless the parent process left it ignored. */
+static void handle_stop(void (*handler)(int)) {
+    struct sigaction now, next = {.sa_handler = handler}; /* no SA_RESTART: poll comes back */
+    if (!sigaction(SIGTSTP, NULL, &now) && now.sa_handler != SIG_IGN)
+        sigaction(SIGTSTP, &next, NULL);
+}
+
+void typing_stopped(void) {
+    Bytes out = {0};
+    if (!stop_asked) return;
+    stop_asked = 0;
+    if (typing.draws) draw_end(&typing.drawing, &out);
+    write_out(&out);
+    rl_deprep_terminal();
+    handle_stop(SIG_DFL);
+    raise(SIGTSTP);
+    handle_stop(on_stop);
+    rl_prep_terminal(1);
+    draw_forget(&typing.drawing);
+    typing_again();
+}
+
+/* ---- a line begins and ends ---- */
+
 void typing_begin(const char *before, size_t n) {
     typing.before = before;
     typing.n_before = n;
     draw_forget(&typing.drawing);
+    handle_stop(on_stop);
 #if CAN_DRAW
     rl_eof_found =
         0; /* after Ctrl-D, which may not have left, each line would end with a newline */
@@ -162,6 +195,7 @@ void typing_begin(const char *before, size_t n) {
 
 void typing_end(bool has_newline) {
     Bytes out = {0};
+    handle_stop(SIG_DFL);
     if (!typing.draws) return;
     draw_end(&typing.drawing, &out);
     if (has_newline) bytes_puts(&out, "\r\n");

@@ -16,6 +16,9 @@ void typing_begin(const char *before, size_t n);
 void typing_end(bool has_newline);
 /* Draws the line anew if the terminal's size has changed; cheap enough for every wait. */
 void typing_resized(void);
+/* Stops the process if Ctrl-Z has asked for it. Until it goes on and draws the line again, the
+ * terminal is as it was before. Cheap enough for every wait. */
+void typing_stopped(void);
 /* Erases the line from the terminal, so that something can be printed above it; typing_again draws
  * it anew, below. */
 void typing_erase(void);

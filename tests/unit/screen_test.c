@@ -1,5 +1,5 @@
 /* screen_test.c: what the terminal shows while lines are edited at the prompt: entries of several
- * lines, Ctrl-C in them.
+ * lines, Ctrl-C in them, Ctrl-Z and the way back.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
 #include "terminal.h"
@@ -57,11 +57,43 @@ static void dropped(void) {
     leave(&s, "\004", 0);
 }
 
+/* Ctrl-Z gives the terminal back as it was; fg draws the line again. */
+static void stopped(void) {
+    struct termios now;
+    Session s = start_program("/bin/sh", (const char *[]){"-i", NULL});
+    begin_screen();
+    shows(&s, "$");
+    type(&s, "$GTSH -q --norc\r");
+    shows(&s, "\ngt>");
+    key(&s, "abc = [", "gt> abc = [");
+    key(&s, "\032", "\n$");
+    CHECK(!tcgetattr(s.fd, &now) && now.c_lflag & ICANON && now.c_lflag & ECHO);
+    type(&s, "fg\r");
+    shows(&s, "\ngt> abc = [");
+    key(&s, "3]; abc", "\ngt> abc = [3]; abc");
+    key(&s, "\r", "\n[3]\ngt>");
+    type(&s, "sleep(100)\r"); /* stops as any program while a statement runs */
+    shows(&s, "\ngt> sleep(100)");
+    usleep(100000);
+    type(&s, "\032");
+    shows(&s, "\n$");
+    type(&s, "fg\r");
+    usleep(100000);
+    type(&s, "\003");
+    shows(&s, "interrupted (repl:2)\ngt>");
+    key(&s, "\004", "\n$");
+    leave(&s, "exit\r", 0);
+}
+
 int main(void) {
     if (!pty_begin("screen") || !IS_READLINE) return 0;
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
+    setenv("GTSH", gtsh(), 1);
+    setenv("PS1", "$ ", 1);
+    unsetenv("ENV");
     pty_size = (struct winsize){.ws_row = HEIGHT, .ws_col = WIDTH};
     dropped();
+    stopped();
     return check_report("screen");
 }
