@@ -145,7 +145,7 @@ int session_attach(int fd, const char *name) {
     tcsetattr(STDIN_FILENO, TCSANOW, &raw);
     fprintf(stderr, "[session %s; %s detaches]\r\n", name, key);
     relay(&a);
-    if (a.is_detached || ended_by || a.why[0]) reset_screen();
+    if (a.is_detached || ended_by || a.why[0] || a.code > 128) reset_screen();
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
     if (a.is_detached && a.why[0])
         fprintf(stderr, "\n[detached from session %s: %s; gtsh --session %s attaches again]\n",

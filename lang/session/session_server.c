@@ -130,6 +130,13 @@ static void redraw(Server *s, Peer *p) {
     if (front > 0 && front != s->c.program) kill(-front, SIGWINCH);
 }
 
+/* Keeps output, and sends it to all terminals. */
+static void show(Server *s, const char *data, size_t n) {
+    keep(s, data, n);
+    for (int i = 0; i < s->n; i++)
+        if (s->peer[i].is_attached) add_output(&s->peer[i], data, n);
+}
+
 /* True if more may follow at once. */
 static bool read_terminal(Server *s) {
     char chunk[1 << 14];
@@ -138,9 +145,7 @@ static bool read_terminal(Server *s) {
         if (n == 0 || (errno != EAGAIN && errno != EINTR)) s->is_over = true;
         return false;
     }
-    keep(s, chunk, (size_t)n);
-    for (int i = 0; i < s->n; i++)
-        if (s->peer[i].is_attached) add_output(&s->peer[i], chunk, (size_t)n);
+    show(s, chunk, (size_t)n);
     return true;
 }
 
@@ -277,6 +282,15 @@ static void write_input(Server *s) {
     if (n < 0 && errno != EAGAIN && errno != EINTR) s->input.n = 0; /* nothing reads any more */
 }
 
+/* The program was ended by a signal. By Ctrl-C it ended as asked. */
+static void show_signal(Server *s, int number) {
+    char text[200];
+    if (number == SIGINT) return;
+    snprintf(text, sizeof text, "\r\n[the session has ended by signal %d (%s)]\r\n", number,
+             strsignal(number));
+    show(s, text, strlen(text));
+}
+
 /* The program has ended: takes its last output and says so to all. */
 static void end_program(Server *s, int status) {
     int64_t until = now_ms() + TERMINAL_END_MS;
@@ -284,6 +298,7 @@ static void end_program(Server *s, int status) {
     s->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     s->has_ended = true;
     while (!s->is_over && now_ms() < until && poll(&p, 1, 0) > 0) read_terminal(s);
+    if (WIFSIGNALED(status)) show_signal(s, WTERMSIG(status));
     for (int i = 0; i < s->n; i++)
         if (s->peer[i].is_attached) say_bye(&s->peer[i], PACKET_EXIT, &s->code, sizeof s->code);
     s->ends_ms = now_ms() + (s->was_attached || !s->c.is_awaited ? FAREWELL_MS : AWAIT_MS);

@@ -221,6 +221,15 @@ static void lost(void) {
     expect_none();
 }
 
+/* The program is killed, as for want of memory: the terminal says so. */
+static void killed(void) {
+    Session s = begin("k");
+    line(&s, "pid = shell(\"echo $PPID\")", NULL);
+    reply(&s, "shell(f\"kill -9 {pid}\")\r", "\n[the session has ended by signal 9 (Killed)]\n");
+    CHECK_INT(finish(&s), 137);
+    expect_none();
+}
+
 /* A terminal that reads nothing does not stop the program: it is detached. */
 static void slow(void) {
     Session s = begin("g");
@@ -337,6 +346,7 @@ int main(void) {
     keys();
     program();
     lost();
+    killed();
     slow();
     other_user();
     other_keys();
