@@ -161,6 +161,24 @@ static bool is_field_of(const Index *x, const char *name) {
     return false;
 }
 
+/* True if a call may be one of the program's own functions: not lib.f, nn.Linear or x.sum. */
+static bool may_be_own(const Index *x, const Doc *d, const Node *callee) {
+    for (size_t k = 0; callee->kind == N_FIELD && k < x->n_members; k++)
+        if (x->member[k].name == callee->str) return true;
+    if (callee->kind == N_FIELD && lsp_method(callee->str)) return false;
+    while (callee->kind == N_FIELD) callee = callee->kid[0];
+    if (callee->kind != N_NAME) return true;
+    const Use *u = index_use(x, doc_at(d, callee->at)), *def = u ? index_definition(x, u) : NULL;
+    return def && !def->is_import;
+}
+
+/* The first argument of this name in a call that may be one of the program's own functions. */
+static const LooseArgument *loose_argument(const Index *x, const Doc *d, const char *name) {
+    for (size_t k = 0; k < x->n_loose; k++)
+        if (x->loose[k].name == name && may_be_own(x, d, x->loose[k].callee)) return &x->loose[k];
+    return NULL;
+}
+
 /* The use to rename, or NULL after lsp_fail. */
 static const Use *renamed(Lsp *l, Doc *d, size_t at) {
     Index *x = doc_index(d, l->in);
@@ -185,6 +203,13 @@ static const Use *renamed(Lsp *l, Doc *d, size_t at) {
                         "'%s' is also used as a field or method, which cannot be "
                         "renamed",
                         u->name),
+               NULL;
+    const LooseArgument *a = def->is_param ? loose_argument(x, d, u->name) : NULL;
+    if (a)
+        return lsp_fail(l, LSP_REFUSED,
+                        "'%s' is also an argument in line %zu, of a function that is found when "
+                        "the program runs",
+                        u->name, doc_line_of(d, a->at) + 1),
                NULL;
     return u;
 }

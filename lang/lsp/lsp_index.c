@@ -337,8 +337,17 @@ static void sort_uses(Index *x) {
     x->n_sorted = x->n_uses;
 }
 
+static void add_loose(Index *x, const Doc *d, const Node *call) {
+    for (uint32_t k = 1; k < call->n_kids; k++) {
+        if (call->kid[k]->kind != N_KEYWORD) continue;
+        ARRAY_ROOM(x->loose, x->n_loose, x->loose_cap, 32);
+        x->loose[x->n_loose++] =
+            (LooseArgument){doc_at(d, call->kid[k]->at), call->kid[k]->str, call->kid[0]};
+    }
+}
+
 /* Adds the names of arguments of calls of the program's own functions as uses of the parameters:
- * f(n=3) uses the n of fn f(n). */
+ * f(n=3) uses the n of fn f(n). Lists those of other calls. */
 static void arguments(Index *x, const Doc *d, const Node *n) {
     if (!n) return;
     if (n->kind == N_FN || n->kind == N_FN_STMT || n->kind == N_MODULE) {
@@ -346,9 +355,11 @@ static void arguments(Index *x, const Doc *d, const Node *n) {
         arguments(x, d, n->fn->body);
     }
     for (uint32_t k = 0; k < n->n_kids; k++) arguments(x, d, n->kid[k]);
-    if (n->kind != N_CALL || n->kid[0]->kind != N_NAME) return;
-    const Use *callee = index_use(x, doc_at(d, n->kid[0]->at));
+    if (n->kind != N_CALL) return;
+    bool is_name = n->kid[0]->kind == N_NAME;
+    const Use *callee = is_name ? index_use(x, doc_at(d, n->kid[0]->at)) : NULL;
     const AstFn *fn = callee ? function_of(x, callee) : NULL;
+    if (!fn) add_loose(x, d, n);
     for (uint32_t k = 1; fn && k < n->n_kids; k++)
         for (int i = 0; n->kid[k]->kind == N_KEYWORD && i < fn->n_params; i++) {
             if (strcmp(fn->param[i].name, n->kid[k]->str)) continue;
@@ -432,6 +443,7 @@ void index_free(Index **x) {
     free((*x)->use);
     free((*x)->member);
     free((*x)->field);
+    free((*x)->loose);
     free((*x)->finding);
     map_fini(&(*x)->defined);
     map_fini(&(*x)->functions);

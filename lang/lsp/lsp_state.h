@@ -85,6 +85,14 @@ typedef struct FieldUse {
     const Node *node;
 } FieldUse;
 
+/* The name of an argument, f(name=1), in a call of which the text alone does not say which function
+ * of the program it calls, if any. */
+typedef struct LooseArgument {
+    size_t at;
+    const char *name;
+    const Node *callee;
+} LooseArgument;
+
 /* An error or warning. */
 typedef struct Finding {
     size_t from, to;
@@ -101,6 +109,8 @@ typedef struct Index {
     size_t n_members, members_cap;
     FieldUse *field;
     size_t n_fields, fields_cap;
+    LooseArgument *loose;
+    size_t n_loose, loose_cap;
     Finding *finding;
     size_t n_findings, findings_cap;
     Map defined;   /* names that the file level or the language defines */

@@ -149,6 +149,33 @@ static void test_requests(void) {
     free(out);
 }
 
+/* Parameters are not renamed if a call may name them whose function the text does not tell. */
+static void test_arguments(void) {
+    static const struct {
+        const char *text, *want;
+        int line, column;
+    } cases[] = {
+        {"module M() {\\n  fn g(by=1) => by\\n}\\nm = M()\\nm.g(by=2)\\n", "in line 5", 1, 7},
+        {"module M() {\\n  fn forward(x, by) => x\\n}\\nM()(1, by=2)\\n", "in line 4", 1, 16},
+        {"fn f(by) => by\\ng = f\\ng(by=2)\\n", "in line 3", 0, 5},
+        {"fn f(by) => by\\ng = [f]\\ng[0](by=2)\\n", "in line 3", 0, 5},
+        {"fn f(axis) => ones(2).sum(axis=axis)\\n", "\"changes\"", 0, 5},
+        {"fn f(bias) => nn.Linear(2, 2, bias=bias)\\n", "\"changes\"", 0, 5},
+        {"import lib\\nfn f(by) => lib.g(by=by)\\n", "\"changes\"", 1, 5},
+        {"fn f(file) => print(1, file=file)\\n", "\"changes\"", 0, 5},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        Bytes b = {0};
+        begin(&b, "");
+        open_text(&b, cases[k].text);
+        ask(&b, 1, "rename", cases[k].line, cases[k].column, ",\"newName\":\"value\"");
+        end(&b);
+        char *out = serve(&b, 0);
+        HAS(out, 1, cases[k].want);
+        free(out);
+    }
+}
+
 /* The diagnostics after the text and one change. */
 static char *findings(const char *text, int line, int from, int to, const char *new) {
     Bytes b = {0};
@@ -261,6 +288,7 @@ int main(void) {
     in = interp_new(&config, &e);
     CHECK(in);
     test_requests();
+    test_arguments();
     test_findings();
     test_positions();
     test_hostile();
