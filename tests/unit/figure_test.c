@@ -40,7 +40,7 @@ static void test_ticks(void) {
 }
 
 static void test_limits(void) {
-    Axis a;
+    Axis a, b;
     axis_init(&a, 0, 1, (double[2]){-2, NAN}, false, 4);
     CHECK(a.lo == -2 && a.hi == 1);
     axis_init(&a, 0, 1, (double[2]){5, NAN}, false, 4);
@@ -50,6 +50,8 @@ static void test_limits(void) {
     axis_init(&a, 1, -1, (double[2]){2, 3}, true, 4);
     CHECK(a.lo == 2 && a.hi == 3);
     CHECK(axis_at(&a, 2) == 0 && axis_at(&a, 3) == 1);
+    axis_init(&b, 1.7e308, 1.7e308, open_ends, true, 4);
+    CHECK(b.lo < b.hi && isfinite(b.hi));
     CHECK(isnan(axis_at(&a, 0)) && isnan(axis_at(&a, NAN)) && isnan(axis_at(&a, INFINITY)));
 }
 

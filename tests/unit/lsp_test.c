@@ -6,6 +6,7 @@
 #include "runtime/base/utf8.h"
 #include "tests/unit/check.h"
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static Interp *in;
@@ -234,6 +235,98 @@ static void test_positions(void) {
 #define TEN_E     "éééééééééé"
 #define LONG_WORD TEN_E TEN_E TEN_E TEN_E TEN_E TEN_E
 
+/* Appends didOpen of any URI. text: as in JSON. */
+static void open_uri(Bytes *b, const char *uri, const char *text) {
+    Bytes m = {0};
+    bytes_printf(&m,
+                 "{\"method\":\"textDocument/didOpen\",\"params\":{\"textDocument\":{\"uri\":"
+                 "\"%s\",\"text\":\"%s\"}}}",
+                 uri, text);
+    add(b, m.data);
+    bytes_fini(&m);
+}
+
+/* Positions within a character are before it, those behind a line before its line break. */
+static void test_places_between(void) {
+    char *got = findings("s = \\\"𝄞\\\"\\n", 0, 6, 6, "\\\";rondn();\\\"");
+    CHECK_MSG(strstr(got, "\"start\":{\"line\":0,\"character\":7}"), "%s", got);
+    free(got);
+    Bytes b = {0};
+    begin(&b, "");
+    open_text(&b, "x = 1\\r\\ny = 2\\r\\n");
+    change(&b, 0, 99, 99, "; z = 3");
+    ask(&b, 1, "documentSymbol", 0, 0, "");
+    end(&b);
+    got = serve(&b, 0);
+    HAS(got, 1, "\"name\":\"z\",\"kind\":13,\"range\":{\"start\":{\"line\":0,\"character\":7}");
+    free(got);
+}
+
+static void test_uris(void) {
+    char dir[] = "/tmp/gt-lsp-XXXXXX", folder[100], lib[100], uri[100];
+    CHECK(mkdtemp(dir));
+    snprintf(folder, sizeof folder, "%s/a é", dir);
+    snprintf(lib, sizeof lib, "%s/lib.gt", folder);
+    snprintf(uri, sizeof uri, "file://%s/a%%20%%c3%%A9/main.gt", dir);
+    CHECK(mkdir(folder, 0700) == 0);
+    FILE *f = fopen(lib, "w");
+    CHECK(f && fputs("x = 1\n", f) >= 0 && fclose(f) == 0);
+    Bytes b = {0}, m = {0};
+    begin(&b, "");
+    open_uri(&b, uri, "import lib\\nlib.x");
+    bytes_printf(&m,
+                 "{\"id\":1,\"method\":\"textDocument/definition\",\"params\":{\"textDocument\":{"
+                 "\"uri\":\"%s\"},\"position\":{\"line\":1,\"character\":4}}}",
+                 uri);
+    add(&b, m.data);
+    end(&b);
+    char *out = serve(&b, 0);
+    HAS(out, 1, "/a%20%C3%A9/lib.gt\"");
+    free(out);
+    bytes_fini(&m);
+    unlink(lib);
+    rmdir(folder);
+    rmdir(dir);
+}
+
+/* What is beyond a limit is refused, and the server goes on. */
+static void test_limits(void) {
+    enum { TEXT = 16 << 20, MESSAGE = 65 << 20, DOCS = 1000 };
+    Bytes b = {0}, text = {0};
+    begin(&b, "");
+    bytes_printf(&b, "Content-Length: %d\r\n\r\n", MESSAGE);
+    for (int k = 0; k < MESSAGE; k++) bytes_putc(&b, ' ');
+    bytes_putc(&text, '#');
+    while (text.n < TEXT - 10) bytes_putc(&text, 'a');
+    open_text(&b, text.data);
+    change(&b, 0, 0, 0, "y = 1\\n");
+    change(&b, 0, 0, 0, "zz = 1\\n");
+    ask(&b, 1, "documentSymbol", 0, 0, "");
+    for (int k = 0; k < DOCS; k++) {
+        char uri[40];
+        snprintf(uri, sizeof uri, "file:///%d.gt", k);
+        open_uri(&b, uri, "");
+    }
+    for (int k = DOCS - 2; k < DOCS; k++) {
+        char m[200];
+        snprintf(m, sizeof m,
+                 "{\"id\":%d,\"method\":\"textDocument/documentSymbol\",\"params\":{"
+                 "\"textDocument\":{\"uri\":\"file:///%d.gt\"}}}",
+                 k, k);
+        add(&b, m);
+    }
+    end(&b);
+    char *out = serve(&b, 0);
+    HAS(out, 1, "\"name\":\"y\"");
+    char *symbols = message(out, "\"id\":1,");
+    CHECK(!strstr(symbols, "\"zz\""));
+    HAS(out, 998, "\"result\":[]");
+    HAS(out, 999, "not an open document");
+    free(symbols);
+    free(out);
+    bytes_fini(&text);
+}
+
 static void test_hostile(void) {
     Bytes b = {0}, deep = {0};
     bytes_puts(&b, "Content-Type: x\r\n\r\n");
@@ -291,6 +384,9 @@ int main(void) {
     test_arguments();
     test_findings();
     test_positions();
+    test_places_between();
+    test_uris();
+    test_limits();
     test_hostile();
     interp_free(&in);
     return check_report("language server");
