@@ -3,6 +3,7 @@
 
 # The line editor of the prompt: readline, libedit or none. The others build in a folder of their own.
 EDITLINE ?= readline
+$(if $(filter readline libedit none,$(EDITLINE)),,$(error EDITLINE is readline, libedit or none, not '$(EDITLINE)'))
 B        ?= build$(addprefix /,$(filter-out readline,$(EDITLINE)))
 # Always one name for a folder in the tree, also if B is absolute: it is in the dependencies that the compiler writes.
 override B := $(patsubst $(CURDIR)/%,%,$(B))

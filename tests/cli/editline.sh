@@ -14,4 +14,6 @@ if command -v "${CC:-cc}" >/dev/null; then
     ! echo '#include <editline/readline.h>' | ${CC:-cc} -fsyntax-only -xc - 2>/dev/null || compiles libedit -DEDIT_LIBEDIT
 fi
 has "make EDITLINE=none" "$(make -n B="$TMP/b" EDITLINE=none "$TMP/b/obj/lang/shell/edit.o" 2>&1)" "-DEDIT_NONE"
+code "make EDITLINE=emacs" 2 make -n B="$TMP/b" EDITLINE=emacs
+has "make EDITLINE=emacs" "$(err)" "EDITLINE is readline, libedit or none, not 'emacs'"
 finish
