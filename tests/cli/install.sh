@@ -85,6 +85,8 @@ has "uninstalled twice" "$(out)" "nothing is installed"
 code "a folder that is not absolute" 2 make --no-print-directory -s -o all B="$B" DESTDIR="$root" bindir=bin install
 has "a folder that is not absolute" "$(err)" "'bin' is not an absolute path"
 same "what is left of that" "$(tree)" "$before"
+code "without the variables" 2 sh scripts/install; has "without the variables" "$(out)" "install BUILD: copies"
+code "-u without the variables" 2 sh scripts/install -u; has "-u without the variables" "$(out)" "install BUILD: copies"
 # The folders have the names of other projects.
 install install prefix=/opt/gt mandir=/opt/man bindir=/opt/gt/programs
 [ -x "$root/opt/gt/programs/gtsh" ] && [ -s "$root/opt/man/man1/gtsh.1" ] || fail "bindir and mandir are not heeded"
