@@ -37,10 +37,17 @@ call writefile(out, "$TMP/groups")
 call setline(1, ["fn f(x) {", "if x > 0 {", "g(x,", "y)", "}", "else { z() }", "return \"{\"  # {", "}", "h()"])
 normal gg=G
 write! $TMP/indented.gt
+%delete
+call setline(1, ["if x {", "    y=1", "", "    z  =2", "}", "# one", "w=3", "if ("])
+normal 2Ggq2j
+normal 6Ggqj
+normal 8Ggqq
+normal 7GgqG
+write! $TMP/formatted.gt
 quitall!
 END
 if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
-    vim -e -s -u "$TMP/look.vim" -c quitall! </dev/null >/dev/null 2>&1
+    PATH=$(cd "$B" && pwd):$PATH vim -e -s -u "$TMP/look.vim" -c quitall! </dev/null >/dev/null 2>&1
     same "vim: groups" "$(cat "$TMP/groups")" 'gt 4
 1 Help gtHelp
 2 fn gtKeyword
@@ -72,6 +79,14 @@ if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
     return "{"  # {
 }
 h()'
+    same "vim: gq formats a part of a block, and leaves what is no program" "$(cat "$TMP/formatted.gt")" 'if x {
+    y = 1
+
+    z = 2
+}
+# one
+w = 3
+if ('
 else
     echo "vim: not installed, skipped"
 fi
