@@ -16,6 +16,11 @@ t = time()
 x.relu().print
 s = f"{area(1_0.5):.2f} \n {{"
 for i in range(0x1f) { y = randn(2, dtype=float32) and not true }
+a = f"{m:#x}" + mean; b = f"{m[1:2]:{w}.2f}" + mean # more
+c = f'''one {m:#x}
+two { {1: m}[1] }''' + mean # last
+d = f"{m"
+mean
 END
 cat >"$TMP/look.vim" <<END
 set nocompatible runtimepath^=$TMP/share/vim
@@ -29,7 +34,8 @@ endfunction
 let out = [&filetype . " " . &shiftwidth]
 for part in [[1, "Help"], [2, "fn"], [2, "area"], [2, "return"], [2, "pi"], [2, "2"], [2, "why"], [3, "backward"], [4, "time"],
       \ [5, "relu"], [5, "print"], [6, "area"], [6, "0.5"], [6, '\\\\n'], [6, "{{"], [7, "for"], [7, "0x1f"], [7, "randn"],
-      \ [7, "float32"], [7, "and not"], [7, "true"]]
+      \ [7, "float32"], [7, "and not"], [7, "true"],
+      \ [8, "#x"], [8, "mean"], [8, "w}"], [8, " mean #"], [8, "more"], [9, "one"], [9, "#x"], [10, "two"], [10, "last"], [12, "mean"]]
   call G(part[0], part[1])
 endfor
 call writefile(out, "$TMP/groups")
@@ -69,7 +75,17 @@ if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
 7 randn gtFunction
 7 float32 gtType
 7 and not gtOperator
-7 true gtConstant"
+7 true gtConstant
+8 #x gtField
+8 mean gtFunction
+8 w} gtField
+8  mean # 
+8 more gtComment
+9 one gtString
+9 #x gtField
+10 two gtString
+10 last gtComment
+12 mean gtFunction"
     same "vim: indentation" "$(cat "$TMP/indented.gt")" 'fn f(x) {
     if x > 0 {
         g(x,
@@ -98,5 +114,53 @@ fi
 if command -v node >/dev/null; then
     code "patterns" 0 node -e 'const look = v => { for (const k in v) { if (["match", "begin", "end"].includes(k)) new RegExp(v[k]);
         else if (typeof v[k] == "object") look(v[k]) } }; look(JSON.parse(require("fs").readFileSync(process.argv[1])))' "$vscode"
+    # A tokenizer as an editor has one: of the patterns that match first in a line the first one counts, its end before all.
+    cat >"$TMP/tokens.js" <<'END'
+const fs = require("fs"), grammar = JSON.parse(fs.readFileSync(process.argv[2]))
+const rules = list => list.flatMap(p => !p.include ? [p] : rules(grammar.repository[p.include.slice(1)].patterns))
+const first = (source, line, at) => { const r = new RegExp(source, "g"); r.lastIndex = at; return r.exec(line) }
+const stack = [{patterns: grammar.patterns}], names = () => stack.map(s => s.name).filter(n => n).join(" ")
+fs.readFileSync(process.argv[3], "utf8").split("\n").forEach((line, n) => {
+    const scopes = new Array(line.length).fill("")
+    for (let at = 0, left = 1000; left--;) {
+        const top = stack[stack.length - 1], list = rules(top.patterns || [])
+        let best = top.end && first(top.end, line, at), rule = null
+        for (const r of list) {
+            const m = first(r.match || r.begin, line, at)
+            if (m && (!best || m.index < best.index)) { best = m; rule = r }
+        }
+        if (!best || (rule && !best[0])) { scopes.fill(names(), at); break }
+        scopes.fill(names(), at, best.index)
+        if (rule && rule.begin) stack.push(rule)
+        const name = rule && rule.match ? (names() + " " + (rule.name || "")).trim() : names()
+        at = best.index + best[0].length
+        scopes.fill(name, best.index, at)
+        if (!rule) stack.pop()
+    }
+    for (const a of process.argv.slice(4)) {
+        const [row, ...text] = a.split(":"), column = line.indexOf(text.join(":"))
+        if (row == n + 1) console.log(a + " " + (scopes[column] || "-").split(" ").pop())
+    }
+})
+END
+    same "VS Code: scopes" "$(node "$TMP/tokens.js" "$vscode" "$TMP/a.gt" 1:Help 2:fn 2:return 2:why 3:backward 5:print 6:0.5 \
+        7:randn 8:#x '8: +' 8:mean '8: + mean #' 8:more 9:one '10:two' '10: + mean' 10:last 12:mean)" '1:Help comment.line.documentation.gt
+2:fn -
+2:return keyword.control.gt
+2:why comment.line.number-sign.gt
+3:backward keyword.control.gt
+5:print -
+6:0.5 constant.numeric.gt
+7:randn support.function.gt
+8:#x constant.other.format.gt
+8: + -
+8:mean support.function.gt
+8: + mean # -
+8:more comment.line.number-sign.gt
+9:one string.interpolated.gt
+10:two string.interpolated.gt
+10: + mean -
+10:last comment.line.number-sign.gt
+12:mean support.function.gt'
 fi
 finish
