@@ -60,8 +60,8 @@ code "full trace" 1 "$GTSH" "$TMP/full.gt"
 same "full trace" "$(sed "s|$TMP/||g; s/gt:[0-9]*: \(_refuse\|for f\)/gt:N: \1/" "$TMP/err")" \
     "full.gt:3:14: error: Linear(3, 4) got a tensor of shape [2, 5]: its last size must be 3
   3 | fn run(x) => net(x)
-    |              ^^^
-  in nn._refuse (prelude), called at nn/layer.gt:N: _refuse(f\"Linear({self.in_features}, {self.out_features})\",  ...
+    |              ^^^ hint: nn.Linear(5, 4) fits this tensor
+  in nn._refuse (prelude), called at nn/layer.gt:N: _refuse(f\"Linear({self.in_features}, {out})\", x, n, out)
   in nn.Linear (prelude), called at nn/container.gt:N: for f in self { x = f(x) }
   in nn.Sequential (prelude), called at full.gt:3: fn run(x) => net(x)
   in run, called at full.gt:4: run(ones(2, 5))"
