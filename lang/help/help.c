@@ -10,12 +10,13 @@
 #include "lang/eval/run.h"
 #include "lang/help/help_text.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HITS = 30, NAME_MAX_BYTES = 160, NAME_COLUMN = 22 };
+enum { MAX_HITS = 30, NAME_MAX_BYTES = 160, NAME_COLUMN = 22, USAGE_INDENT = 8 };
 
 /* Kinds of values with methods, and how help names them. */
 static const struct {
@@ -310,9 +311,6 @@ static void put_space(Interp *in, const char *space, int width, Bytes *out) {
         if (!strncmp(names.name[i], space, n) && names.name[i][n] == '.' &&
             !strchr(names.name[i] + n + 1, '.'))
             put_line(in, names.name[i], width, out);
-    for (size_t i = 0; i < N_SPACES; i++)
-        if (!strncmp(spaces[i], space, n) && spaces[i][n] == '.' && !strchr(spaces[i] + n + 1, '.'))
-            put_line(in, spaces[i], width, out);
     names_fini(&names);
 }
 
@@ -386,8 +384,26 @@ static bool search(Interp *in, const char *words, int width, Bytes *out) {
 
 /* ---- ?what ---- */
 
+/* Appends lines of usage. One that is wider than the screen goes on behind a comma. */
+static void put_usage(const char *s, size_t n, int width, Bytes *out) {
+    size_t room = width > 2 * USAGE_INDENT ? (size_t)width : 2 * USAGE_INDENT, column = 0;
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i; end < n && s[end] != '\n' && !(s[end] == ',' && s[end + 1] == ' ');) end++;
+        if (end < n) end += s[end] == '\n' ? 1 : 2;
+        size_t columns =
+            utf8_count(s + i, end - i) - (end > i && isspace((unsigned char)s[end - 1]));
+        if (column && column + columns > room) {
+            out->n--; /* the blank behind the comma */
+            bytes_printf(out, "\n%*s", USAGE_INDENT, "");
+            column = USAGE_INDENT;
+        }
+        bytes_add(out, s + i, end - i);
+        column = s[end - 1] == '\n' ? 0 : column + columns + 1;
+    }
+}
+
 static void put_parts(const Bytes *usage, const Bytes *body, int width, Bytes *out) {
-    bytes_add(out, usage->data ? usage->data : "", usage->n);
+    put_usage(usage->data ? usage->data : "", usage->n, width, out);
     if (body->n) help_wrap(body->data, body->n, width, out);
 }
 

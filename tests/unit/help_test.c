@@ -75,6 +75,33 @@ static void wraps(Interp *in) {
     }
 }
 
+/* Long signatures go on behind a comma. */
+static void wraps_usage(Interp *in) {
+    Value plain;
+    for (int width = 40; width <= 120; width += 10) {
+        Bytes b = {0};
+        CHECK(help_about(in, "plot", width, &plain, &b));
+        const char *s = b.n ? b.data : "", *text = strstr(s, "\n    Draws");
+        CHECK(text != NULL);
+        for (; text && s < text; s += strcspn(s, "\n") + 1) {
+            size_t n = strcspn(s, "\n");
+            CHECK_MSG(n <= (size_t)width && (s[n - 1] == ',' || s[n - 1] == ')'), "width %d: %.*s",
+                      width, (int)n, s);
+        }
+        bytes_fini(&b);
+    }
+}
+
+/* A list of names has each once. */
+static void lists_once(Interp *in) {
+    Value plain;
+    Bytes b = {0};
+    CHECK(help_about(in, "optim", 80, &plain, &b));
+    const char *first = b.n ? strstr(b.data, "  optim.lr_scheduler ") : NULL;
+    CHECK(first && !strstr(first + 2, "  optim.lr_scheduler "));
+    bytes_fini(&b);
+}
+
 static void about(Interp *in, const char *what, const char *has) {
     Value plain;
     Bytes b = {0};
@@ -130,6 +157,8 @@ int main(int argc, char **argv) {
     names_fini(&names);
     if (!lists) finds(in);
     if (!lists) wraps(in);
+    if (!lists) wraps_usage(in);
+    if (!lists) lists_once(in);
     interp_free(&in);
     return lists ? 0 : check_report("help");
 }
