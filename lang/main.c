@@ -79,8 +79,8 @@ static void on_end(int number) {
  * case something hangs. */
 static void on_interrupt(int number) {
     (void)number;
-    if (stream_interrupted < 2) {
-        stream_interrupted = stream_interrupted + 1;
+    if (interrupt_count < 2) {
+        interrupt_count = interrupt_count + 1;
         return;
     }
     on_end(SIGINT);
@@ -622,7 +622,7 @@ static int print_step(App *a) {
 /* Shows or writes the profile, also of a program that failed or was interrupted. */
 static bool show_profile(App *a, double since_s) {
     LangError e = {0};
-    stream_interrupted = 0; /* so that the wait for the workers' times can be interrupted again */
+    interrupt_count = 0; /* so that the wait for the workers' times can be interrupted again */
     if (profile_report(a->in, a->o.profile_file, now_s() - since_s, &e)) return true;
     report_plain(&a->o, &e, "error");
     return false;
@@ -708,7 +708,7 @@ int main(int argc, char **argv) {
         a.in->config.interactive = true;
         ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,
                              .norc = a.o.norc,
-                             .was_interrupted = stream_interrupted != 0,
+                             .was_interrupted = interrupt_count != 0,
                              .debug = a.o.debug,
                              .dispatcher = a.o.dispatcher,
                              .begin_args = begin_args,
@@ -716,7 +716,7 @@ int main(int argc, char **argv) {
                              .host = &a};
         code = repl_run(a.in, &prompt);
     }
-    bool interrupted = code == 130 && stream_interrupted;
+    bool interrupted = code == 130 && interrupt_count;
     if (a.o.profile && !show_profile(&a, since_s) && code == 0) code = 1;
     code = leave(&a, code);
     if (interrupted) die_by_interrupt();

@@ -12,11 +12,11 @@
  * meanwhile. */
 static bool run_last(Interp *in, Value f, LangError *e) {
     Value r = v_none();
-    int interrupted = stream_interrupted;
-    stream_interrupted = 0;
+    int interrupted = interrupt_count;
+    interrupt_count = 0;
     bool ok = interp_call(in, f, NULL, 0, &r, e) && stream_sync(in->stream, e);
     value_drop(r);
-    if (interrupted) stream_interrupted = interrupted;
+    if (interrupted) interrupt_count = interrupted;
     return ok;
 }
 

@@ -31,9 +31,9 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
     for (size_t n; (n = fread(block, 1, sizeof block, f)) > 0;) {
         bytes_add(out, block, n);
         if (out->n > TEXT_MAX) return error_set(e, "%s is longer than 1 GiB", name);
-        TRY(stream_goes_on(e));
+        TRY(not_interrupted(e));
     }
-    TRY(stream_goes_on(e)); /* an interrupted read is not the end of the file */
+    TRY(not_interrupted(e)); /* an interrupted read is not the end of the file */
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
 
@@ -83,7 +83,7 @@ static bool is_text(const char *path, const Bytes *b, LangError *e) {
                    ? error_hint(e, "shell(\"zcat %.200s\") for text, load(path) for tensors", path)
                    : error_hint(e, "load(\"%.200s\")", path);
     }
-    for (size_t i = 0; i < b->n;) {
+    for (size_t i = 0; i < b->n && !interrupt_count;) {
         int n = utf8_decode(b->data + i, b->n - i, NULL);
         if (!n) {
             error_set(e, "%.200s is not UTF-8 text: byte %zu is %02x", path, i,
@@ -111,7 +111,7 @@ static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
         return false;
     }
     *out = v_list(in, 0);
-    for (size_t i = 0; i < b.n;) {
+    for (size_t i = 0; i < b.n && !interrupt_count;) {
         const char *end = memchr(b.data + i, '\n', b.n - i);
         size_t n = end ? (size_t)(end - b.data) - i : b.n - i;
         list_push(out->list, v_str(b.data + i, n && b.data[i + n - 1] == '\r' ? n - 1 : n));
@@ -203,11 +203,11 @@ static bool bi_input(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(ok);
     char *line = NULL;
     size_t cap = 0;
-    ssize_t n = stream_interrupted ? -1 : getline(&line, &cap, stdin);
+    ssize_t n = interrupt_count ? -1 : getline(&line, &cap, stdin);
     if (n < 0) {
         free(line);
         clearerr(stdin);
-        return stream_goes_on(e) && error_set(e, "input: the end of standard input");
+        return not_interrupted(e) && error_set(e, "input: the end of standard input");
     }
     if (n && line[n - 1] == '\n') n--;
     *out = v_str(line, (size_t)n);

@@ -130,7 +130,7 @@ static bool bi_enumerate(Interp *in, const Value *arg, Value *out, LangError *e)
     int64_t start;
     Value xs;
     TRY(want_int(arg[1], "start", &start, e) && listed(in, arg[0], &xs, e));
-    for (uint32_t i = 0; i < xs.list->n; i++)
+    for (uint32_t i = 0; i < xs.list->n && !interrupt_count; i++)
         xs.list->v[i] = pair(in, v_int((int64_t)((uint64_t)start + i)), xs.list->v[i]);
     if (in->progress) progress_move(in, arg[0], xs);
     *out = xs;
@@ -660,6 +660,7 @@ static bool copy_map(Copy *c, const MapV *from, MapV *to, int depth) {
 static bool copy_container(Copy *c, Value v, int depth, Value *out) {
     Value made = v_none();
     bool ok = true;
+    TRY(not_interrupted(c->e));
     if (depth > COPY_DEPTH) return error_set(c->e, "copy: nested deeper than %d", COPY_DEPTH);
     if (v.kind == V_LIST) {
         made = v_list(c->in, v.list->n);

@@ -66,6 +66,7 @@ static bool items_from_io(Loading *l, const IoValue *v, Value *out, LangError *e
             list_push(all.list, item);
         else if (ok)
             mapv_put(all.map, v_cstr(v->key[i]), item);
+        ok = ok && not_interrupted(e);
     }
     return give_if(ok, all, out);
 }

@@ -69,7 +69,7 @@ static void push_text(Value list, const char *s, size_t n) { list_push(list.list
 
 static void split_blanks(const Str *s, int64_t limit, Value list) {
     size_t i = 0;
-    for (;;) {
+    while (!interrupt_count) {
         while (i < s->n && is_blank(s->s[i])) i++;
         if (i == s->n) return;
         size_t from = i;
@@ -84,7 +84,7 @@ static void split_blanks(const Str *s, int64_t limit, Value list) {
 
 /* Splits from the end; the parts are pushed in reverse. */
 static void rsplit_blanks(const Str *s, int64_t limit, Value list) {
-    for (size_t end = s->n, from;; end = from) {
+    for (size_t end = s->n, from; !interrupt_count; end = from) {
         while (end && is_blank(s->s[end - 1])) end--;
         if (!end) return;
         from = limit-- == 0 ? 0 : end;
@@ -96,7 +96,8 @@ static void rsplit_blanks(const Str *s, int64_t limit, Value list) {
 static void rsplit(const Str *s, const Str *sep, int64_t limit, Value list) {
     const char *hit;
     size_t end = s->n;
-    for (; limit-- > 0 && (hit = find_last(s->s, end, sep)); end = (size_t)(hit - s->s))
+    for (; limit-- > 0 && !interrupt_count && (hit = find_last(s->s, end, sep));
+         end = (size_t)(hit - s->s))
         push_text(list, hit + sep->n, (size_t)(s->s + end - hit) - sep->n);
     push_text(list, s->s, end);
 }
@@ -123,7 +124,8 @@ static bool split(Interp *in, const Value *arg, bool from_end, Value *out, LangE
         split_blanks(s, limit, *out);
     else {
         const char *at = s->s, *end = at + s->n, *hit;
-        for (; limit-- > 0 && (hit = find(at, (size_t)(end - at), sep)); at = hit + sep->n)
+        for (; limit-- > 0 && !interrupt_count && (hit = find(at, (size_t)(end - at), sep));
+             at = hit + sep->n)
             push_text(*out, at, (size_t)(hit - at));
         push_text(*out, at, (size_t)(end - at));
     }
@@ -156,7 +158,7 @@ static bool bi_splitlines(Interp *in, const Value *arg, Value *out, LangError *e
     Value s;
     TRY(text_arg(in, arg[0], "the text", &s, e));
     *out = v_list(in, 4);
-    for (const char *at = s.str->s, *end = at + s.str->n; at < end;) {
+    for (const char *at = s.str->s, *end = at + s.str->n; at < end && !interrupt_count;) {
         size_t n = 0, left = (size_t)(end - at);
         while (n < left && at[n] != '\n' && at[n] != '\r') n++;
         push_text(*out, at, n);
@@ -283,7 +285,7 @@ static bool bi_count(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static void replace(const Str *s, const Str *old, const Str *with, int64_t limit, Bytes *b) {
     const char *at = s->s, *end = at + s->n;
-    while (limit-- > 0) {
+    while (limit-- > 0 && !interrupt_count) {
         if (old->n == 0) { /* inserts between all characters, as in Python */
             bytes_add(b, with->s, with->n);
             if (at == end) return;
@@ -387,7 +389,7 @@ static bool change_case(Interp *in, const Value *arg, Case how, Value *out, Lang
     TRY(text_arg(in, arg[0], "the text", &s, e));
     Bytes b = {0};
     bool begins = true;
-    for (size_t i = 0; i < s.str->n;) {
+    for (size_t i = 0; i < s.str->n && !interrupt_count;) {
         uint32_t c;
         char utf8[4];
         int len = utf8_decode(s.str->s + i, s.str->n - i, &c);

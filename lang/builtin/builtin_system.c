@@ -40,7 +40,7 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
         return error_set(e, "sleep needs seconds, 0 or more");
     double end = now_s() + value_double(arg[0]), left;
     stream_flush(in->stream);
-    while ((left = end - now_s()) > 0 && !stream_interrupted) {
+    while ((left = end - now_s()) > 0 && !interrupt_count) {
         double nap =
             left < 0.05 ? left : 0.05; /* effects that arrive meanwhile are not kept waiting */
         struct timespec t = {0, (long)(nap * 1e9)};
@@ -48,7 +48,7 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
         stream_poll(in->stream);
     }
     *out = v_none();
-    return stream_goes_on(e);
+    return not_interrupted(e);
 }
 
 static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
@@ -206,8 +206,8 @@ static bool bi_shuffle(Interp *in, const Value *arg, Value *out, LangError *e) {
     int64_t n = sequence_count(xs);
     if (n > 1 << 28) return error_set(e, "shuffle: more than %d elements", 1 << 28);
     *out = v_list(in, (size_t)n);
-    for (int64_t i = 0; i < n; i++) list_push(out->list, sequence_at(xs, i));
-    for (int64_t i = n - 1; i > 0; i--) {
+    for (int64_t i = 0; i < n && !interrupt_count; i++) list_push(out->list, sequence_at(xs, i));
+    for (int64_t i = n - 1; i > 0 && !interrupt_count; i--) {
         int64_t j = (int64_t)rng_below(random_bits(in), (uint64_t)i + 1);
         Value t = out->list->v[i];
         out->list->v[i] = out->list->v[j];

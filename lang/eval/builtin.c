@@ -354,6 +354,9 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
     if (ok && !en->b.fn(in, arg, out, e)) {
         ok = false;
         hint_given(in, call, arg, en->star >= 0 && en->star < n_pos ? en->star + 1 : n_pos, e);
+    } else if (ok && !not_interrupted(e)) {
+        ok = false;
+        value_drop(*out);
     }
     if (!ok && n_pos) hint_arrangement(plain_name(en), call, n_pos, e);
     if (!ok) error_locate(e, call ? node_span(in, call) : interp_span(in));

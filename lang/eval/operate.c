@@ -160,8 +160,8 @@ static bool str_concat(Interp *in, const Node *n, Value a, Value b, Value *out, 
 static Value list_concat(Interp *in, Value a, Value b) {
     int64_t na = sequence_count(a), nb = sequence_count(b);
     Value out = v_list(in, (size_t)(na + nb));
-    for (int64_t i = 0; i < na; i++) list_push(out.list, sequence_at(a, i));
-    for (int64_t i = 0; i < nb; i++) list_push(out.list, sequence_at(b, i));
+    for (int64_t i = 0; i < na && !interrupt_count; i++) list_push(out.list, sequence_at(a, i));
+    for (int64_t i = 0; i < nb && !interrupt_count; i++) list_push(out.list, sequence_at(b, i));
     return out;
 }
 
@@ -181,14 +181,16 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
     }
     if (s.kind == V_STR) {
         *out = v_str(NULL, (size_t)(size * times));
-        for (int64_t i = 0; i < times; i++) memcpy(out->str->s + i * size, s.str->s, (size_t)size);
+        for (int64_t i = 0; i < times && !interrupt_count; i++)
+            memcpy(out->str->s + i * size, s.str->s, (size_t)size);
     } else {
         *out = v_list(in, (size_t)(size * times));
-        for (int64_t i = 0; i < times; i++)
-            for (int64_t j = 0; j < size; j++) list_push(out->list, sequence_at(s, j));
+        for (int64_t i = 0; i < times && !interrupt_count; i++)
+            for (int64_t j = 0; j < size && !interrupt_count; j++)
+                list_push(out->list, sequence_at(s, j));
     }
     value_drop(s);
-    return true;
+    return give_if(not_interrupted(e), *out, out);
 }
 
 static bool is_text(Value v) { return v.kind == V_STR || v.kind == V_TEXT; }
@@ -264,6 +266,7 @@ static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bo
 /* ---- comparing ---- */
 
 static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
+    TRY(not_interrupted(e));
     if (value_is_number(a) && value_is_number(b)) {
         *c = number_compare(a, b);
         return true;

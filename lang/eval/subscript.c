@@ -499,6 +499,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
 int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
     if (it->bar && it->i > 0) progress_step(in, it->bar);
     Value key, v;
+    if (!not_interrupted(e)) return -1;
     switch (it->over.kind) {
     case V_LIST:
         if (it->i >= it->over.list->n) return 0;

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/file/io_format.h"
+#include "lang/error/interrupt.h"
 #include "runtime/base/near.h"
 #include "runtime/base/map.h"
 #include <errno.h>
@@ -236,8 +237,8 @@ bool io_read(const char *path, Buf **out, Err *err) {
     for (;;) {
         if (b->n == b->cap) buf_reserve(b, b->cap);
         ssize_t n =
-            read(fd, b->data + b->n, b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30));
-        if (n == 0) break;
+            read(fd, b->data + b->n, b->cap - b->n < IO_STEP_BYTES ? b->cap - b->n : IO_STEP_BYTES);
+        if (interrupt_count || n == 0) break;
         if (n < 0 && errno == EINTR) continue;
         if (n < 0 || b->n + (size_t)n > MAX_FILE_BYTES) {
             if (n >= 0) errno = EFBIG;
@@ -249,6 +250,10 @@ bool io_read(const char *path, Buf **out, Err *err) {
         b->n += (size_t)n;
     }
     close(fd);
+    if (!not_interrupted_io(err)) {
+        buf_unref(&b);
+        return false;
+    }
     *out = b;
     return true;
 }
@@ -281,7 +286,7 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
     if (inflateInit2(&z, 15 + 16) != Z_OK) return err_set(err, ERR_MEMORY, "cannot start zlib");
     Buf *b = buf_new(in->n * 4 < limit ? in->n * 4 + 4096 : limit + 1);
     int rc = Z_OK;
-    while (rc == Z_OK || rc == Z_STREAM_END) {
+    while ((rc == Z_OK || rc == Z_STREAM_END) && !interrupt_count) {
         if (z.avail_in == 0 && taken < in->n) {
             size_t n = in->n - taken < (1u << 30) ? in->n - taken : (1u << 30);
             z.next_in = in->data + taken;
@@ -294,7 +299,7 @@ static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) 
             continue;
         }
         if (b->n == b->cap) buf_reserve(b, b->cap < limit ? b->cap : 1);
-        size_t room = b->cap - b->n < (1u << 30) ? b->cap - b->n : (1u << 30);
+        size_t room = b->cap - b->n < IO_STEP_BYTES ? b->cap - b->n : IO_STEP_BYTES;
         z.next_out = b->data + b->n;
         z.avail_out = (uInt)room;
         rc = inflate(&z, Z_NO_FLUSH);
@@ -557,7 +562,8 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
         b = buf_ref(bytes);
     else
         TRY(inflate_bytes(name, bytes, &b, err));
-    bool ok = decode(f, name, b, element, out, err);
+    bool ok = decode(f, name, b, element, out, err); /* stops early after Ctrl-C */
+    ok = not_interrupted_io(err) && ok;
     buf_unref(&b);
     if (!ok) io_fini(out);
     return ok;
@@ -565,7 +571,7 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
 
 /* Adds the file's name to an error: "cannot read 'a.npy': the header is cut off". */
 static void name_file(Err *err, const char *doing, const char *path) {
-    if (!err || !err->code || strstr(err->text, path)) return;
+    if (!err || !err->code || err->code == ERR_CANCELLED || strstr(err->text, path)) return;
     Err old = *err;
     err_set(err, old.code, "cannot %s '%.200s': %.280s", doing, path, old.text);
     if (old.hint[0]) err_hint(err, "%s", old.hint);

@@ -12,6 +12,7 @@
  * int64) are kept as text.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/utf8.h"
+#include "lang/error/interrupt.h"
 #include "lang/file/io_format.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/element.h"
@@ -262,7 +263,7 @@ static bool put_all(const Table *t, size_t first, size_t step, size_t n, DType d
     size_t size = (size_t)dtype_info[d].size_bytes;
     Buf *b = *out = buf_new(n * size + 1);
     b->n = n * size;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && !interrupt_count; i++)
         if (!put_number(&t->field[first + i * step], d, is_exact, b->data + i * size)) {
             *bad = i;
             buf_unref(out);
@@ -377,7 +378,7 @@ static Field column_name(Table *t, size_t c, Map *taken) {
 
 static bool check_text(const char *p, const char *end, Err *err) {
     size_t line = 1;
-    for (int n; p < end; p += n) {
+    for (int n; p < end && !interrupt_count; p += n) {
         line += *p == '\n';
         if (!*p) {
             err_set(err, ERR_PARSE, "line %zu: byte 0x00 is not text", line);
@@ -408,7 +409,7 @@ bool csv_decode(Buf *bytes, DType asked, DType floats, IoValue *out, Err *err) {
     end = p + n;
     char separator = find_separator(p, n);
     bool ok = check_text(p, end, err);
-    while (p < end && ok) ok = read_row(&t, &p, end, separator, err);
+    while (p < end && ok && !interrupt_count) ok = read_row(&t, &p, end, separator, err);
     if (ok && !t.rows) ok = err_set(err, ERR_PARSE, "the file is empty");
     if (ok && t.rows && has_header(&t)) {
         out->kind = IO_MAP;

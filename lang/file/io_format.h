@@ -5,6 +5,8 @@
 #define GT_LANG_FILE_IO_FORMAT_H
 #include "lang/file/io.h"
 
+enum { IO_STEP_BYTES = 16 << 20 }; /* read or unpacked between two looks for Ctrl-C */
+
 /* Element types found in files; those without a row in dtypes.def are widened on load. */
 typedef enum IoElement {
     EL_BOOL,

@@ -2,6 +2,7 @@
  * or exponent are ints and stay exact; others are floats. Depth and number of nodes are bounded, so
  * untrusted text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
+#include "lang/error/interrupt.h"
 #include "lang/file/io_format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/inst/element.h"
@@ -182,6 +183,7 @@ static const struct {
 
 static bool read_value(Reader *r, IoValue *out) {
     *out = (IoValue){0};
+    TRY(not_interrupted_io(r->err));
     skip_blanks(r);
     if (r->at == r->end) return fail(r, "the text ends where a value should be");
     if (r->nodes_left-- == 0) return fail(r, "more values than are allowed");

@@ -5,6 +5,7 @@
  * read from the central directory, so data descriptors can be ignored. No encryption, no multi-part
  * archives.
  * SPDX-License-Identifier: MIT */
+#include "lang/error/interrupt.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -124,14 +125,14 @@ static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
     Buf *to = buf_new((size_t)m->size + 1); /* one byte more, to detect excess data */
     uint64_t taken = 0;
     int rc = Z_OK;
-    while (rc == Z_OK && to->n <= m->size) {
+    while (rc == Z_OK && to->n <= m->size && !interrupt_count) {
         if (z.avail_in == 0) {
             z.next_in = b->data + m->at + taken;
             z.avail_in = (uInt)(m->packed - taken < (1u << 30) ? m->packed - taken : (1u << 30));
             taken += z.avail_in;
         }
-        size_t room =
-            (size_t)m->size + 1 - to->n < (1u << 30) ? (size_t)m->size + 1 - to->n : (1u << 30);
+        size_t room = (size_t)m->size + 1 - to->n;
+        if (room > IO_STEP_BYTES) room = IO_STEP_BYTES;
         z.next_out = to->data + to->n;
         z.avail_out = (uInt)room;
         rc = inflate(&z, Z_NO_FLUSH);

@@ -3,6 +3,7 @@
  * become 8 bits. Gamma and colour profiles are ignored. libpng reports errors by longjmp: each use
  * of it is one function with one setjmp, and the caller owns its state.
  * SPDX-License-Identifier: MIT */
+#include "lang/error/interrupt.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <png.h>
@@ -33,6 +34,7 @@ typedef struct Job {
 
 static void on_read(png_structp png, png_bytep to, size_t n) {
     Job *j = png_get_io_ptr(png);
+    if (interrupt_count) png_error(png, "interrupted");
     if (n > j->in->n - j->at) png_error(png, "they end too soon");
     memcpy(to, j->in->data + j->at, n);
     j->at += n;

@@ -146,7 +146,7 @@ static void report_late(Repl *r, const LangError *e) {
 /* At the prompt Ctrl-C drops the line. With work behind the prompt, it drops an empty line's. */
 static void drop_line(Repl *r, const char *line) {
     bool is_empty = !*line && !r->statement.n;
-    stream_interrupted = 0;
+    interrupt_count = 0;
     if (r->statement.n) { /* a block that is half typed: Arrow-up brings it back */
         bytes_puts(&r->statement, line);
         history_keep(r, r->statement.data, r->statement.n);
@@ -169,7 +169,7 @@ static int wait_key(void) {
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
     sigprocmask(SIG_BLOCK, &interrupt, &before);
-    int n = stream_interrupted ? 0 : ppoll(&in, 1, &idle, &before), error = errno;
+    int n = interrupt_count ? 0 : ppoll(&in, 1, &idle, &before), error = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = error;
     return n;
@@ -186,7 +186,7 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
         typing_resized();
         typing_stopped();
         int n = wait_key();
-        if (stream_interrupted) {
+        if (interrupt_count) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
             rl_free_line_state(); /* draws the line again */
             rl_callback_sigcleanup();
@@ -252,8 +252,8 @@ static void run_failed(Repl *r, const LangError *e) {
         r->is_done = true;
         r->exit_code = e->exit_code;
     } else if (e->kind == E_INTERRUPT) {
-        r->wants_cancel = stream_interrupted >= 2;
-        stream_interrupted = 0; /* from here on, Ctrl-C is a second one, and never a third */
+        r->wants_cancel = interrupt_count >= 2;
+        interrupt_count = 0; /* from here on, Ctrl-C is a second one, and never a third */
         fflush(stdout);
         size_t n = repl_hush(r->in);
         fprintf(stderr, "%s%s", r->is_terminal ? " " : "", e->what[0] ? e->what : "interrupted");
@@ -341,7 +341,7 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     Timing timing = {0};
     if (r->is_timed) timing_begin(r, &timing);
     src->is_prompt = how & RUN_ECHO;
-    stream_interrupted = 0;
+    interrupt_count = 0;
     stream_input(r->in->stream);
     uint64_t issued = stream_count(r->in->stream), answers = r->in->n_answers;
     behind_watch(r);
@@ -360,9 +360,9 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     if (ok && timing.is_begun) timing_print(r, &timing);
     behind_report_lost(r);
     fflush(stdout);
-    bool is_again = r->wants_cancel || stream_interrupted;
+    bool is_again = r->wants_cancel || interrupt_count;
     if (was_interrupted && is_again && !r->lost) behind_cancel(r);
-    stream_interrupted = 0;
+    interrupt_count = 0;
     return ok;
 }
 
@@ -521,9 +521,9 @@ static void take_line(Repl *r, const char *line) {
     char *command = fresh ? as_command(r, line) : NULL;
     if (command) {
         history_keep(r, line, strlen(line));
-        stream_interrupted = 0;
+        interrupt_count = 0;
         if (!repl_word(r, command)) r->is_done = true;
-        stream_interrupted = 0;
+        interrupt_count = 0;
         r->line++;
         free(command);
         return;
@@ -614,7 +614,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
     snprintf(r->debug, sizeof r->debug, "%s", config->debug ? config->debug : "");
     r->place = config->dispatcher ? xstrdup(config->dispatcher) : NULL;
     if (config->was_interrupted) r->behind = stream_count(in->stream);
-    stream_interrupted = 0;
+    interrupt_count = 0;
     in->keep_locals = who_keep_locals;
     if (r->is_terminal) {
         rl_readline_name = "gtsh";

@@ -373,7 +373,7 @@ static bool run_one(Replay *r, LangError *e) {
     if (r->config.file) write_line(r);
     stream_step(r->stream);
     if (stream_take_error(r->stream, e)) return false;
-    if (!stream_interrupted) return true;
+    if (!interrupt_count) return true;
     e->kind = E_INTERRUPT;
     return error_at(e, replay_here(r, 0), "interrupted");
 }
@@ -387,7 +387,7 @@ static bool wait_until_due(Replay *r, int64_t begun_us, double first, LangError 
     int64_t due = begun_us + (int64_t)(1e6 * (wait_s < WAIT_MAX_S ? wait_s : WAIT_MAX_S));
     if (now_us() >= due) return true;
     stream_flush(r->stream);
-    for (int64_t left; (left = due - now_us()) > 0 && !stream_interrupted;) {
+    for (int64_t left; (left = due - now_us()) > 0 && !interrupt_count;) {
         int64_t nap = left < 10000 ? left : 10000;
         nanosleep(&(struct timespec){.tv_nsec = nap * 1000}, NULL);
         stream_poll(r->stream);

@@ -86,7 +86,7 @@ static bool not_started(int n, Err *err) {
 static bool await_members(Local *l, Err *err) {
     int64_t end = now_ms() + START_MS;
     while (dispatcher_workers(l->dispatcher) < l->n) {
-        if (stream_interrupted)
+        if (interrupt_count)
             return err_set(err, ERR_CANCELLED, "interrupted while the workers started");
         for (int i = 0; i < l->n; i++) {
             if (!atomic_load(&l->member[i]->has_ended)) continue;

@@ -19,8 +19,6 @@
 
 enum { FEW = 8 }; /* operands whose types fit on the stack */
 
-volatile int stream_interrupted;
-
 /* ---- Creating and freeing ---- */
 
 /* The detector has found a hot body: sends its definition. */
@@ -475,13 +473,7 @@ bool stream_edge(Stream *s, LangError *e) {
         stream_run_effects(s);
         if (stream_take_error(s, e)) return false;
     }
-    return stream_goes_on(e);
-}
-
-bool stream_goes_on(LangError *e) {
-    if (!stream_interrupted) return true;
-    e->kind = E_INTERRUPT;
-    return error_set(e, "interrupted");
+    return not_interrupted(e);
 }
 
 /* ---- Effects and values ---- */

@@ -15,6 +15,7 @@
 #ifndef GT_LANG_STREAM_STREAM_H
 #define GT_LANG_STREAM_STREAM_H
 #include "lang/error/error.h"
+#include "lang/error/interrupt.h"
 #include "runtime/inst/inst_file.h"
 #include "runtime/wire/wire.h"
 
@@ -198,13 +199,4 @@ uint64_t stream_done(const Stream *s);  /* how many of them are acknowledged */
 /* Effects of instructions from number `since` on that have not run yet. */
 size_t stream_effects(const Stream *s, uint64_t since);
 uint16_t stream_file(Stream *s, const Source *src); /* announces its name once; returns its id */
-/* For loops that wait for something else: fails after Ctrl-C. */
-bool stream_goes_on(LangError *e);
-/* How often Ctrl-C was pressed, 0 to 2. on_interrupt in lang/main.c counts; a third Ctrl-C ends the
- * process. Waits and loop edges see the first one and fail with E_INTERRUPT. Then a script ends,
- * and workers drop what it had pending (exec_on_gone). The prompt (repl.c) drops pending prints
- * (stream_hush), and cancels after the second. stream_cancel tells the dispatcher, which tells the
- * workers (on_cancel). A worker drops what has not started (exec_on_cancel) and ends the running
- * call early (worker/exec/cancel.h). */
-extern volatile int stream_interrupted;
 #endif

@@ -253,7 +253,7 @@ static bool await(Stream *s, bool runs_effects, bool (*is_met)(const Stream *s, 
         if (runs_effects) stream_run_effects(s);
         if (is_met(s, ctx)) return true;
         if (s->is_gone) return stream_lost(s, at, e);
-        if (stream_interrupted) {
+        if (interrupt_count) {
             stream_run_effects(s);
             *e = (LangError){.kind = E_INTERRUPT};
             return error_at(e, at, "interrupted");

@@ -223,7 +223,7 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
     for (int64_t i = 0; i < n; i++) {
         if (end < sizeof s->at - 24)
             snprintf(s->at + end, sizeof s->at - end, "[%lld]", (long long)i);
-        TRY(scan_value(value_at(v, i), depth + 1, s, e));
+        TRY(not_interrupted(e) && scan_value(value_at(v, i), depth + 1, s, e));
         s->at[end] = 0;
         if (s->has_tensor) return true;
     }
@@ -232,6 +232,7 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
 
 static bool store(Value v, DType d, char **to, LangError *e) {
     int64_t n = value_count(v);
+    TRY(not_interrupted(e));
     for (int64_t i = 0; i < n; i++) TRY(store(value_at(v, i), d, to, e));
     if (n >= 0) return true;
     double f = v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
@@ -334,7 +335,7 @@ bool tensor_item(Interp *in, Tensor *t, Value *out, LangError *e) {
 static Value nested(Interp *in, const TensorType *t, int axis, const void *data, int64_t *i) {
     if (axis == t->rank) return element(t->dtype, data, (*i)++);
     Value l = v_list(in, (size_t)t->shape[axis]);
-    for (int64_t k = 0; k < t->shape[axis]; k++)
+    for (int64_t k = 0; k < t->shape[axis] && !interrupt_count; k++)
         list_push(l.list, nested(in, t, axis + 1, data, i));
     return l;
 }

@@ -218,6 +218,7 @@ static bool put_container(Interp *in, Pieces *p, Value v, const Path *up, LangEr
 
 static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, LangError *e) {
     Bytes b = {0};
+    TRY(not_interrupted(e));
     switch (v.kind) {
     case V_NONE: puts_(p, "none"); break;
     case V_BOOL: puts_(p, v.b ? "true" : "false"); break;

@@ -71,6 +71,35 @@ static void interrupt(Session *s, const char *answer) {
     last_ms = took;
 }
 
+/* Builtins over many host values: each looks for Ctrl-C, and has no result then. */
+static void host_work(void) {
+    static const char *const work[] = {"sorted(xs)",
+                                       "list(range(200000000))",
+                                       "xs * 50",
+                                       "shuffle(xs * 4)",
+                                       "(text * 4).split()",
+                                       "(text * 6).replace(\",\", \";\")",
+                                       "\", \".join(words * 9)",
+                                       "str([xs, xs])",
+                                       "tensor([xs, xs, xs])",
+                                       "load(path)",
+                                       "enumerate(xs * 4)",
+                                       "copy(xs * 9)"};
+    Session s = prompt();
+    line(&s, "xs = shuffle(range(4000000)); text = str(xs); words = text.split(); y = 7", NULL);
+    line(&s, "path = shell(\"mktemp -d\").strip() + \"/a.csv\"; d = path[:len(path) - 6]", NULL);
+    line(&s, "n = shell(\"seq 4000000 >\" + path)", NULL);
+    for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
+        char code[80];
+        snprintf(code, sizeof code, "y = %s; y = 8", work[k]);
+        set_off(&s, code);
+        interrupt(&s, "interrupted");
+        line(&s, "y", "\n7\n");
+    }
+    line(&s, "n = shell(\"rm -r \" + d)", NULL);
+    leave(&s, "\004", 0);
+}
+
 /* A prompt at a cluster, with x computed. */
 static Session prompt_at(const Cluster *c) {
     Session s = start((const char *[]){"-q", "--norc", "-d", c->where, NULL});
@@ -204,6 +233,7 @@ static void embedded(void) {
 int main(void) {
     if (!pty_begin("prompt_work")) return 0;
     embedded();
+    host_work();
     Cluster c = cluster_start();
     stuck_fetch(&c);
     stuck_twice(&c);

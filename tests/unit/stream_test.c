@@ -681,7 +681,7 @@ static void test_wrong(void) {
     stage_stop(&g);
 }
 
-static void on_sigint(int sig) { stream_interrupted = 1; }
+static void on_sigint(int sig) { interrupt_count = 1; }
 
 static void *interrupt_later(void *ctx) {
     usleep(50000);
@@ -699,7 +699,7 @@ static void test_interrupt(void) {
     CHECK(effect(g.s, "lost", x, 1));
     pthread_t thread, self = pthread_self();
     for (int round = 0; round < 2; round++) {
-        stream_interrupted = 0;
+        interrupt_count = 0;
         pthread_create(&thread, NULL, interrupt_later, &self);
         int64_t start = now_ms();
         if (round == 0) {
@@ -721,7 +721,7 @@ static void test_interrupt(void) {
     error = (LangError){0};
     CHECK(!stream_edge(g.s, &error) && error.kind == E_INTERRUPT);
     CHECK(!stream_sync(g.s, &error) && error.kind == E_INTERRUPT);
-    stream_interrupted = 0;
+    interrupt_count = 0;
     stream_cancel(g.s);
     for (int i = 0; i < 6000 && !atomic_load(&g.fake.cancelled); i++) usleep(10000);
     CHECK_INT(atomic_load(&g.fake.cancelled), stream_count(g.s));
@@ -778,7 +778,7 @@ static void test_prompt(void) {
     CHECK(!full(g.s, 2, 4, 1));
     CHECK(error.kind == E_INTERRUPT);
     pthread_join(thread, NULL);
-    stream_interrupted = 0;
+    interrupt_count = 0;
     stage_stop(&g);
 }
 
@@ -909,7 +909,7 @@ static void test_silence(void) {
     CHECK(value(g.s, x) == -1);
     CHECK(error.kind == E_INTERRUPT);
     pthread_join(thread, NULL);
-    stream_interrupted = 0;
+    interrupt_count = 0;
     atomic_store(&g.cluster.is_frozen, true);
     start = now_ms();
     CHECK(value(g.s, x) == -1);

@@ -1,0 +1,26 @@
+/* interrupt.h: Ctrl-C as the client's loops see it. A loop over a program's values or over a file
+ * fails by not_interrupted, or simply stops early where it cannot fail: builtin_call fails after
+ * every builtin that ends interrupted, and drops its result. Loops that write files go on.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_LANG_ERROR_INTERRUPT_H
+#define GT_LANG_ERROR_INTERRUPT_H
+#include "lang/error/error.h"
+
+/* How often Ctrl-C was pressed, 0 to 2. on_interrupt in lang/main.c counts; a third Ctrl-C ends the
+ * process. Waits, builtins and loop edges see the first one and fail with E_INTERRUPT. Then a
+ * script ends, and workers drop what it had pending (exec_on_gone). The prompt (repl.c) drops
+ * pending prints (stream_hush), and cancels after the second. stream_cancel tells the dispatcher,
+ * which tells the workers (on_cancel). A worker drops what has not started (exec_on_cancel) and
+ * ends the running call early (worker/exec/cancel.h). */
+extern volatile int interrupt_count;
+
+/* Set e or err to "interrupted", with E_INTERRUPT or ERR_CANCELLED; return false. */
+bool interrupt_fail(LangError *e);
+bool interrupt_fail_io(Err *err);
+
+/* False after Ctrl-C, with an error. As cheap as a look at a variable: once per element. */
+static inline bool not_interrupted(LangError *e) { return !interrupt_count || interrupt_fail(e); }
+static inline bool not_interrupted_io(Err *err) {
+    return !interrupt_count || interrupt_fail_io(err);
+}
+#endif
