@@ -180,8 +180,10 @@ static bool run_KERNEL(Repl *r, const char *rest) {
 }
 
 static bool run_SIGNALS(Repl *r, const char *rest) {
-    command_code(r, "(fn() { for name, config in signal.get().items() {"
-                    " print(name + \":\", config) } })()");
+    command_code(r,
+                 "(fn() { if not signal.get() { print(\"no signal is configured: see --config and"
+                 " ?signal.define\") }; for name, config in signal.get().items() {"
+                 " print(name + \":\", config) } })()");
     return true;
 }
 

@@ -55,6 +55,8 @@ same ":log" "$(printf '%s\n' "$out" | grep -c '\[CLIENT\].* add ')" 1
 has ":log off" "$out" "tensor([1., 1., 1.])
 :log off
 :log takes letters"
+has ":signals" "$(prompt ':signals')" "no signal is configured"
+same ":signals" "$(prompt 'signal.define("a", axis=0)' ':signals' | cut -c 1-3)" "a: "
 has ":free" "$(prompt ':free')" "0 values freed"
 same ":pager" "$(prompt ':pager off' ':pager' ':pager on')" ":pager off
 :pager off
