@@ -534,7 +534,7 @@ static Node *word_statement(Parser *p, const Token *t, size_t first) {
 static const char *else_hint(const Parser *p, const Token *t) {
     const char *hint = parse_loop_else(p, t);
     if (hint) return hint;
-    return p->src->is_prompt ? "at the prompt it stands behind the } of an if, in its line"
+    return p->src->is_prompt ? "at the prompt it follows the } of an if, there or in the next line"
                              : "it follows the } of an if";
 }
 
