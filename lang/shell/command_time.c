@@ -58,6 +58,7 @@ static Passed passed(Repl *r, const Timing *t, double n) {
     p.client = (double)(clock_ns(CLOCK_THREAD_CPUTIME_ID) - t->client_ns) / n;
     p.instructions = stream_count(r->in->stream) - t->instructions;
     p.worker = (double)(worker_us(r) - t->worker_us) * 1e3 / n;
+    if (!p.instructions) p.worker = 0; /* what a worker frees behind an answer */
     if (p.client > p.wall) p.client = p.wall;
     return p;
 }
