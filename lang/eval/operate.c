@@ -509,7 +509,9 @@ static bool unfit(Interp *in, const Node *n, int oper, Value a, Value b, LangErr
         [O_DIV] = "divide", [O_FLOORDIV] = "divide", [O_MOD] = "divide",
         [O_POW] = "raise",  [O_MATMUL] = "multiply"};
     const char *ta = value_type_name(a), *tb = value_type_name(b);
-    if (oper <= O_MATMUL)
+    if (oper == O_MOD && is_text(a))
+        fail_at(in, n, e, "'%%' does not format a str");
+    else if (oper <= O_MATMUL)
         fail_at(in, n, e, "cannot %s %s and %s: %s %s %s", verb[oper], ta, tb, ta, oper_text[oper],
                 tb);
     else
