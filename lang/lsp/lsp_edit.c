@@ -27,11 +27,10 @@ static void put_global(Lsp *l, Doc *d, const char *name, Bytes *out) {
     put_location(l, d, def ? def->at : 0, def ? strlen(name) : 0, out);
 }
 
-/* The same in a file, whose text is that of the open document, else read. */
-static bool put_file(Lsp *l, const char *path, const char *name, Bytes *out) {
+bool lsp_in_file(Lsp *l, const char *path, const char *name, LspPut *put, Bytes *out) {
     for (size_t k = 0; k < l->n_docs; k++)
         if (!strcmp(l->doc[k]->path, path)) {
-            put_global(l, l->doc[k], name, out);
+            put(l, l->doc[k], name, out);
             return true;
         }
     Bytes text = {0}, uri = {0};
@@ -40,7 +39,7 @@ static bool put_file(Lsp *l, const char *path, const char *name, Bytes *out) {
         path_put_uri(path, &uri);
         uri.data[uri.n - 1] = '\0'; /* without the quotes */
         Doc *d = doc_new(uri.data + 1, text.data, text.n);
-        put_global(l, d, name, out);
+        put(l, d, name, out);
         doc_free(&d);
     }
     bytes_fini(&text);
@@ -75,20 +74,25 @@ static bool put_prelude(Lsp *l, const char *name, size_t n, Bytes *out) {
     if (!lsp_value(l->in, name, n, &v)) return false;
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
     bool ok = fn && fn->at.src && fn->at.src->is_prelude &&
-              prelude_path(fn->at.src, path, sizeof path) && put_file(l, path, fn->name, out);
+              prelude_path(fn->at.src, path, sizeof path) &&
+              lsp_in_file(l, path, fn->name, put_global, out);
     value_drop(v);
     return ok;
+}
+
+bool lsp_imported(Lsp *l, Doc *d, size_t from, char *path) {
+    LangError ignored = {0};
+    const Index *x = doc_index(d, l->in);
+    const Use *base = index_use(x, from > 1 ? from - 2 : 0);
+    const Use *def = base ? index_definition(x, base) : NULL;
+    return def && def->is_import && import_find(l->in, def->node, path, &ignored);
 }
 
 /* The place of x.name: in an imported file, else methods and fields of the file's modules. */
 static bool put_member(Lsp *l, Doc *d, size_t from, const char *name, Bytes *out) {
     Index *x = doc_index(d, l->in);
     char path[PATH_MAX];
-    LangError ignored = {0};
-    const Use *base = index_use(x, from > 1 ? from - 2 : 0);
-    const Use *def = base ? index_definition(x, base) : NULL;
-    if (def && def->is_import && import_find(l->in, def->node, path, &ignored))
-        return put_file(l, path, name, out);
+    if (lsp_imported(l, d, from, path)) return lsp_in_file(l, path, name, put_global, out);
     const Member *m = NULL;
     for (size_t k = 0; k < x->n_members; k++)
         if (x->member[k].name == name && (!m || (x->member[k].fn && !m->fn))) m = &x->member[k];
@@ -108,7 +112,7 @@ bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
     const char *name = from < to ? intern(d->text.data + from, to - from) : "";
     size_t start = doc_path(d, from);
     if (def && def->is_import && import_find(l->in, def->node, path, &ignored))
-        ok = put_file(l, path, NULL, out);
+        ok = lsp_in_file(l, path, NULL, put_global, out);
     else if (def)
         put_location(l, d, def->at, strlen(def->name), out);
     else

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/complete/complete.h"
 #include "lang/lsp/lsp_state.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,20 +46,29 @@ static bool describe_member(const Doc *d, const Index *x, const char *name, Byte
     return true;
 }
 
+/* Describes a global name of a file, if it has one. */
+static void describe_global(Lsp *l, Doc *d, const char *name, Bytes *out) {
+    const Use *def = index_global(doc_index(d, l->in), name);
+    if (def) describe_use(d, def, out);
+}
+
 bool lsp_hover(Lsp *l, const IoValue *params, Bytes *out) {
     size_t at, from, to;
+    char file[PATH_MAX];
     Doc *d = lsp_at(l, params, &at);
     if (!d) return false;
     Index *x = doc_index(d, l->in);
     Bytes text = {0};
     bool ok = doc_word(d, at, &from, &to);
+    const char *name = ok ? intern(d->text.data + from, to - from) : "";
     size_t path = ok ? doc_path(d, from) : 0;
     const Use *u = ok && path == from ? index_use(x, at) : NULL;
     const Use *def = u ? index_definition(x, u) : NULL;
     if (def)
         describe_use(d, def, &text);
-    else if (ok && path < from &&
-             describe_member(d, x, intern(d->text.data + from, to - from), &text))
+    else if (ok && path < from && lsp_imported(l, d, from, file))
+        ok = lsp_in_file(l, file, name, describe_global, &text) && text.n;
+    else if (ok && path < from && describe_member(d, x, name, &text))
         ok = true;
     else
         ok = ok && lsp_describe(l->in, d->text.data + path, to - path, &text);

@@ -167,6 +167,17 @@ Doc *lsp_doc(Lsp *l, const IoValue *params);
 /* The same, and the offset of params.position. */
 Doc *lsp_at(Lsp *l, const IoValue *params, size_t *at);
 
+/* ---- lsp_edit.c: other files ---- */
+
+/* Appends what is known of a global name (interned, or NULL) of a document. */
+typedef void LspPut(Lsp *l, Doc *d, const char *name, Bytes *out);
+/* Calls put with the document of a file: the open one, else one that lives as long as the call.
+ * False if the file cannot be read. */
+bool lsp_in_file(Lsp *l, const char *path, const char *name, LspPut *put, Bytes *out);
+/* The file, PATH_MAX bytes, that x names in x.name, whose name begins at `from`; false if x is no
+ * imported file. */
+bool lsp_imported(Lsp *l, Doc *d, size_t from, char *path);
+
 /* Requests: append the result, a JSON value. */
 typedef bool (*LspFn)(Lsp *l, const IoValue *params, Bytes *out);
 bool lsp_hover(Lsp *l, const IoValue *params, Bytes *out);
