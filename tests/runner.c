@@ -239,10 +239,16 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
     argv[n] = NULL;
 }
 
+/* Whether a variable would change what a test does. GT_PYTHON only names what a test runs. */
+static bool is_setting(const char *variable) {
+    if (!strncmp(variable, "GT_PYTHON=", 10)) return false;
+    return !strncmp(variable, "GT_", 3) || !strncmp(variable, "XDG_", 4);
+}
+
 static void clean_environment(const Runner *r, const Test *t) {
     extern char **environ;
     for (char **e = environ; *e;) {
-        if (strncmp(*e, "GT_", 3) && strncmp(*e, "XDG_", 4)) {
+        if (!is_setting(*e)) {
             e++;
             continue;
         }

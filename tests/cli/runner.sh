@@ -17,6 +17,10 @@ has "what to do" "$(out)" "GT_TEST_FACTOR="
 has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
 has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
 has "the sum" "$(out)" "0 passed, 3 failed"
+# Variables of gtsh do not reach a test, but for the interpreter that it is to use.
+echo 'echo "${GT_FUSE-none} $GT_PYTHON"; exit 77' >tests/variables.sh
+GT_FUSE=0 GT_PYTHON=/opt/python run variables
+has "variables" "$(out)" "skipped tests/variables.sh: none /opt/python"
 # A failed test shows where two texts first differ, their lengths, a signal's name, and both ends of a long output.
 cat >tests/shows.sh <<GT
 . "$OLDPWD/tests/fixtures/check.sh"
