@@ -22,16 +22,19 @@ two { {1: m}[1] }''' + mean # last
 d = f"{m"
 mean
 END
+echo '#!/usr/bin/env gtsh' >"$TMP/program"
 cat >"$TMP/look.vim" <<END
 set nocompatible runtimepath^=$TMP/share/vim
 filetype plugin indent on
 syntax on
+edit $TMP/program
+let out = [&filetype]
 edit $TMP/a.gt
 function! G(line, text)
   let column = match(getline(a:line), a:text) + 1
   call add(g:out, a:line . " " . a:text . " " . synIDattr(synID(a:line, column, 1), "name"))
 endfunction
-let out = [&filetype . " " . &shiftwidth]
+call add(out, &filetype . " " . &shiftwidth)
 for part in [[1, "Help"], [2, "fn"], [2, "area"], [2, "return"], [2, "pi"], [2, "2"], [2, "why"], [3, "backward"], [4, "time"],
       \ [5, "relu"], [5, "print"], [6, "area"], [6, "0.5"], [6, '\\\\n'], [6, "{{"], [7, "for"], [7, "0x1f"], [7, "randn"],
       \ [7, "float32"], [7, "and not"], [7, "true"],
@@ -54,7 +57,8 @@ quitall!
 END
 if command -v vim >/dev/null && vim --version | grep -q '+syntax'; then
     PATH=$(cd "$B" && pwd):$PATH vim -e -s -u "$TMP/look.vim" -c quitall! </dev/null >/dev/null 2>&1
-    same "vim: groups" "$(cat "$TMP/groups")" 'gt 4
+    same "vim: groups" "$(cat "$TMP/groups")" 'gt
+gt 4
 1 Help gtHelp
 2 fn gtKeyword
 2 area gtName
