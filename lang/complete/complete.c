@@ -119,7 +119,7 @@ static void offer_arguments(Offers *o, size_t open, size_t word, Completion *out
 static void offer_text_names(Offers *o) {
     for (size_t i = 0; i < o->s->n_defs; i++) {
         const Def *d = &o->s->def[i];
-        if (!scan_sees(o->s, d)) continue;
+        if (!scan_sees(o->s, d) || map_get(&o->seen, (uint64_t)(uintptr_t)d->name)) continue;
         CandidateKind kind = d->kind == DEF_FN       ? CANDIDATE_FUNCTION
                              : d->kind == DEF_MODULE ? CANDIDATE_MODULE
                                                      : CANDIDATE_VARIABLE;

@@ -307,15 +307,20 @@ bool scan_sees(const Scan *s, const Def *d) {
     return false;
 }
 
-const Def *scan_find(const Scan *s, const char *interned) {
-    const Def *found = NULL;
+/* Notes for each name the definition that scan_find gives. */
+static void index_names(Scan *s) {
     for (size_t i = 0; i < s->n_defs; i++) {
-        const Def *d = &s->def[i];
-        if (d->name != interned || !scan_sees(s, d)) continue;
+        Def *d = &s->def[i];
+        if (!scan_sees(s, d)) continue;
+        const Def *found = scan_find(s, d->name);
         bool is_before = d->at < s->n_before;
-        if (!found || (is_before && d->scope >= found->scope)) found = d;
+        if (!found || (is_before && d->scope >= found->scope))
+            map_put(&s->by_name, (uint64_t)(uintptr_t)d->name, d);
     }
-    return found;
+}
+
+const Def *scan_find(const Scan *s, const char *interned) {
+    return map_get(&s->by_name, (uint64_t)(uintptr_t)interned);
 }
 
 int scan_module(const Scan *s) {
@@ -339,12 +344,14 @@ void scan_text(Scan *s, const char *text, size_t n, size_t cursor) {
     if (s->in_comment) rest = nl ? (size_t)(nl - s->src.text) : n;
     lex_all(s, rest, n);
     define(s);
+    index_names(s);
 }
 
 void scan_fini(Scan *s) {
     free(s->tok);
     free(s->def);
     free(s->scope);
+    map_fini(&s->by_name);
     arena_fini(&s->arena);
     *s = (Scan){0};
 }

@@ -5,6 +5,7 @@
 #ifndef GT_LANG_COMPLETE_SCAN_H
 #define GT_LANG_COMPLETE_SCAN_H
 #include "lang/syntax/lex.h"
+#include "runtime/base/map.h"
 
 typedef enum DefKind {
     DEF_VARIABLE,
@@ -45,6 +46,7 @@ typedef struct Scan {
     size_t n_before; /* tokens that begin before the cursor */
     Def *def;
     size_t n_defs, cap_defs;
+    Map by_name; /* interned name -> what scan_find gives */
     TextScope *scope; /* [0]: the file */
     int n_scopes, cap_scopes;
     int here;       /* the innermost scope at the cursor */

@@ -524,6 +524,29 @@ static void many_names(Interp *in) {
     bytes_fini(&code);
 }
 
+/* The names of a text of n lines, of which each defines one by the name of the line before. */
+static double chain_s(Interp *in, int n, bool is_one_name) {
+    Bytes text = {0};
+    for (int i = 1; i <= n; i++)
+        bytes_printf(&text, "v%d = v%d + 1\n", is_one_name ? 1 : i, is_one_name ? 1 : i - 1);
+    double begin = now_s();
+    Completion c;
+    complete_code(in, text.data, text.n, text.n, &c);
+    CHECK(c.n >= (size_t)(is_one_name ? 1 : n));
+    completion_fini(&c);
+    bytes_fini(&text);
+    return now_s() - begin;
+}
+
+/* The time grows with the text, not with its square: 16 times the lines, far less than 256 times.
+ */
+static void long_texts(Interp *in) {
+    for (int one = 0; one < 2; one++) {
+        double few = chain_s(in, 1000, one), many = chain_s(in, 16000, one);
+        CHECK_MSG(many < 100 * few, "1000 lines %.3f s, 16000 lines %.3f s", few, many);
+    }
+}
+
 int main(void) {
     char dir[] = "/tmp/gt-complete-XXXXXX", *sent = NULL;
     size_t n_sent = 0;
@@ -547,6 +570,7 @@ int main(void) {
     any_text(in);
     CHECK_INT(stream_count(in->stream), emitted); /* nothing was computed */
     many_names(in);
+    long_texts(in);
     fflush(to);
     CHECK(n_sent == before || stream_count(in->stream) == emitted);
     interp_free(&in);
