@@ -49,6 +49,10 @@ static void tab(bool has_color) {
     key(&s, "\t", "f");
     key(&s, "\r", ":check-nan off\n");
     expect(&s, "gt> ");
+    key(&s, ":mode pl", "pl");
+    key(&s, "\t", "ain");
+    key(&s, "\r", ":mode plain\n");
+    expect(&s, "gt> ");
     key(&s, "?x_train.medi", "medi");
     key(&s, "\t", "an");
     key(&s, "\r", "median");
