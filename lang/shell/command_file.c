@@ -223,14 +223,15 @@ static bool has_word(const char *text, const char *word) {
 }
 
 /* Appends one statement as a line of a program: a value that was shown is printed. */
-static void put_typed(const Typed *t, bool uses_ans, Bytes *out) {
+static void put_typed(const Typed *t, bool uses_ans, bool uses_bar, Bytes *out) {
     size_t n = strlen(t->text);
     while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == ' ' || t->text[n - 1] == ';')) n--;
     bool has_comment = memchr(t->text, '#', n) != NULL;
     if (!t->is_value || has_comment)
         bytes_puts(out, t->text);
-    else if (uses_ans)
-        bytes_printf(out, "ans = (%.*s)\n%s", (int)n, t->text, t->is_shown ? "print(ans)\n" : "");
+    else if (uses_ans || uses_bar)
+        bytes_printf(out, "ans = (%.*s)\n%s%s", (int)n, t->text, uses_bar ? "_ = ans\n" : "",
+                     t->is_shown ? "print(ans)\n" : "");
     else if (!t->is_shown)
         bytes_puts(out, t->text);
     else
@@ -240,14 +241,17 @@ static void put_typed(const Typed *t, bool uses_ans, Bytes *out) {
 void command_save(Repl *r, const char *rest) {
     char *path = next_word(&rest);
     Bytes out = {0};
-    bool uses_ans = false;
+    bool uses_ans = false, uses_bar = false; /* _ is ans */
     if (!path) {
         fputs(":save needs a file\n", stderr);
         return;
     }
-    for (size_t i = 0; i < r->n_typed; i++) uses_ans |= has_word(r->typed[i].text, "ans");
+    for (size_t i = 0; i < r->n_typed; i++) {
+        uses_ans |= has_word(r->typed[i].text, "ans");
+        uses_bar |= has_word(r->typed[i].text, "_");
+    }
     bytes_puts(&out, "#!/usr/bin/env gtsh\n");
-    for (size_t i = 0; i < r->n_typed; i++) put_typed(&r->typed[i], uses_ans, &out);
+    for (size_t i = 0; i < r->n_typed; i++) put_typed(&r->typed[i], uses_ans, uses_bar, &out);
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     bool ok = fd >= 0 && write(fd, out.data, out.n) == (ssize_t)out.n;
     if (fd >= 0 && close(fd) != 0) ok = false;

@@ -93,4 +93,11 @@ same "nested, several lines" "$out" '{
   5
 ]'
 same "nested, itself" "$(prompt 'a = [1]; a.append(a)' 'a')" "[1, [...]]"
+
+# :save of a session that uses _
+dir=$(mktemp -d)
+prompt '2 + 3' 'y = _ * 2' '_ + y;' '[_ for _ in range(2)]' ":save $dir/s.gt" >"$dir/out"
+same ":save and _" "$("$GTSH" "$dir/s.gt" 2>&1)" "5
+[0, 1]"
+rm -r "$dir"
 finish
