@@ -1,7 +1,9 @@
 /* prompt_files_test.c: programs at the prompt: :run with arguments, again after a change and after
- * an error, imports read anew, :load, :edit, :save, :history, on a pseudo terminal.
+ * an error, imports read anew, :load, :edit, :save, :history, the init file, colours, on a pseudo
+ * terminal.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
+#include <sys/stat.h>
 
 static char dir[] = "/tmp/gt-files-XXXXXX";
 
@@ -113,12 +115,74 @@ static void saves(void) {
     CHECK(strstr(text_of("out"), "tensor([2., 2.])\none\n") != NULL);
 }
 
+/* Starts a prompt that reads its init file, and waits for the text and the prompt. */
+static Session greeted(const char *text) {
+    Session s = start((const char *[]){"-q", NULL});
+    expect(&s, text);
+    expect(&s, "gt> ");
+    return s;
+}
+
+/* $XDG_CONFIG_HOME/gt/gtshrc, else ~/.gtshrc; an error in it is shown, and the prompt works. */
+static void init_file(void) {
+    char gt[128];
+    snprintf(gt, sizeof gt, "%s/gt", dir);
+    CHECK(mkdir(gt, 0700) == 0 && setenv("HOME", dir, 1) == 0);
+    setenv("XDG_CONFIG_HOME", dir, 1);
+    file(".gtshrc", "fn twice(x) => 2 * x\nk = 3\n");
+    Session s = greeted("");
+    line(&s, "twice(k)", "\n6\n");
+    leave(&s, "\004", 0);
+    file("gt/gtshrc", "k = 4\nk + 1\nk = zzz\nk = 5\n");
+    s = greeted("5\n");
+    CHECK(strstr(s.all.data, "gt/gtshrc:3:5: error: 'zzz' is not defined") != NULL);
+    line(&s, "k", "\n4\n");
+    line(&s, "twice", "is not defined");
+    leave(&s, "\004", 0);
+    file("gt/gtshrc", "k = (\n");
+    s = greeted("error: ");
+    line(&s, "1 + 1", "\n2\n");
+    leave(&s, "\004", 0);
+    s = prompt(); /* --norc */
+    line(&s, "k", "is not defined");
+    leave(&s, "\004", 0);
+}
+
+/* Colours at the prompt by --color, NO_COLOR, CLICOLOR_FORCE and TERM, the first of them first. */
+static void colors(void) {
+    static const struct {
+        const char *option, *no, *force, *term;
+        bool has;
+    } rows[] = {
+        {"--color=auto", "", "", "xterm", true},    {"--color=auto", "1", "", "xterm", false},
+        {"--color=auto", "1", "1", "xterm", false}, {"--color=auto", "", "", "dumb", false},
+        {"--color=auto", "", "1", "dumb", true},    {"--color=auto", "", "0", "dumb", false},
+        {"--color=never", "", "1", "xterm", false}, {"--color=always", "1", "", "dumb", true}};
+    setenv("REPL_TERM", "1", 1);
+    setenv("REPL_COLOR", "1", 1);
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        setenv("NO_COLOR", rows[k].no, 1);
+        setenv("CLICOLOR_FORCE", rows[k].force, 1);
+        setenv("TERM", rows[k].term, 1);
+        Session s = start((const char *[]){"-q", "--norc", rows[k].option, NULL});
+        expect(&s, "gt> ");
+        ask(&s, "zzz\r", "is not defined");
+        CHECK_MSG((strstr(s.all.data, "\033[1;31m") != NULL) == rows[k].has, "row %zu: %s", k,
+                  s.all.data);
+        leave(&s, "\004", 0);
+    }
+    unsetenv("REPL_TERM");
+    unsetenv("REPL_COLOR");
+}
+
 int main(void) {
     if (!pty_begin("prompt_files")) return 0;
     CHECK(mkdtemp(dir) != NULL);
     runs();
     edits();
     saves();
+    colors();
+    init_file();
     char remove[64];
     snprintf(remove, sizeof remove, "rm -rf %s", dir);
     CHECK(system(remove) == 0);

@@ -176,6 +176,23 @@ static void drop_while_waiting(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
+/* Ctrl-D with work behind the prompt asks once; a line in between takes the question back. */
+static void leave_work(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, "y = x + 1; y.sum().item()");
+    interrupt(&s, "Ctrl-C again drops");
+    reply(&s, "\004", " not done: Ctrl-D again leaves\n");
+    expect(&s, "gt> ");
+    line(&s, "host", "\n5\n");
+    reply(&s, "\004", " not done: Ctrl-D again leaves\n");
+    expect(&s, "gt> ");
+    type(&s, "\004");
+    usleep(100000);
+    kill(c->worker, SIGCONT);
+    CHECK_INT(finish(&s), 0);
+}
+
 /* The failure of an instruction behind the prompt appears above the line that is half typed. */
 static void late_error(Cluster *c) {
     Session s = prompt_at(c);
@@ -239,6 +256,7 @@ int main(void) {
     stuck_twice(&c);
     quick_cancel(&c);
     drop_while_waiting(&c);
+    leave_work(&c);
     late_error(&c);
     late_loss(&c);
     cluster_end(&c);
