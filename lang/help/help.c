@@ -104,10 +104,9 @@ static const Builtin *method_of(const char *name) {
     return NULL;
 }
 
-static void builtin_parts(const char *name, const Builtin *b, const Builtin *tensors, Bytes *usage,
-                          Bytes *body) {
-    const char *signature = b->signature, *dot = strchr(name, '.');
-    bool is_method = method_of(name) == b && dot;
+static void builtin_parts(const char *name, const Builtin *b, bool is_method,
+                          const Builtin *tensors, Bytes *usage, Bytes *body) {
+    const char *signature = b->signature;
     if (is_method) { /* without the value before the dot */
         const char *rest = strchr(signature, ',');
         signature = rest ? rest + 1 + (rest[1] == ' ') : "";
@@ -128,6 +127,17 @@ static void function_parts(const char *name, Value v, const AstFn *fn, Bytes *us
     if (fn->doc) bytes_puts(body, fn->doc);
 }
 
+/* True of "x.mean" if x is a value with methods, not a namespace. */
+static bool is_of_value(Interp *in, const char *name) {
+    LangError ignored = {0};
+    const char *dot = strrchr(name, '.');
+    Value v;
+    if (!dot || !help_value(in, name, (size_t)(dot - name), &v, &ignored)) return false;
+    bool is_value = !(v.kind == V_MAP && v.map->is_space);
+    value_drop(v);
+    return is_value;
+}
+
 /* The help of a value that was found under this name; false if it has none. */
 static bool value_parts(Interp *in, const char *name, Value v, Bytes *usage, Bytes *body) {
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
@@ -138,7 +148,12 @@ static bool value_parts(Interp *in, const char *name, Value v, Bytes *usage, Byt
     if (v.kind == V_BUILTIN) {
         const BuiltinEntry *twin = ((const BuiltinEntry *)v.builtin)->twin;
         const HelpEntry *entry = help_entry(name);
-        builtin_parts(name, v.builtin, twin ? &twin->b : NULL, usage, body);
+        bool is_method = is_of_value(in, name);
+        builtin_parts(name, v.builtin, is_method,
+                      is_method ? NULL
+                      : twin    ? &twin->b
+                                : NULL,
+                      usage, body);
         add_body(entry ? entry : help_entry(v.builtin->name), usage, body);
         return true;
     }
@@ -154,7 +169,7 @@ bool help_parts(Interp *in, const char *name, Bytes *usage, Bytes *body) {
     Value v;
     const Builtin *method = method_of(name);
     if (method && !is_own(in, name)) {
-        builtin_parts(name, method, NULL, usage, body);
+        builtin_parts(name, method, true, NULL, usage, body);
         add_body(help_entry(name), usage, body);
         return true;
     }
@@ -241,11 +256,15 @@ void help_names(Interp *in, NameList *l) {
 
 /* ---- lists ---- */
 
-/* Appends a line for a name: the name and its first sentence. */
+/* Appends a line for a name: the name and its first sentence, which has a line of its own below a
+ * long name. */
 static void put_line(Interp *in, const char *name, int width, Bytes *out) {
     bytes_printf(out, "  %-*s  ", NAME_COLUMN, name);
-    size_t used = strlen(name) > NAME_COLUMN ? strlen(name) : NAME_COLUMN;
-    help_line(in, name, width - 4 - (int)used, out);
+    if (strlen(name) > NAME_COLUMN) {
+        out->n -= 2;
+        bytes_printf(out, "\n%*s", NAME_COLUMN + 4, "");
+    }
+    help_line(in, name, width - 4 - NAME_COLUMN, out);
     bytes_putc(out, '\n');
 }
 
@@ -254,6 +273,8 @@ static int group_of(Interp *in, const char *name) {
     LangError ignored = {0};
     const HelpEntry *entry = help_entry(name);
     Value v;
+    int named = help_group_with(name);
+    if (named >= 0) return named;
     if (entry) return entry->group;
     if (!help_value(in, name, strlen(name), &v, &ignored)) return -1;
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
@@ -331,13 +352,14 @@ static int has_word(const char *text, const char *word) {
     return best;
 }
 
-/* How well a name and its text have all of the words, at blanks; 0 if one is missing. */
-static int has_words(const char *words, const char *name, const char *text) {
+/* How well a name, the first sentence about it and its text have all of the words, at blanks; 0 if
+ * one is missing. Words that stand together count more. */
+static int has_words(const char *words, const char *name, const char *first, const char *text) {
     char word[64];
-    int sum = 0;
+    int sum = strchr(words, ' ') && has_word(text, words) ? 10 : 0;
     for (int used; sscanf(words, "%63s%n", word, &used) == 1; words += used) {
         const char *dot = strrchr(name, '.');
-        int in_name = has_word(name, word), in_text = has_word(text, word);
+        int in_name = has_word(name, word), in_text = has_word(text, word) + has_word(first, word);
         if (!in_name && !in_text) return 0;
         bool is_it = !strcasecmp(dot ? dot + 1 : name, word);
         sum += is_it ? 100 : in_name * 10 + in_text;
@@ -367,11 +389,13 @@ static bool search(Interp *in, const char *words, int width, Bytes *out) {
     Hit *hit = calloc(names.n + 1, sizeof *hit);
     size_t n = 0;
     for (size_t i = 0; hit && i < names.n; i++) {
-        Bytes usage = {0}, body = {0};
-        if (help_parts(in, names.name[i], &usage, &body)) {
-            int score = has_words(words, names.name[i], body.data ? body.data : "");
+        Bytes usage = {0}, body = {0}, first = {0};
+        if (help_parts(in, names.name[i], &usage, &body) && body.n) {
+            help_sentence(body.data, body.n, 1000, &first);
+            int score = has_words(words, names.name[i], first.n ? first.data : "", body.data);
             if (score) hit[n++] = (Hit){names.name[i], score};
         }
+        bytes_fini(&first);
         bytes_fini(&usage);
         bytes_fini(&body);
     }
@@ -437,6 +461,7 @@ static bool about_other_names(Interp *in, const char *name, int width, Value *pl
                                           "numpy.",
                                           "gt."};
     char path[NAME_MAX_BYTES];
+    Value base = {.kind = V_UNDEF};
     size_t n = strlen(name);
     if (n > 100) return false;
     const char *home = space_with(in, intern(name, n));
@@ -456,6 +481,13 @@ static bool about_other_names(Interp *in, const char *name, int width, Value *pl
             return about_name(in, name, width, plain, out, e) ||
                    about_other_names(in, name, width, plain, out, e);
         }
+    const char *dot = strrchr(name, '.'); /* x.mean where there is no x */
+    if (!found && dot && !help_value(in, name, strcspn(name, "."), &base, e)) {
+        *e = (LangError){0};
+        return about_name(in, dot + 1, width, plain, out, e) ||
+               about_other_names(in, dot + 1, width, plain, out, e);
+    }
+    if (base.kind != V_UNDEF) value_drop(base);
     return found;
 }
 

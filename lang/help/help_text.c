@@ -29,7 +29,7 @@ static void read_group(const char *s, size_t n) {
     const char *colon = memchr(s, ':', n);
     size_t n_name = colon ? (size_t)(colon - s) : n;
     HelpGroup *g = &all.group[all.n_groups++];
-    *g = (HelpGroup){.name = s, .n_name = n_name, .files = ""};
+    *g = (HelpGroup){.name = s, .n_name = n_name, .files = "", .others = ""};
     g->title = colon ? colon + 2 : s + n;
     g->n_title = colon && n > n_name + 2 ? n - n_name - 2 : 0;
 }
@@ -54,6 +54,9 @@ static void read_file(const char *text) {
         } else if (all.n_groups && starts(s, n, "from ")) {
             all.group[all.n_groups - 1].files = s + 5;
             all.group[all.n_groups - 1].n_files = n - 5;
+        } else if (all.n_groups && starts(s, n, "with ")) {
+            all.group[all.n_groups - 1].others = s + 5;
+            all.group[all.n_groups - 1].n_others = n - 5;
         }
         s += n + (s[n] == '\n');
     }
@@ -97,6 +100,13 @@ int help_group(const char *name, size_t n) {
     const HelpGroup *g;
     for (size_t i = 0; (g = help_group_at(i)); i++)
         if (g->n_name == n && !memcmp(g->name, name, n)) return (int)i;
+    return -1;
+}
+
+int help_group_with(const char *name) {
+    const HelpGroup *g;
+    for (size_t i = 0; (g = help_group_at(i)); i++)
+        if (is_among(g->others, g->n_others, name, strlen(name))) return (int)i;
     return -1;
 }
 

@@ -13,10 +13,11 @@ typedef struct HelpEntry {
     size_t n_body;
     int group;
 } HelpEntry;
-/* One group: "== reduce: sums and means", and "from a.gt b.gt": prelude files that belong to it. */
+/* One group: "== reduce: sums and means", "from a.gt b.gt": prelude files that belong to it, and
+ * "with name name": single functions of other files. */
 typedef struct HelpGroup {
-    const char *name, *title, *files;
-    size_t n_name, n_title, n_files;
+    const char *name, *title, *files, *others;
+    size_t n_name, n_title, n_files, n_others;
 } HelpGroup;
 
 /* Returns the entry of a name, or NULL. */
@@ -26,6 +27,8 @@ const HelpEntry *help_entry_at(size_t i);
 const HelpGroup *help_group_at(size_t i);
 /* Returns the number of a group, or -1. */
 int help_group(const char *name, size_t n);
+/* Returns the group that names a function in its "with" line, or -1. */
+int help_group_with(const char *name);
 /* Returns the group that a prelude file belongs to ("loss.gt"), or -1. */
 int help_group_of_file(const char *file);
 

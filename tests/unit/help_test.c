@@ -110,6 +110,16 @@ static void about(Interp *in, const char *what, const char *has) {
     bytes_fini(&b);
 }
 
+/* A value's method is shown without the value. */
+static void shows_methods(Interp *in) {
+    static const char code[] = "x = 2 * ones(2)";
+    LangError e = {0};
+    Source *src = interp_source(in, "test", code, sizeof code - 1, 1, false);
+    Program *p = parse_program(src, NULL, NULL, NULL, &e);
+    CHECK(p && interp_run(in, p, false, &e));
+    about(in, "x.mean", "x.mean(axis=none");
+}
+
 static void finds(Interp *in) {
     about(in, "", "?name explains one");
     about(in, "relu", "relu(x)");
@@ -130,6 +140,13 @@ static void finds(Interp *in) {
     about(in, " learning rate", "optim.swa_utils.SWALR");
     about(in, "relo", "did you mean ?relu");
     about(in, "Adma", "did you mean ?optim.Adam");
+    about(in, "xs.mean", "mean(x");
+    about(in, "xs.append", "list.append(x)");
+    about(in, "nn.Lienar", "did you mean 'nn.Linear'");
+    about(in, "comparison", "\n  greater_equal ");
+    about(in, "comparison", "\n  logical_and ");
+    about(in, "optim.lr_scheduler",
+          "CosineAnnealingWarmRestarts\n                          Changes lr along");
     about(in, "xyzzy", "no help for 'xyzzy'");
 }
 
@@ -159,6 +176,7 @@ int main(int argc, char **argv) {
     if (!lists) wraps(in);
     if (!lists) wraps_usage(in);
     if (!lists) lists_once(in);
+    if (!lists) shows_methods(in);
     interp_free(&in);
     return lists ? 0 : check_report("help");
 }
