@@ -721,8 +721,8 @@ const Builtin builtins_host[] = {
     {"print", "*v, sep=\" \", end=\"\\n\", err=false", bi_print,
      "Prints values in stream order; does not wait for tensors."},
     {"len", "x", bi_len,
-     "The number of elements of a list or map, of characters of a string; the first extent of a "
-     "tensor.",
+     "The number of elements of a list or map, of characters of a string; the size of the "
+     "first axis of a tensor.",
      0, BI_PURE},
     {"range", "a, b=none, step=1", bi_range,
      "The ints from a (0 if only one bound is given) up to but excluding b; the list is not "
@@ -757,21 +757,21 @@ const Builtin builtins_host[] = {
      "A set of the elements (strings, ints, or lists of these), in order of insertion.", 0,
      BI_PURE},
     {"min", "*xs, key=none, default=none", bi_min,
-     "The smallest argument, or the smallest element of one list (default if it is empty); of a "
-     "tensor: min(x, axis).",
+     "Of several values, or of one list: the smallest; key(x) is what is compared, default the "
+     "value of an empty list.",
      0, BI_PURE | BI_TWIN},
     {"max", "*xs, key=none, default=none", bi_max,
-     "The largest argument, or the largest element of one list (default if it is empty); of a "
-     "tensor: max(x, axis).",
+     "Of several values, or of one list: the largest; key(x) is what is compared, default the "
+     "value of an empty list.",
      0, BI_PURE | BI_TWIN},
-    {"sum", "xs, start=0", bi_sum, "The sum of the elements of a list, plus start.", 0,
+    {"sum", "xs, start=0", bi_sum, "Of a list: the sum of its elements, plus start.", 0,
      BI_PURE | BI_TWIN},
-    {"abs", "x", bi_abs, "Absolute value.", 0, BI_PURE | BI_TWIN},
+    {"abs", "x", bi_abs, "Of a number: a number.", 0, BI_PURE | BI_TWIN},
     {"round", "x, n=none", bi_round,
-     "The nearest int, or with n the nearest number with n decimals; ties go to even.", 0,
-     BI_PURE | BI_TWIN},
-    {"any", "xs", bi_any, "True if any element of a list is true.", 0, BI_PURE | BI_TWIN},
-    {"all", "xs", bi_all, "True if all elements of a list are true.", 0, BI_PURE | BI_TWIN},
+     "Of a number: the nearest int, or with n the nearest number with n decimals; ties go to even.",
+     0, BI_PURE | BI_TWIN},
+    {"any", "xs", bi_any, "Of a list: true if any element is true.", 0, BI_PURE | BI_TWIN},
+    {"all", "xs", bi_all, "Of a list: true if all elements are true.", 0, BI_PURE | BI_TWIN},
     {"distinct", "xs", bi_distinct,
      "The elements without duplicates, in order of first appearance."},
     {"copy", "x", bi_copy, "A deep copy; the copies of parameters are new parameters.", 0, BI_PURE},

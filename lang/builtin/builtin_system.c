@@ -146,7 +146,8 @@ const Builtin builtins_system[] = {
      "Puts a mark with this text into the instruction stream: tapes and timelines show it."},
     {"workers", "n=none", bi_workers,
      "The number of workers; workers(n), before the first tensor, sets it."},
-    {"gpu_workers", "n=none", bi_workers, "Another name of workers."},
+    {"gpu_workers", "n=none", bi_workers,
+     "The number of workers, by the name that the original has for it: see workers."},
     {"connect", "address", bi_connect,
      "Uses the dispatcher at \"host:port\" instead of starting workers; only before the first "
      "tensor."},

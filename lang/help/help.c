@@ -111,11 +111,13 @@ static void builtin_parts(const char *name, const Builtin *b, bool is_method,
         const char *rest = strchr(signature, ',');
         signature = rest ? rest + 1 + (rest[1] == ' ') : "";
     }
-    bytes_printf(usage, "%s(%s)\n", name, signature);
+    if (tensors) {
+        bytes_printf(usage, "%s(%s)\n", name, tensors->signature);
+        bytes_printf(body, "%s ", tensors->doc);
+    }
+    if (!tensors || strcmp(tensors->signature, signature) != 0)
+        bytes_printf(usage, "%s(%s)\n", name, signature);
     bytes_puts(body, b->doc ? b->doc : "");
-    if (!tensors) return;
-    bytes_printf(usage, "%s(%s), of a tensor\n", name, tensors->signature);
-    bytes_printf(body, " Of a tensor: %s", tensors->doc);
 }
 
 static void function_parts(const char *name, Value v, const AstFn *fn, Bytes *usage, Bytes *body) {

@@ -140,6 +140,8 @@ static void finds(Interp *in) {
     about(in, " learning rate", "optim.swa_utils.SWALR");
     about(in, "relo", "did you mean ?relu");
     about(in, "Adma", "did you mean ?optim.Adam");
+    about(in, "sum",
+          "sum(x, axis=none, keepdims=false, dtype=none)\nsum(xs, start=0)\n    The sum");
     about(in, "xs.mean", "mean(x");
     about(in, "xs.append", "list.append(x)");
     about(in, "nn.Lienar", "did you mean 'nn.Linear'");
