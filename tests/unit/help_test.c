@@ -142,6 +142,7 @@ static void finds(Interp *in) {
     about(in, "Adma", "did you mean ?optim.Adam");
     about(in, "sum",
           "sum(x, axis=none, keepdims=false, dtype=none)\nsum(xs, start=0)\n    The sum");
+    about(in, "object.train", "object.train(mode=true)\n    Sets self.training");
     about(in, "xs.mean", "mean(x");
     about(in, "xs.append", "list.append(x)");
     about(in, "nn.Lienar", "did you mean 'nn.Linear'");
