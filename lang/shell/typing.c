@@ -8,6 +8,7 @@
 #include "lang/complete/paint.h"
 #include "lang/shell/draw.h"
 #include "lang/shell/typing_line.h"
+#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <poll.h>
 #include <signal.h>
@@ -357,6 +358,68 @@ static int on_close(int count, int key) {
     for (; count > 0; count--) rl_insert_text(bracket);
     return 0;
 }
+
+/* ---- a text of several lines ---- */
+
+/* Alt-Enter: a line end within the text, and the indent of the line that it begins. */
+static int on_newline(int count, int key) {
+    Bytes b = {0};
+    text_before(&b);
+    bytes_putc(&b, '\n');
+    rl_begin_undo_group();
+    rl_insert_text("\n");
+    insert_blanks(paint_indent(b.data, b.n));
+    rl_end_undo_group();
+    bytes_fini(&b);
+    return 0;
+}
+
+/* The columns between two places of the text, with the prompt if they begin at the first line. */
+static int columns_between(int from, int to) {
+    int columns = 0;
+    uint32_t cp;
+    for (const char *p = from == 0 && rl_display_prompt ? rl_display_prompt : ""; *p; columns++) {
+        int n = utf8_decode(p, strlen(p), &cp);
+        p += n ? n : 1;
+    }
+    while (from < to) {
+        int n = utf8_decode(rl_line_buffer + from, (size_t)(to - from), &cp);
+        columns += n ? utf8_width(cp) : 1;
+        from += n ? n : 1;
+    }
+    return columns;
+}
+
+/* Moves the cursor to the line above or below. False if there is none. */
+static bool move_line(bool is_up) {
+    int begin = line_begin(), end = rl_point;
+    while (end < rl_end && rl_line_buffer[end] != '\n') end++;
+    if (is_up ? begin == 0 : end == rl_end) return false;
+    int columns = columns_between(begin, rl_point);
+    rl_point = is_up ? begin - 1 : end + 1;
+    int to = line_begin(), last = to;
+    while (last < rl_end && rl_line_buffer[last] != '\n') last++;
+    for (rl_point = to; rl_point < last && columns_between(to, rl_point) < columns;) {
+        uint32_t cp;
+        int n = utf8_decode(rl_line_buffer + rl_point, (size_t)(last - rl_point), &cp);
+        rl_point += n ? n : 1;
+    }
+    return true;
+}
+
+/* The cursor stands at the end of the entry's first line, so that the next Arrow-up goes on to the
+ * entry before. */
+static int on_up(int count, int key) {
+    if (move_line(true)) return 0;
+    int entry = where_history(), result = rl_get_previous_history(count, key);
+    const char *end = memchr(rl_line_buffer, '\n', (size_t)rl_end);
+    if (where_history() != entry && end) rl_point = (int)(end - rl_line_buffer);
+    return result;
+}
+
+static int on_down(int count, int key) {
+    return move_line(false) ? 0 : rl_get_next_history(count, key);
+}
 #endif
 
 /* ---- keys ---- */
@@ -391,12 +454,17 @@ static char **all_matches(const char *text, int start, int end) {
     return NULL;
 }
 
-/* Binds a key in a map to f, if it has the function `old` there. */
-static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_t *f) {
-    char keys[2] = {(char)key, 0};
+/* Binds keys in a map to f, if they have the function `old` there. */
+static void rebind_keys(const char *keys, Keymap map, rl_command_func_t *old,
+                        rl_command_func_t *f) {
     int type = 0;
     rl_command_func_t *now = rl_function_of_keyseq(keys, map, &type);
-    if (type == ISFUNC && now == old) rl_bind_key_in_map(key, f, map);
+    if (type == ISFUNC && now == old) rl_bind_keyseq_in_map(keys, f, map);
+}
+
+static void rebind(int key, Keymap map, rl_command_func_t *old, rl_command_func_t *f) {
+    char keys[2] = {(char)key, 0};
+    rebind_keys(keys, map, old, f);
 }
 
 static void bind_erase(void) {
@@ -418,8 +486,16 @@ static void bind_keys(void) {
         rebind('D' & 0x1f, maps[i], rl_delete, on_delete);
         for (const char *c = closing; *c && maps[i] != vi_movement_keymap; c++)
             rebind(*c, maps[i], rl_insert, on_close);
-        if (typing.draws) rebind('L' & 0x1f, maps[i], rl_clear_screen, on_clear);
+        if (!typing.draws) continue;
+        rebind('L' & 0x1f, maps[i], rl_clear_screen, on_clear);
+        rebind_keys("\033[A", maps[i], rl_get_previous_history, on_up);
+        rebind_keys("\033OA", maps[i], rl_get_previous_history, on_up);
+        rebind_keys("\033[B", maps[i], rl_get_next_history, on_down);
+        rebind_keys("\033OB", maps[i], rl_get_next_history, on_down);
     }
+    if (!typing.draws) return;
+    rebind_keys("\033\r", emacs_standard_keymap, rl_vi_editing_mode, on_newline);
+    rebind_keys("\033\n", emacs_standard_keymap, rl_vi_editing_mode, on_newline);
 }
 #else
 static void bind_erase(void) {}

@@ -1,5 +1,5 @@
 /* screen_test.c: what the terminal shows while lines are edited at the prompt: entries of several
- * lines, Ctrl-C in them, Ctrl-Z and the way back.
+ * lines, the arrows and Ctrl-C in them, Alt-Enter, Ctrl-Z and the way back.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
 #include "terminal.h"
@@ -57,6 +57,46 @@ static void dropped(void) {
     leave(&s, "\004", 0);
 }
 
+/* The arrows move within an entry of several lines, and from its ends to other entries. */
+static void arrows(void) {
+    Session s = begin();
+    key(&s, "first = 1\r", "\ngt>");
+    key(&s, "fn f(x) {\r", "\n {…>");
+    key(&s, "return x }\r", "\ngt>");
+    key(&s, "last = 2\r", "\ngt>");
+    key(&s, "\033[A", "gt> last = 2");
+    key(&s, "\033[A", "gt> fn f(x) {\n    return x }");
+    key(&s, "#", "gt> fn f(x) {#\n    return x }");                 /* the end of its first line */
+    key(&s, "\177\033[D\033[B#", "gt> fn f(x) {\n    return x# }"); /* the same column */
+    key(&s, "\177\033[A#", "gt> fn f(x) #{\n    return x }");
+    key(&s, "\177\033[A", "gt> first = 1");
+    key(&s, "\033[B", "gt> fn f(x) {\n    return x }"); /* at its end */
+    key(&s, "#", "gt> fn f(x) {\n    return x }#");
+    key(&s, "\177\033[B", "gt> last = 2");
+    key(&s, "\033[A\033OB\033OB", "gt> last = 2");
+    key(&s, "\020\020", "gt> first = 1"); /* Ctrl-P: entries only */
+    leave(&s, "\003\004", 0);
+}
+
+/* Alt-Enter begins another line of the text, with its indent. */
+static void new_line(void) {
+    Session s = begin();
+    key(&s, "for i in range(2) {", "{");
+    type(&s, "\033\r");
+    key(&s, "print(i)\033\r", "gt> for i in range(2) {\n    print(i)");
+    key(&s, "}", "\n    print(i)\n}");
+    key(&s, "\033[A", "\n    print(i)\n}");
+    key(&s, "\005", "\n    print(i)\n}");
+    key(&s, "\r", "\n0\n1\ngt>");
+    key(&s, "\033[A", "gt> for i in range(2) {\n    print(i)\n}");
+    key(&s, "\033\rn = 10 * i", "range(2) {\n    n = 10 * i\n    print(i)\n}");
+    key(&s, "\033[B, n\177\177\177\005", "    print(i)\n}");
+    key(&s, "\r", "\n0\n1\ngt>");
+    key(&s, "n", "gt> n");
+    key(&s, "\r", "\n10\ngt>");
+    leave(&s, "\004", 0);
+}
+
 /* Ctrl-Z gives the terminal back as it was; fg draws the line again. */
 static void stopped(void) {
     struct termios now;
@@ -94,6 +134,8 @@ int main(void) {
     unsetenv("ENV");
     pty_size = (struct winsize){.ws_row = HEIGHT, .ws_col = WIDTH};
     dropped();
+    arrows();
+    new_line();
     stopped();
     return check_report("screen");
 }
