@@ -179,6 +179,7 @@ static void indents(void) {
     expect(&s, "gt> ");
     key(&s, "fn g() {\r", " {…>     ");
     key(&s, "\004", "Ctrl-D again leaves");
+    expect(&s, " {…>     "); /* before, Ctrl-D is the terminal's end of file */
     leave(&s, "\004", 0);
 }
 
