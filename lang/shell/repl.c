@@ -638,6 +638,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
         free(line);
     }
     if (r->statement.n && !r->is_terminal) unfinished(r);
+    if (r->statement.n && r->is_terminal) history_keep(r, r->statement.data, r->statement.n);
     if (r->skip.braces && !r->is_terminal) never_closed(r);
     if (!r->is_done && r->is_terminal) fputc('\n', stderr);
     lost_unref(&r->lost);

@@ -116,13 +116,17 @@ static void histories(void) {
     line(&b, " hidden = 4", NULL);
     line(&b, ":history", "second = 2\n");
     leave(&a, "\004", 0);
+    reply(&b, "while true {\r", "{…> "); /* left half typed */
+    reply(&b, "\004", "Ctrl-D again leaves");
+    expect(&b, "{…> ");
     leave(&b, "\004", 0);
     Session c = prompt();
     reply(&c, ":history\r", "  first = 1\n");
     expect(&c, "  second = 2\n");
     expect(&c, "  fn f() {\n       return 3 }\n");
+    expect(&c, "  while true {\n");
     expect(&c, "gt> ");
-    ask(&c, "\020\020\020\r", "return 3 }");
+    ask(&c, "\020\020\020\020\r", "return 3 }");
     line(&c, "f()", "\n3\n");
     CHECK(strstr(c.all.data, "hidden") == NULL);
     leave(&c, "\004", 0);
