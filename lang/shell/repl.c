@@ -509,6 +509,7 @@ static char *as_command(const Repl *r, const char *line) {
 static void take_line(Repl *r, const char *line) {
     line = paste_skip_prompts(line);
     bool fresh = r->statement.n == 0;
+    if (fresh) line = paste_skip_python(line);
     bool by_hand = r->is_terminal && !r->pasted.n && !input_waits(0);
     if (fresh && skip_line(&r->skip, line, by_hand)) {
         r->line++;

@@ -34,9 +34,39 @@ const char *paste_skip_prompts(const char *s) {
     return s;
 }
 
+/* The length of a prompt of Python or IPython at s, or 0. */
+static size_t python_prompt(const char *s, bool is_first) {
+    if (!strncmp(s, is_first ? ">>>" : "...", 3)) return s[3] == ' ' ? 4 : s[3] == '\n' ? 3 : 0;
+    size_t n = is_first ? !strncmp(s, "In [", 4) ? 4 : 0 : strspn(s, " ");
+    if (!n) return 0;
+    n += is_first ? strspn(s + n, "0123456789") : 0;
+    const char *end = is_first ? "]:" : "...:";
+    if (strncmp(s + n, end, strlen(end))) return 0;
+    n += strlen(end);
+    return n + (s[n] == ' ');
+}
+
+const char *paste_skip_python(const char *s) { return s + python_prompt(s, true); }
+
+/* Of a transcript of Python or IPython, keeps the lines that were typed. */
+static void clean_python(Bytes *text) {
+    const char *s = text->data + strspn(text->data, "\n");
+    Bytes kept = {0};
+    if (!python_prompt(s, true)) return;
+    while (*s) {
+        size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL), prompt = python_prompt(s, true);
+        if (!prompt) prompt = python_prompt(s, false);
+        if (prompt) bytes_add(&kept, s + prompt, n - prompt);
+        s += n;
+    }
+    bytes_fini(text);
+    *text = kept;
+}
+
 void paste_clean(Bytes *text) {
     bool is_first, is_begun = false;
     int n_first = 0;
+    clean_python(text);
     for (const char *s = text->data; text->n && s; s = strchr(s, '\n'), s = s ? s + 1 : NULL) {
         bool has_prompt = prompt_length(s, &is_first) > 0;
         if (!is_begun && !has_prompt) return;

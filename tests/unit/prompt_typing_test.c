@@ -76,6 +76,24 @@ static void transcript(void) {
     leave(&s, "\004", 0);
 }
 
+/* Transcripts of Python and IPython: what was typed runs, what was printed is left out. */
+static void python(void) {
+    Session s = prompt();
+    type(&s, "\033[200~>>> a = [1,\r...      2]\r>>> a\r[1, 2]\r>>>\r>>> a[1] * 21\r42\033[201~\r");
+    expect(&s, "\n[1, 2]\n42\n");
+    expect(&s, "gt> ");
+    type(&s,
+         "\033[200~In [1]: b = [3,\r   ...:      4]\r\rIn [12]: b[1] * 2\rOut[12]: 8\033[201~\r");
+    expect(&s, "\n8\n");
+    expect(&s, "gt> ");
+    line(&s, ">>> a[0] + b[0]", "\n4\n");
+    CHECK(strstr(s.all.data, "error") == NULL);
+    reply(&s, "t = \"\"\"x\r", "…> "); /* text, not a prompt */
+    ask(&s, ">>> y\"\"\"\r", "");
+    line(&s, "t", "\"x\\n>>> y\"");
+    leave(&s, "\004", 0);
+}
+
 /* A script of 200 lines, which is taller than the terminal: it is not shown, and runs on Enter. */
 static void long_paste(void) {
     Bytes text = {0};
@@ -157,6 +175,7 @@ int main(void) {
     else_alone();
     half_typed();
     transcript();
+    python();
     long_paste();
     histories();
     resized();
