@@ -263,7 +263,7 @@ static void test_places_between(void) {
 }
 
 static void test_uris(void) {
-    char dir[] = "/tmp/gt-lsp-XXXXXX", folder[100], lib[100], uri[100];
+    char dir[] = "/tmp/gt-lsp-XXXXXX", folder[100], lib[120], uri[100];
     CHECK(mkdtemp(dir));
     snprintf(folder, sizeof folder, "%s/a é", dir);
     snprintf(lib, sizeof lib, "%s/lib.gt", folder);
