@@ -120,7 +120,7 @@ zpty tab ZDOTDIR=$TMP zsh -id
 zpty -r tab out '*READY*'
 zpty -w -n tab "$1"$'\t\C-X'
 zpty -r tab out '*>>*'
-print -r -- "${${out##*<<}%%>>*}"
+[[ $2 = list ]] && print -r -- "$out" || print -r -- "${${out##*<<}%%>>*}"
 END
     ztab() { same "zsh: $1" "$(TMP=$TMP HOME=$TMP timeout 30 zsh -f "$TMP/ztab" "$1" </dev/null 2>&1)" "$2"; }
     ztab "gtsh --engine=r" "gtsh --engine=reference "
@@ -131,5 +131,8 @@ END
     ztab "gtsh -w 2 a.gt --l" "gtsh -w 2 a.gt --lr "
     ztab 'gtsh b\ c.gt --s' 'gtsh b\ c.gt --steps '
     ztab "gt-trace r" "gt-trace run.tape "
+    printf '%s\n' 'arg("prompt", "\n", "how it begins")' 'arg("lr", 0.1)' >"$TMP/work/d.gt"
+    same "zsh: a default as it is written" "$(TMP=$TMP HOME=$TMP timeout 30 zsh -f "$TMP/ztab" "gtsh d.gt --" list </dev/null 2>&1 |
+        grep -c 'how it begins  (default "\\n")')" 1
 fi
 finish
