@@ -533,7 +533,7 @@ bool help_about(Interp *in, const char *what, int width, Value *plain, Bytes *ou
     *plain = (Value){.kind = V_UNDEF};
     size_t from = strspn(what, " \"'"), n = strlen(what + from);
     snprintf(words, sizeof words, "%s", what + from);
-    for (n = strlen(words); n && strchr("\"'()? ", words[n - 1]);) words[--n] = '\0';
+    for (n = strlen(words); n && strchr("\"'()?. ", words[n - 1]);) words[--n] = '\0';
     bool is_search = (*what && from > 0) || strchr(words, ' ');
     if (!n) {
         put_groups(in, -1, width, out);

@@ -213,6 +213,7 @@ void help_sentence(const char *body, size_t n, int width, Bytes *out) {
         put_words(&one, s, k);
     }
     const char *s = text.n ? text.data + INDENT : "", *end = strstr(s, ". ");
+    while (end && end > s && end[-1] == '.') end = strstr(end + 2, ". "); /* "..." ends nothing */
     size_t size = end ? (size_t)(end + 1 - s) : strlen(s);
     size_t room = width > NARROWEST ? (size_t)width : NARROWEST;
     if (columns(s, size) > room) {

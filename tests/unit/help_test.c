@@ -144,6 +144,8 @@ static void finds(Interp *in) {
           "sum(x, axis=none, keepdims=false, dtype=none)\nsum(xs, start=0)\n    The sum");
     about(in, "object.train", "object.train(mode=true)\n    Sets self.training");
     about(in, "xs.mean", "mean(x");
+    about(in, "create", "The numbers a, a + step, ... up to but excluding b;");
+    about(in, "mean.", "mean(x, axis");
     about(in, "xs.append", "list.append(x)");
     about(in, "nn.Lienar", "did you mean 'nn.Linear'");
     about(in, "comparison", "\n  greater_equal ");
