@@ -19,7 +19,7 @@ printf '%s\n' '?sum' '? data loader' '? sum axis' '? huber' >"$TMP/typed"
 # Help goes to standard output.
 for words in "module optim.Adam(params, lr=1e-3" "module optim.lr_scheduler.StepLR(optimizer" "nn.init.kaiming_uniform_(t" \
     "for x in xs { … }" "signal name { … }" \
-    "sum(x, axis=none, keepdims=false, dtype=none), of a tensor" "data loader: for idx in randperm(len(X))" "  cumsum  " "  nn.HuberLoss  "; do
+    "sum(x, axis=none, keepdims=false, dtype=none)" "data loader: for idx in randperm(len(X))" "  cumsum  " "  nn.HuberLoss  "; do
     has "help" "$(cat "$TMP/out")" "$words"
 done
 finish
