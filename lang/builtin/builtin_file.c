@@ -101,7 +101,7 @@ static bool is_text(const char *path, const Bytes *b, LangError *e) {
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
     Bytes b = {0};
     bool ok = read_text(in, arg[0], &b, e) && is_text(arg[0].str->s, &b, e);
-    return give_bytes(ok, &b, out);
+    return give_bytes(ok && not_interrupted(e), &b, out);
 }
 
 static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {

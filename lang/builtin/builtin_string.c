@@ -316,6 +316,7 @@ static bool bi_replace(Interp *in, const Value *arg, Value *out, LangError *e) {
         replace(s, old, with, limit < 0 ? INT64_MAX : limit, &b);
     else
         error_set(e, "the text would have more than 2 ** 30 bytes");
+    fits = fits && not_interrupted(e); /* then nothing is copied */
     return text_drop(text, 3, give_bytes(fits, &b, out));
 }
 
