@@ -70,6 +70,7 @@ static int screen_width(void) {
 
 /* Ends the process by the signal, as without a handler, after the clean-up of local_abandon. */
 static void on_end(int number) {
+    repl_restore_terminal();
     local_abandon();
     signal(number, SIG_DFL);
     raise(number);
@@ -87,7 +88,8 @@ static void on_interrupt(int number) {
 }
 
 static void set_signals(void) {
-    static const int ends[] = {SIGTERM, SIGHUP, SIGPIPE};      /* `gtsh x.gt | head` ends quietly */
+    /* `gtsh x.gt | head` ends quietly */
+    static const int ends[] = {SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGABRT};
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
     struct sigaction end = {.sa_handler = on_end}, before;
     sigaction(SIGINT, &interrupt, NULL);

@@ -15,6 +15,7 @@
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/repl_words.h"
+#include "lang/shell/terminal_mode.h"
 #include "lang/shell/typing.h"
 #include "lang/shell/who.h"
 #include "lang/tensor/signal.h"
@@ -175,13 +176,8 @@ static int wait_key(void) {
     return n;
 }
 
-/* A line without its newline, malloc'ed; NULL at the end of input, or if *dropped. */
-static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
-    rl_end = 0; /* libedit keeps that of the line before */
-    typed.line = NULL;
-    typed.has_line = false;
-    typing_begin(r->statement.data, r->statement.n);
-    rl_callback_handler_install(prompt, on_line);
+/* The line that is typed, malloc'ed; NULL at the end of input, or if *dropped. */
+static char *await_line(Repl *r, bool *dropped) {
     while (!typed.has_line) {
         typing_resized();
         typing_stopped();
@@ -207,6 +203,19 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
         }
     }
     return typed.line;
+}
+
+/* As await_line, behind the prompt. */
+static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
+    rl_end = 0; /* libedit keeps that of the line before */
+    typed.line = NULL;
+    typed.has_line = false;
+    typing_begin(r->statement.data, r->statement.n);
+    terminal_mode_begin();
+    rl_callback_handler_install(prompt, on_line);
+    char *line = await_line(r, dropped);
+    terminal_mode_end();
+    return line;
 }
 
 static char *read_plain(const char *prompt) {
@@ -239,6 +248,8 @@ static char *read_line(Repl *r, bool *dropped) {
 }
 
 /* ---- running ---- */
+
+void repl_restore_terminal(void) { terminal_mode_restore(); }
 
 size_t repl_hush(Interp *in) {
     clearerr(stdout); /* an interrupted write is not a failure of standard output */

@@ -20,6 +20,9 @@ typedef struct ReplConfig {
 
 /* Runs until the end of input, :q or exit(n). Returns the exit code. */
 int repl_run(Interp *in, const ReplConfig *config);
+/* Gives the terminal its mode back if a line is being typed; for handlers of signals that end the
+ * process. */
+void repl_restore_terminal(void);
 /* After an interrupt: drops pending prints and freezes the progress lines; all else continues.
  * Returns the number of prints dropped. */
 size_t repl_hush(Interp *in);

@@ -1,8 +1,9 @@
 /* prompt_typing_test.c: what is typed and pasted at the prompt, on a pseudo terminal: words, x?,
  * else on a line of its own, half-typed blocks and Ctrl-C and Ctrl-D, transcripts, long pastes, the
- * history of several runs.
+ * history of several runs, the terminal's mode after signals.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
+#include <termios.h>
 
 static void words(void) {
     Session s = prompt();
@@ -169,6 +170,36 @@ static void resized(void) {
     leave(&s, "\004", 0);
 }
 
+/* Waits until the terminal keeps lines and echoes, or not; false if it does not come to that. */
+static bool becomes(const Session *s, bool is_plain) {
+    struct termios mode = {0};
+    tcflag_t both = ICANON | ECHO;
+    for (int k = 0; k < 200; k++) {
+        if (!tcgetattr(s->fd, &mode) && ((mode.c_lflag & both) == (is_plain ? both : 0)))
+            return true;
+        usleep(50000);
+    }
+    return false;
+}
+
+/* A signal that ends gtsh at the prompt leaves no raw terminal. */
+static void ended_by_signals(void) {
+    static const int number[] = {SIGTERM, SIGHUP, SIGQUIT, SIGABRT};
+    setenv("REPL_TERM", "xterm", 1);
+    setenv("TERM", "xterm", 1);
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        Session s = prompt();
+        type(&s, "1 +");
+        expect(&s, "1 +");
+        if (HAS_KEYS) CHECK(becomes(&s, false));
+        kill(s.pid, number[i]);
+        if (HAS_KEYS) expect(&s, "\033[?2004l");
+        CHECK_MSG(becomes(&s, true), "raw after signal %d", number[i]);
+        CHECK_INT(finish(&s), 128 + number[i]);
+    }
+    unsetenv("REPL_TERM");
+}
+
 int main(void) {
     if (!pty_begin("prompt_typing")) return 0;
     words();
@@ -179,5 +210,6 @@ int main(void) {
     long_paste();
     histories();
     resized();
+    ended_by_signals();
     return check_report("prompt_typing");
 }
