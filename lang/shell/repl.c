@@ -598,9 +598,12 @@ static bool asks_to_stay(Repl *r) {
     for (int64_t until = now_ms() + 100; behind_count(r) && now_ms() < until;)
         stream_poll_for(r->in->stream, 5); /* what is nearly done */
     unsigned long long behind = behind_count(r);
-    if (!r->is_terminal || r->has_asked || (!r->statement.n && !behind)) return false;
+    bool is_held = paste_is_held();
+    if (!r->is_terminal || r->has_asked || (!r->statement.n && !is_held && !behind)) return false;
     r->has_asked = true;
-    if (r->statement.n)
+    if (is_held)
+        fputs("\nthe pasted lines have not run: Ctrl-D again leaves, Ctrl-C drops them\n", stderr);
+    else if (r->statement.n)
         fputs("\na block is half typed: Ctrl-D again leaves, Ctrl-C drops it\n", stderr);
     else
         fprintf(stderr, "\n%llu instruction%s not done: Ctrl-D again leaves\n", behind,

@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/typing.h"
+#include "lang/error/interrupt.h"
 #include <ctype.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,17 +89,29 @@ void paste_clean(Bytes *text) {
 /* ---- the line editor ---- */
 
 #if defined(RL_READLINE_VERSION) && RL_READLINE_VERSION >= 0x0700
-/* Reads the pasted text up to its end mark; carriage returns are line ends. */
+/* In place of rl_getc, which waits without end for the rest of a paste that was cut off: Ctrl-C
+ * ends the wait. */
+static int next_key(FILE *f) {
+    struct pollfd in = {.fd = fileno(f), .events = POLLIN};
+    while (!interrupt_count)
+        if (poll(&in, 1, 100) > 0) return rl_getc(f);
+    return EOF;
+}
+
+/* Reads the pasted text up to its end mark; carriage returns are line ends, and NUL is left out. */
 static void read_paste(Bytes *text) {
     static const char end[] = "\033[201~";
     const size_t n_end = sizeof end - 1;
-    for (int c; text->n < PASTE_MAX && (c = rl_read_key()) > 0;) {
-        bytes_putc(text, (char)c);
+    rl_getc_func_t *getc_before = rl_getc_function;
+    rl_getc_function = next_key;
+    for (int c; text->n < PASTE_MAX && (c = rl_read_key()) >= 0;) {
+        if (c) bytes_putc(text, (char)c);
         if (text->n >= n_end && !memcmp(text->data + text->n - n_end, end, n_end)) {
             text->n -= n_end;
             break;
         }
     }
+    rl_getc_function = getc_before;
     for (size_t i = 0; i < text->n; i++)
         if (text->data[i] == '\r') text->data[i] = '\n';
     bytes_putc(text, '\0');
@@ -118,6 +132,10 @@ static int on_paste(int count, int key) {
     Bytes text = {0};
     int rows, columns;
     read_paste(&text);
+    if (interrupt_count) { /* the prompt drops the line */
+        bytes_fini(&text);
+        return 0;
+    }
     rl_get_screen_size(&rows, &columns);
     if (!held && rows_of(text.data, columns) < rows - 1) {
         rl_insert_text(text.data);
@@ -148,5 +166,7 @@ char *paste_take(void) {
     held = NULL;
     return text;
 }
+
+bool paste_is_held(void) { return held != NULL; }
 
 void paste_drop(void) { free(paste_take()); }

@@ -21,5 +21,6 @@ void paste_clean(Bytes *text);
 void paste_begin(void);
 /* The held text, which the caller frees, or NULL. Enter takes it. */
 char *paste_take(void);
+bool paste_is_held(void);
 void paste_drop(void);
 #endif

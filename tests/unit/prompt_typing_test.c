@@ -117,9 +117,31 @@ static void long_paste(void) {
     expect(&s, "200 lines pasted");
     ask(&s, "\003", "");
     line(&s, "x + 1", "4\n");
+    type(&s, text.data);
+    expect(&s, "200 lines pasted");
+    ask(&s, "\004", "the pasted lines have not run: Ctrl-D again leaves");
+    ask(&s, "\003", "");
     leave(&s, "\004", 0);
     unsetenv("REPL_TERM");
     bytes_fini(&text);
+}
+
+/* Ctrl-C ends the wait for the rest of a paste; NUL in a paste does not end it. */
+static void strange_paste(void) {
+    static const char zero[] = "\033[200~x = 1\0" "2\rx + 1\033[201~\r";
+    if (!IS_READLINE) return;
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    Session s = prompt();
+    CHECK(write(s.fd, zero, sizeof zero - 1) == (ssize_t)sizeof zero - 1);
+    expect(&s, "\n13\n");
+    expect(&s, "gt> ");
+    type(&s, "\033[200~x = 5\r");
+    usleep(200000);
+    ask(&s, "\003", "");
+    line(&s, "x + 2", "\n14\n");
+    leave(&s, "\004", 0);
+    unsetenv("REPL_TERM");
 }
 
 /* Prompts that run at the same time share a history, entries of several lines included. */
@@ -208,6 +230,7 @@ int main(void) {
     transcript();
     python();
     long_paste();
+    strange_paste();
     histories();
     resized();
     ended_by_signals();
