@@ -152,7 +152,7 @@ cat >slow.tape <<'X'
 gti 1 kind=tape
 1.000000 1 > c1 - t0 = full 1 [2] f32
 1.000100 2 > c2 - t0 = full 5 [2] f32
-1.100000 3 > c1 - fetch t0
+1.000200 3 > c1 - fetch t0
 1.700000 4 > c1 - free t0
 X
 ms() { begin=$(date +%s%N); "$@" >out 2>err || fail "$*: $(err)"; echo $((($(date +%s%N) - begin) / 1000000)); }
