@@ -114,6 +114,7 @@ static void measure(Repl *r, const char *expr) {
     Timing t;
     Passed best, p;
     Bytes b = {0};
+    if (!command_code(r, "sync()")) return; /* work behind the prompt, and its failures */
     if (!repeat(r, expr, 0, false, &t, &best)) return;
     bool waits = best.instructions > 0;
     if (waits && !repeat(r, expr, 1, true, &t, &best)) return;

@@ -81,6 +81,7 @@ bool command_code(Repl *r, const char *code) {
         if (e.kind == E_INTERRUPT) {
             repl_hush(in);
             fputs(" interrupted\n", stderr);
+            behind_begin(r);
             return false;
         }
         e.at = (Span){0};
@@ -340,6 +341,7 @@ bool command_run(Repl *r, const char *line) {
     const Command *c = n == 1 ? &commands[0] : command_find(line, n);
     if (c) {
         if (!takes(c, rest)) return true;
+        behind_watch(r);
         bool pages = c->argument != COMMAND_FILE; /* what a file prints is no answer of ours */
         if (pages) pager_begin();
         bool stay = functions[c - commands](r, rest);

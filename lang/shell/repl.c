@@ -271,10 +271,7 @@ static void run_failed(Repl *r, const LangError *e) {
         if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
         if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
         fputc('\n', stderr);
-        if (r->has_told_wait)
-            behind_cancel(r); /* it said that Ctrl-C drops the work */
-        else
-            behind_begin(r);
+        behind_begin(r);
     } else {
         repl_report(r->in, e, "error");
         if (!r->is_terminal) r->exit_code = error_exit_code(e);
@@ -347,15 +344,24 @@ static bool settle(Repl *r, uint64_t issued, bool *was_interrupted) {
     return false;
 }
 
+/* Waits for work behind the prompt, whose time is not the statement's. False if that was
+ * interrupted. */
+static bool begin_timing(Repl *r, Timing *timing) {
+    LangError late = {0};
+    if (!stream_sync(r->in->stream, &late)) report_late(r, &late);
+    if (late.kind != E_INTERRUPT) timing_begin(r, timing);
+    return timing->is_begun;
+}
+
 bool repl_source(Repl *r, Source *src, unsigned how) {
     LangError e = {0};
     Timing timing = {0};
-    if (r->is_timed) timing_begin(r, &timing);
-    src->is_prompt = how & RUN_ECHO;
     interrupt_count = 0;
+    behind_watch(r);
+    if (r->is_timed && !begin_timing(r, &timing)) return false;
+    src->is_prompt = how & RUN_ECHO;
     stream_input(r->in->stream);
     uint64_t issued = stream_count(r->in->stream), answers = r->in->n_answers;
-    behind_watch(r);
     Program *p = parse_program(src, repl_warn, r->in, NULL, &e);
     repl_debug(r->debug, src, p);
     const char *refused = p ? NULL : defined_name(src->text);
@@ -656,6 +662,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
     if (r->statement.n && r->is_terminal) history_keep(r, r->statement.data, r->statement.n);
     if (r->skip.braces && !r->is_terminal) never_closed(r);
     if (!r->is_done && r->is_terminal) fputc('\n', stderr);
+    behind_forget(r);
     lost_unref(&r->lost);
     bytes_fini(&r->statement);
     bytes_fini(&r->pasted);

@@ -29,14 +29,6 @@ static void tell(const Repl *r) {
                 n == 1 ? "it" : "them");
 }
 
-void behind_begin(Repl *r) {
-    stream_flush(r->in->stream);
-    stream_poll(r->in->stream);
-    r->behind = stream_count(r->in->stream);
-    r->is_dropped = false;
-    if (behind_count(r)) tell(r);
-}
-
 static void on_wait(void *ctx, int64_t waited_ms) {
     Repl *r = ctx;
     if (r->has_told_wait || waited_ms < TELL_MS || !behind_count(r)) return;
@@ -49,6 +41,8 @@ void behind_watch(Repl *r) {
     r->has_told_wait = false;
     stream_on_wait(r->in->stream, behind_count(r) ? on_wait : NULL, r);
 }
+
+void behind_forget(Repl *r) { stream_on_wait(r->in->stream, NULL, NULL); }
 
 bool behind_report_lost(Repl *r) {
     if (!r->lost || !lost_is_done(r->lost)) return false;
@@ -69,6 +63,18 @@ void behind_cancel(Repl *r) {
         left_ms = since_ms + CANCEL_MS - now_ms();
     }
     if (!behind_report_lost(r)) lost_print(r->lost);
+}
+
+void behind_begin(Repl *r) {
+    if (r->has_told_wait) { /* it said that Ctrl-C drops the work */
+        behind_cancel(r);
+        return;
+    }
+    stream_flush(r->in->stream);
+    stream_poll(r->in->stream);
+    r->behind = stream_count(r->in->stream);
+    r->is_dropped = false;
+    if (behind_count(r)) tell(r);
 }
 
 /* ---- while a line is typed ---- */

@@ -7,11 +7,14 @@
 
 /* Number of instructions that run behind the prompt. */
 uint64_t behind_count(const Repl *r);
-/* A statement was interrupted: what it has issued runs behind the prompt from now on. Says how
- * much that is and how to drop it, unless it is nothing. */
+/* A statement or command was interrupted: what it has issued runs behind the prompt from now on.
+ * Says how much that is and how to drop it, unless it is nothing. If the statement has said that it
+ * waits, drops the work instead. */
 void behind_begin(Repl *r);
-/* While a statement runs, says that it waits for work behind the prompt, if it does. */
+/* While a statement or command runs, says that it waits for work behind the prompt, if it does. */
 void behind_watch(Repl *r);
+/* Ends behind_watch; before r ends. */
+void behind_forget(Repl *r);
 /* Cancels the instructions that have not begun. Prints the names of the variables that are lost if
  * the answers arrive soon; otherwise behind_idle does. */
 void behind_cancel(Repl *r);

@@ -193,6 +193,28 @@ static void leave_work(Cluster *c) {
     CHECK_INT(finish(&s), 0);
 }
 
+/* Commands and measured statements say that they wait, too, and Ctrl-C drops the work; what an
+ * interrupted :time leaves behind is not silent. */
+static void commands_wait(Cluster *c) {
+    static const char *const waits[] = {":time x.sum().item()\r", ":kernel x.sum().item()\r",
+                                        "x.sum().item()\r"};
+    Session s = prompt_at(c);
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        kill(c->worker, SIGSTOP);
+        type(&s, ":time (x + 1).sum().item()\r");
+        usleep(300000);
+        interrupt(&s, "Ctrl-C again drops them\n");
+        if (i == 2) line(&s, ":time on", NULL);
+        reply(&s, waits[i], "waiting: ");
+        interrupt(&s, "what has begun is still running\n");
+        kill(c->worker, SIGCONT);
+        expect(&s, "\ninterrupted");
+        expect(&s, "gt> ");
+        line(&s, "x * 3", "\ntensor([3., 3.])\n");
+    }
+    leave(&s, "\004", 0);
+}
+
 /* The failure of an instruction behind the prompt appears above the line that is half typed. */
 static void late_error(Cluster *c) {
     Session s = prompt_at(c);
@@ -257,6 +279,7 @@ int main(void) {
     quick_cancel(&c);
     drop_while_waiting(&c);
     leave_work(&c);
+    commands_wait(&c);
     late_error(&c);
     late_loss(&c);
     cluster_end(&c);
