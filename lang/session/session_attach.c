@@ -23,6 +23,7 @@ typedef struct Attached {
     int code;
 } Attached;
 
+static const int signals[] = {SIGWINCH, SIGHUP, SIGTERM, SIGINT};
 static volatile sig_atomic_t resized, ended_by;
 
 static void on_resize(int number) {
@@ -107,6 +108,17 @@ static void read_keys(Attached *a) {
         packet_add(&a->out, PACKET_INPUT, keys, (size_t)n);
 }
 
+/* Waits for input; also returns at a signal, even one that came before the wait. */
+static bool await(struct pollfd *f, nfds_t n) {
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) sigaddset(&ours, signals[i]);
+    sigprocmask(SIG_BLOCK, &ours, &before);
+    bool ok = !resized && !ended_by && ppoll(f, n, NULL, &before) >= 0;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return ok;
+}
+
 static void relay(Attached *a) {
     send_size(a, PACKET_ATTACH);
     while (!a->is_done && !ended_by) {
@@ -117,7 +129,7 @@ static void relay(Attached *a) {
         if (!packet_flush(a->fd, &a->out, &a->sent)) a->out.n = a->sent = 0;
         struct pollfd f[2] = {{.fd = STDIN_FILENO, .events = POLLIN},
                               {.fd = a->fd, .events = POLLIN | (a->out.n ? POLLOUT : 0)}};
-        if (poll(f, 2, -1) < 0) continue;
+        if (!await(f, 2)) continue;
         if (f[1].revents & (POLLIN | POLLHUP | POLLERR)) read_server(a);
         if (f[0].revents && !a->is_done) read_keys(a);
     }
@@ -134,11 +146,10 @@ int session_attach(int fd, const char *name) {
     char key[16];
     Attached a = {.fd = fd, .name = name, .key = detach_key(key)};
     struct termios before, raw;
-    struct sigaction resize = {.sa_handler = on_resize}, end = {.sa_handler = on_end};
-    sigaction(SIGWINCH, &resize, NULL);
-    sigaction(SIGHUP, &end, NULL);
-    sigaction(SIGTERM, &end, NULL);
-    sigaction(SIGINT, &end, NULL);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction act = {.sa_handler = signals[i] == SIGWINCH ? on_resize : on_end};
+        sigaction(signals[i], &act, NULL);
+    }
     if (tcgetattr(STDIN_FILENO, &before)) return 1;
     raw = before;
     cfmakeraw(&raw);
