@@ -60,11 +60,13 @@ static bool find_address(const char *name, struct sockaddr_un *out, Err *err) {
 /* A connection to the session's server, or -1 if none listens there. A socket that a server left
  * behind is removed. */
 static int connect_to(const struct sockaddr_un *address) {
+    struct timeval limit = {.tv_sec = ANSWER_MS / 1000}; /* the queue may be full */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
-    if (!connect(fd, (const struct sockaddr *)address, sizeof *address) && packet_is_ours(fd))
-        return fd;
-    if (errno == ECONNREFUSED) unlink(address->sun_path);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    bool is_there = !connect(fd, (const struct sockaddr *)address, sizeof *address);
+    if (is_there && packet_is_ours(fd)) return fd;
+    if (!is_there && errno == ECONNREFUSED) unlink(address->sun_path);
     close(fd);
     return -1;
 }

@@ -308,7 +308,7 @@ static void on_signals(Server *s) {
     struct signalfd_siginfo info;
     int status;
     while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info)
-        if (info.ssi_signo == SIGTERM) kill(s->c.program, SIGTERM);
+        if (info.ssi_signo == SIGTERM && !s->has_ended) kill(s->c.program, SIGTERM);
     if (!s->has_ended && waitpid(s->c.program, &status, WNOHANG) == s->c.program)
         end_program(s, status);
 }

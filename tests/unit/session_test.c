@@ -230,6 +230,23 @@ static void killed(void) {
     expect_none();
 }
 
+/* A server that is stopped has no room for more connections: the list does not wait for it. */
+static void full(void) {
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    int waiting[64], n = 0, fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/gt/session.z", folder);
+    CHECK(!bind(fd, (struct sockaddr *)&a, sizeof a) && !listen(fd, 1));
+    for (bool has_room = true; has_room && n < 64; n++) {
+        waiting[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        has_room = !connect(waiting[n], (struct sockaddr *)&a, sizeof a);
+    }
+    CHECK(n < 64);
+    CHECK(lists("no sessions"));
+    while (n--) close(waiting[n]);
+    close(fd);
+    CHECK(!unlink(a.sun_path));
+}
+
 /* A terminal that reads nothing does not stop the program: it is detached. */
 static void slow(void) {
     Session s = begin("g");
@@ -347,6 +364,7 @@ int main(void) {
     program();
     lost();
     killed();
+    full();
     slow();
     other_user();
     other_keys();
