@@ -267,14 +267,19 @@ void command_save(Repl *r, const char *rest) {
 
 /* ---- :history ---- */
 
-/* Prints one entry; further lines are indented. */
+/* Prints one entry; further lines are indented. What was pasted may hold control characters. */
 static void print_entry(int number, const char *text) {
-    printf("%5d  ", number);
-    for (; *text; text++) {
-        putchar(*text);
-        if (*text == '\n') fputs("       ", stdout);
+    Bytes b = {0};
+    bytes_printf(&b, "%5d  ", number);
+    for (;; bytes_puts(&b, "\n       ")) {
+        size_t n = strcspn(text, "\n");
+        error_put_line(text, n, &b);
+        if (!text[n]) break;
+        text += n + 1;
     }
-    putchar('\n');
+    bytes_putc(&b, '\n');
+    fwrite(b.data, 1, b.n, stdout);
+    bytes_fini(&b);
 }
 
 void command_history(Repl *r, const char *rest) {

@@ -147,9 +147,13 @@ static void strange_paste(void) {
 /* Prompts that run at the same time share a history, entries of several lines included. */
 static void histories(void) {
     char path[] = "/tmp/gt-typing-XXXXXX";
-    close(mkstemp(path));
+    static const char old[] = "#1700000000\nold = \"\033[31m\"\n";
+    int fd = mkstemp(path);
+    CHECK(write(fd, old, sizeof old - 1) == (ssize_t)sizeof old - 1);
+    close(fd);
     setenv("GT_HISTFILE", path, 1);
     Session a = prompt(), b = prompt();
+    if (IS_READLINE) line(&a, ":history", "\n    1  old = \"?[31m\"\n"); /* no colour */
     line(&a, "first = 1", NULL);
     line(&b, "second = 2", NULL);
     reply(&a, "fn f() {\r", "{…> ");
