@@ -3,7 +3,6 @@
  * history of several runs, the terminal's mode after signals.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
-#include <termios.h>
 
 static void words(void) {
     Session s = prompt();
@@ -121,6 +120,7 @@ static void long_paste(void) {
     expect(&s, "200 lines pasted");
     ask(&s, "\004", "the pasted lines have not run: Ctrl-D again leaves");
     ask(&s, "\003", "");
+    line(&s, "x + 2", "5\n");
     leave(&s, "\004", 0);
     unsetenv("REPL_TERM");
     bytes_fini(&text);
@@ -196,24 +196,13 @@ static void resized(void) {
     leave(&s, "\004", 0);
 }
 
-/* Waits until the terminal keeps lines and echoes, or not; false if it does not come to that. */
-static bool becomes(const Session *s, bool is_plain) {
-    struct termios mode = {0};
-    tcflag_t both = ICANON | ECHO;
-    for (int k = 0; k < 200; k++) {
-        if (!tcgetattr(s->fd, &mode) && ((mode.c_lflag & both) == (is_plain ? both : 0)))
-            return true;
-        usleep(50000);
-    }
-    return false;
-}
-
 /* A signal that ends gtsh at the prompt leaves no raw terminal. */
 static void ended_by_signals(void) {
     static const int number[] = {SIGTERM, SIGHUP, SIGQUIT, SIGABRT};
     setenv("REPL_TERM", "xterm", 1);
     setenv("TERM", "xterm", 1);
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        signal(number[i], SIG_DFL); /* not that of a shell's `&` or of nohup */
         Session s = prompt();
         type(&s, "1 +");
         expect(&s, "1 +");

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 /* What the line editor of this build can; see lang/shell/edit.h. */
@@ -151,6 +152,18 @@ static inline Session prompt(void) {
 static inline void resize(Session *s, int rows, int columns) {
     struct winsize w = {.ws_row = (unsigned short)rows, .ws_col = (unsigned short)columns};
     CHECK(ioctl(s->fd, TIOCSWINSZ, &w) == 0);
+}
+
+/* Waits until the terminal keeps lines and echoes, or not; false if it does not come to that. */
+static inline bool becomes(const Session *s, bool is_plain) {
+    struct termios mode = {0};
+    tcflag_t both = ICANON | ECHO;
+    for (int k = 0; k < 200; k++) {
+        if (!tcgetattr(s->fd, &mode) && ((mode.c_lflag & both) == (is_plain ? both : 0)))
+            return true;
+        usleep(50000);
+    }
+    return false;
 }
 
 /* Types what ends the program. */

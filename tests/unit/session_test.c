@@ -25,6 +25,7 @@ static Session begin(const char *name) {
 static void detach(Session *s) {
     type(s, "\034");
     expect(s, "\n[detached from session ");
+    CHECK(becomes(s, true));
     CHECK_INT(finish(s), 0);
 }
 
