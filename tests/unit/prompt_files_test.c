@@ -3,6 +3,7 @@
  * terminal.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
+#include <glob.h>
 #include <sys/stat.h>
 
 static char dir[] = "/tmp/gt-files-XXXXXX";
@@ -68,6 +69,7 @@ static void runs(void) {
 /* The editor is a script that changes the file. */
 static void edits(void) {
     setenv("EDITOR", "sed -i s/41/42/", 1);
+    setenv("TMPDIR", dir, 1);
     Session s = prompt();
     line(&s, "x = 41 + 0", NULL);
     line(&s, ":edit", "x = 42 + 0\n");
@@ -88,7 +90,12 @@ static void edits(void) {
     line(&s, "x = 41", NULL);
     line(&s, ":edit", "the editor failed");
     leave(&s, "\004", 0);
+    char left[64];
+    glob_t found;
+    snprintf(left, sizeof left, "%s/gt-edit-*", dir);
+    CHECK(glob(left, 0, NULL, &found) == GLOB_NOMATCH); /* what was edited is removed */
     unsetenv("EDITOR");
+    unsetenv("TMPDIR");
 }
 
 static void saves(void) {
