@@ -354,14 +354,16 @@ static int has_word(const char *text, const char *word) {
     return best;
 }
 
-/* How well a name, the first sentence about it and its text have all of the words, at blanks; 0 if
- * one is missing. Words that stand together count more. */
-static int has_words(const char *words, const char *name, const char *first, const char *text) {
+/* How well a name, its signature, the first sentence about it and its text have all of the words;
+ * 0 if one is missing. Words that stand together count more. */
+static int has_words(const char *words, const char *name, const char *usage, const char *first,
+                     const char *text) {
     char word[64];
     int sum = strchr(words, ' ') && has_word(text, words) ? 10 : 0;
     for (int used; sscanf(words, "%63s%n", word, &used) == 1; words += used) {
         const char *dot = strrchr(name, '.');
         int in_name = has_word(name, word), in_text = has_word(text, word) + has_word(first, word);
+        in_text += has_word(usage, word) > 0;
         if (!in_name && !in_text) return 0;
         bool is_it = !strcasecmp(dot ? dot + 1 : name, word);
         sum += is_it ? 100 : in_name * 10 + in_text;
@@ -394,7 +396,8 @@ static bool search(Interp *in, const char *words, int width, Bytes *out) {
         Bytes usage = {0}, body = {0}, first = {0};
         if (help_parts(in, names.name[i], &usage, &body) && body.n) {
             help_sentence(body.data, body.n, 1000, &first);
-            int score = has_words(words, names.name[i], first.n ? first.data : "", body.data);
+            int score = has_words(words, names.name[i], usage.n ? usage.data : "",
+                                  first.n ? first.data : "", body.data);
             if (score) hit[n++] = (Hit){names.name[i], score};
         }
         bytes_fini(&first);
