@@ -25,6 +25,7 @@
 #include "runtime/net/net.h"
 #include "runtime/base/env.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ typedef struct App {
     char header[600]; /* of --emit and --tee */
     InstFile *file;   /* of these */
     FILE *tee;
+    bool tee_waits, tee_is_new; /* nothing of --tee's file is written yet; it was not there */
     char *beside;  /* the name of the file that holds elements, or NULL */
     FILE *emitted; /* of --emit-step: the instructions, in memory */
     char *run;
@@ -120,6 +122,14 @@ static void report(App *a, const LangError *e) {
         report_plain(&a->o, e, "error");
 }
 
+/* The program cannot start: what --tee's file held stays, and no new one is left behind. The header
+ * that waits in the buffer goes nowhere. */
+static void drop_tee(App *a) {
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (nowhere >= 0) dup2(nowhere, fileno(a->tee)), close(nowhere);
+    if (a->tee_is_new) unlink(a->o.tee);
+}
+
 /* Ends the file of --emit or --tee; false, with a message, if it could not be written. */
 static bool end_file(App *a) {
     Err err = {0};
@@ -127,6 +137,7 @@ static bool end_file(App *a) {
     if (!is_whole) err_report("gtsh", &err);
     if (a->file && inst_file_beside(a->file) && is_whole && !a->o.quiet)
         fprintf(stderr, "gtsh: elements are in %s\n", inst_file_beside(a->file));
+    if (a->tee_waits) drop_tee(a);
     if (!inst_file_free(&a->file, &err)) ok = a->o.emit && !a->tee; /* stdout: leave reports it */
     if (a->tee && fclose(a->tee) != 0) ok = err_set(&err, ERR_IO, "%s", strerror(errno));
     if (!ok) fprintf(stderr, "gtsh: cannot write '%s': %s\n", a->o.tee, err.text);
@@ -281,7 +292,8 @@ static StreamMode stream_mode_of(const App *a) {
     return is_instructions(a) ? STREAM_CHECK : STREAM_EMIT; /* converted, or made */
 }
 
-/* Opens the file of --tee. Elements go beside it, if it is a file. */
+/* Opens the file of --tee. Elements go beside it, if it is a file. What it holds stays until
+ * begin_tee. */
 static bool open_tee(App *a, InstFileConfig *c, LangError *e) {
     const char *path = a->o.tee;
     struct stat tee, program;
@@ -290,12 +302,22 @@ static bool open_tee(App *a, InstFileConfig *c, LangError *e) {
     if (is_there && a->name && stat(a->name, &program) == 0 && tee.st_dev == program.st_dev &&
         tee.st_ino == program.st_ino)
         return error_set(e, "--tee '%.200s' would overwrite what is run", path);
-    a->tee = c->to = fopen(path, "wb");
-    if (!a->tee || fstat(fileno(a->tee), &tee) != 0)
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    a->tee = c->to = fd >= 0 ? fdopen(fd, "wb") : NULL;
+    if (!a->tee || fstat(fd, &tee) != 0)
         return error_set(e, "cannot write '%.200s': %s", path, strerror(errno));
-    if (S_ISREG(tee.st_mode)) c->path = path, c->payloads = PAYLOADS_LARGE;
+    if (S_ISREG(tee.st_mode)) {
+        a->tee_waits = true;
+        a->tee_is_new = !is_there;
+        c->path = path, c->payloads = PAYLOADS_LARGE;
+    }
     *e = (LangError){0};
     return true;
+}
+
+/* What runs has been read without an error: the file of --tee begins anew. */
+static void begin_tee(App *a) {
+    if (a->tee_waits && ftruncate(fileno(a->tee), 0) == 0) a->tee_waits = false;
 }
 
 /* Opens the file of --emit or --tee, if there is one. */
@@ -425,6 +447,7 @@ static bool run_source(App *a, Source *src, LangError *e) {
         program_free(&p);
         return false;
     }
+    begin_tee(a);
     if (!interp_run(a->in, p, a->o.expr && a->o.output, e) || !args_finish(a->args, e))
         return false;
     args_warn(a->in, a->args, a->name);
@@ -555,9 +578,10 @@ static bool run_instructions(App *a, Source *src, LangError *e) {
             error_set(e, "a step has one form, text: there is nothing to convert");
             return error_hint(e, "--tee FILE writes the instructions of its rounds");
         }
-        return connect_named(a, e) && replay_step(a->in, src, &step, e);
     }
-    return connect_named(a, e) && replay_run(a->in, src, &c, e);
+    if (!connect_named(a, e)) return false;
+    begin_tee(a);
+    return is_step(a) ? replay_step(a->in, src, &step, e) : replay_run(a->in, src, &c, e);
 }
 
 /* Warns of options and variables without effect. */
@@ -708,6 +732,7 @@ int main(int argc, char **argv) {
     if (code == 0 && a.emitted) code = print_step(&a);
     if (at_prompt || (a.o.prompt && !a.o.check)) {
         a.in->config.interactive = true;
+        begin_tee(&a);
         ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,
                              .norc = a.o.norc,
                              .was_interrupted = interrupt_count != 0,
