@@ -317,12 +317,19 @@ static bool run_rounds(StepReplay *r) {
     return true;
 }
 
-/* As replay_run's: what was done, for standard error. */
+/* As replay_run's: what was done, for standard error; and which bound values no round used, unless
+ * --times asked for fewer rounds. */
 static void print_summary(const StepReplay *r, const Source *src) {
     bool is_dry = stream_mode(r->in->stream) == STREAM_CHECK;
     fflush(stdout);
     fprintf(stderr, "gtsh: %s %llu round%s of %s\n", is_dry ? "checked" : "replayed",
             (unsigned long long)r->n_done, r->n_done == 1 ? "" : "s", src->name);
+    for (int i = 0; i < r->step.n_input && !r->run->times; i++) {
+        const StepInput *in = &r->step.input[i];
+        if (!in->is_row || !in->is_bound || in->is_same || in->rows <= r->times) continue;
+        fprintf(stderr, "gtsh: '%s' has values for %llu rounds: --times %llu uses them all\n",
+                in->name, (unsigned long long)in->rows, (unsigned long long)in->rows);
+    }
 }
 
 bool replay_is_step(const char *text, size_t n) { return step_is_text(text, n); }

@@ -89,6 +89,8 @@ code "Adam: too many rounds" 2 "$GTSH" --replay "$TMP/step.gti" --times 51; has 
 n=$(sed -n 's/^input \(n[0-9]*\) f64 .*/\1/p' "$TMP/step.gti" | tail -1)
 code "Adam: numbers" 0 "$GTSH" -c "save(tensor([0.001] * 60, dtype=float64), \"$TMP/n.npy\")"
 code "Adam: fewer rounds" 0 "$GTSH" --replay "$TMP/step.gti" --times 7 --bind "$n=$TMP/n.npy"
+hasnt=$(err | grep -c "uses them all"); same "Adam: fewer rounds were asked for" "$hasnt" 0
+code "Adam: more rows than rounds" 0 "$GTSH" --replay "$TMP/step.gti" --bind "$n=$TMP/n.npy"; has "Adam: more rows than rounds" "$(err)" "'$n' has values for 60 rounds: --times 60 uses them all"
 # the batches from a file, a row per round
 code "Adam: rows" 0 "$GTSH" -c "seed(1); X = randn(200, 4).reshape(10, 20, 4); save(cat([X, X, X, X, X]), \"$TMP/x.npy\")"
 code "Adam: bind x" 0 "$GTSH" --replay "$TMP/step.gti" --bind x="$TMP/x.npy" --out w="$TMP/b.safetensors"
