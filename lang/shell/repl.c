@@ -144,6 +144,8 @@ static void report_late(Repl *r, const LangError *e) {
         run_failed(r, e);
 }
 
+static void drop_pasted(Repl *r) { r->pasted.n = r->pasted_at = 0; }
+
 /* At the prompt Ctrl-C drops the line. With work behind the prompt, it drops an empty line's. */
 static void drop_line(Repl *r, const char *line) {
     bool is_empty = !*line && !r->statement.n;
@@ -153,7 +155,8 @@ static void drop_line(Repl *r, const char *line) {
         history_keep(r, r->statement.data, r->statement.n);
     }
     paste_drop();
-    r->statement.n = r->pasted.n = 0;
+    r->statement.n = 0;
+    drop_pasted(r);
     r->is_else = false;
     r->is_open = false;
     r->skip = (Skip){0};
@@ -448,18 +451,24 @@ static void go_on_with_if(Repl *r) {
 /* Adds a line to the statement; runs it when it is complete. */
 static void feed(Repl *r, const char *line) {
     Bytes *b = &r->statement;
+    size_t n_before = b->n;
     if (!b->n && r->has_if && skip_is_else(line)) go_on_with_if(r);
     bytes_puts(b, line);
     bytes_putc(b, '\n');
+    if (!n_before) r->probe.n = 0;
+    bytes_add(&r->probe, b->data + n_before, b->n - n_before);
+    r->is_open = n_before && parse_open_text(&r->probe, &r->open_with);
+    if (r->is_open) return;
     Source probe = {
         .name = "repl", .text = b->data, .n = b->n, .first_line = r->line, .is_prompt = true};
     LangError e = {0};
     Program *p = parse_program(&probe, NULL, NULL, &r->open_with, &e);
     r->is_open = !p && e.kind == E_INCOMPLETE;
     program_free(&p);
+    if (r->is_open && !n_before) parse_open_text(&r->probe, &r->open_with);
     if (r->is_open) return;
     if (e.kind == E_NONE && is_if(b->data) &&
-        (r->pasted.n ? else_begins(r->pasted.data) : else_arrived(r)))
+        (r->pasted.n ? else_begins(r->pasted.data + r->pasted_at) : else_arrived(r)))
         return;
     r->has_if = false;
     if (strspn(b->data, " \t\r\n") < b->n) {
@@ -470,7 +479,7 @@ static void feed(Repl *r, const char *line) {
         Source *src = interp_source(r->in, "repl", b->data, b->n, r->line, false);
         bool ok = repl_source(r, src, RUN_ECHO | RUN_KEEP), was_pasted = r->pasted.n > 0;
         r->has_if = ok && is_if(src->text) && !strstr(src->text + hidden, "else {");
-        if (!ok) r->pasted.n = 0; /* pasted text stops at the first error */
+        if (!ok) drop_pasted(r); /* pasted text stops at the first error */
         if (e.kind != E_NONE && !was_pasted) skip_begin(&r->skip, src->text, src->n, r->line);
         if (r->is_terminal && r->skip.braces)
             fputs("    the rest of this block is skipped; an empty line ends that\n", stderr);
@@ -483,11 +492,13 @@ static void feed(Repl *r, const char *line) {
 /* Takes the next pasted line, malloc'ed; NULL if there is none. */
 static char *next_pasted(Repl *r) {
     if (!r->pasted.n) return NULL;
-    char *nl = memchr(r->pasted.data, '\n', r->pasted.n);
-    size_t n = nl ? (size_t)(nl - r->pasted.data) : r->pasted.n, used = nl ? n + 1 : n;
-    char *line = xstrndup(r->pasted.data, n);
-    memmove(r->pasted.data, r->pasted.data + used, r->pasted.n - used + 1);
-    r->pasted.n -= used;
+    const char *at = r->pasted.data + r->pasted_at;
+    size_t left = r->pasted.n - r->pasted_at;
+    const char *nl = memchr(at, '\n', left);
+    size_t n = nl ? (size_t)(nl - at) : left;
+    char *line = xstrndup(at, n);
+    r->pasted_at += nl ? n + 1 : n;
+    if (r->pasted_at == r->pasted.n) drop_pasted(r);
     return line;
 }
 
@@ -665,6 +676,7 @@ int repl_run(Interp *in, const ReplConfig *config) {
     behind_forget(r);
     lost_unref(&r->lost);
     bytes_fini(&r->statement);
+    bytes_fini(&r->probe);
     bytes_fini(&r->pasted);
     free(r->history);
     free(r->place);

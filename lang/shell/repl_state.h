@@ -19,7 +19,9 @@ typedef struct Repl {
     const ReplConfig *config;
     bool is_terminal; /* true: readline; false: plain lines */
     Bytes statement;  /* lines of the statement being typed */
-    Bytes pasted;     /* lines not yet fed */
+    Bytes probe;      /* what decides whether the statement is open: parse_open_text */
+    Bytes pasted;     /* from pasted_at on, lines not yet fed */
+    size_t pasted_at;
     char open_with;
     Skip skip;           /* a refused block, whose rest is skipped */
     bool is_open;        /* the statement is incomplete; selects the prompt */

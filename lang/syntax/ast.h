@@ -193,6 +193,12 @@ typedef void (*WarnFn)(void *ctx, const LangError *w);
  * E_INCOMPLETE if the text ends too early (open_with: the character of the innermost opener, or 0
  * for a continued line). Passes warnings (a & 1 == 0, dead statements) to warn, if not NULL. */
 Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e);
+/* True if the text ends too early, with open_with as above. Then what a longer text can do without
+ * is left out of it: complete statements of open blocks and complete elements in open brackets, so
+ * that a text that grows line by line is not parsed from its beginning each time. If false, the
+ * text itself has to be parsed: an error in it, too, may come from what was left out (an else
+ * without its if). */
+bool parse_open_text(Bytes *text, char *open_with);
 /* Fills w with "result not used" for an expression statement and suggests what was probably meant.
  * is_same_kind: its value may be of the same kind as unused_target's. */
 void unused_warning(const Node *n, bool is_same_kind, LangError *w);

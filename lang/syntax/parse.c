@@ -161,7 +161,24 @@ void parse_enter(Parser *p) {
 void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line) {
     if (p->n_open == (int)(sizeof p->open / sizeof *p->open))
         parse_fail(p, lex_span(p->src, bracket), NULL, "nested more than %d deep", MAX_PARSE_DEPTH);
-    p->open[p->n_open++] = (Opener){*bracket, what, line};
+    p->open[p->n_open++] = (Opener){*bracket, what, line, 0};
+}
+
+void parse_done(Parser *p, size_t from, size_t to) {
+    if (!p->keeps_done || p->in_fstring) return;
+    while (p->n_done && p->done[p->n_done - 1].from >= from) p->n_done--;
+    if (to <= from) return;
+    ARRAY_ROOM(p->done, p->n_done, p->done_cap, 16);
+    p->done[p->n_done++] = (Done){from, to};
+}
+
+bool parse_comma(Parser *p) {
+    if (!parse_accept(p, TOK_COMMA)) return false;
+    if (!p->n_open) return true;
+    size_t comma = p->t.tok[p->before].at, *second = &p->open[p->n_open - 1].second;
+    if (!*second) *second = comma + 1;
+    parse_done(p, *second, parse_peek(p)->at);
+    return true;
 }
 
 /* ---- nodes ---- */
@@ -223,7 +240,34 @@ void program_free(Program **p) {
     arena_fini(&a);
 }
 
-Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e) {
+/* The text of an unclosed string in three quotes may go up to its last line, unless it has fields:
+ * its end does not depend on it. */
+static void string_done(Parser *p) {
+    const Token *t = &p->t.tok[p->t.n - 1];
+    const char *s = p->src->text;
+    if (t->kind != TOK_BAD || p->t.error->kind != E_INCOMPLETE) return;
+    size_t body = t->at + t->n, line = p->src->n;
+    while (line > body && s[line - 1] != '\n') line--;
+    if (!memchr(s + t->at, '{', line - t->at)) parse_done(p, body, line);
+}
+
+/* Leaves out of text what is done; a newline takes its place. */
+static void leave_out(const Parser *p, Bytes *text) {
+    Bytes rest = {0};
+    size_t at = 0;
+    for (size_t k = 0; k < p->n_done; k++) {
+        bytes_add(&rest, text->data + at, p->done[k].from - at);
+        bytes_putc(&rest, '\n');
+        at = p->done[k].to;
+    }
+    bytes_add(&rest, text->data + at, text->n - at);
+    bytes_fini(text);
+    *text = rest;
+}
+
+/* rest: the text of src, for parse_open_text; or NULL. */
+static Program *parse(Source *src, WarnFn warn, void *ctx, Bytes *rest, char *open_with,
+                      LangError *e) {
     if (open_with) *open_with = 0;
     if (src->n > MAX_SOURCE_BYTES) {
         e->kind = E_SYNTAX;
@@ -237,10 +281,16 @@ Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, Lan
     Arena *keep = &prog->arena; /* takes over the arena's blocks: the Program is in its own arena */
     *keep = arena;
     *p = (Parser){.src = src, .arena = keep, .e = found, .warn = warn, .warn_ctx = ctx};
+    p->keeps_done = rest != NULL;
     if (setjmp(p->fail)) {
-        free(p->scratch);
         if (open_with) *open_with = p->open_with;
         *e = *found;
+        if (rest && e->kind == E_INCOMPLETE) {
+            string_done(p);
+            leave_out(p, rest);
+        }
+        free(p->scratch);
+        free(p->done);
         program_free(&prog);
         return NULL;
     }
@@ -252,7 +302,21 @@ Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, Lan
     parse_finish(p, body, 0, mark);
     prog->src = src;
     prog->body = body;
-    if (!resolve_program(prog, warn, ctx, found)) give_up(p);
+    if (!rest && !resolve_program(prog, warn, ctx, found)) give_up(p);
     free(p->scratch);
+    free(p->done);
     return prog;
+}
+
+Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, LangError *e) {
+    return parse(src, warn, ctx, NULL, open_with, e);
+}
+
+bool parse_open_text(Bytes *text, char *open_with) {
+    LangError e = {0};
+    Source src = {.name = "", .text = text->data, .n = text->n, .first_line = 1};
+    Program *p = parse(&src, NULL, NULL, text, open_with, &e);
+    bool is_open = !p && e.kind == E_INCOMPLETE;
+    program_free(&p);
+    return is_open;
 }

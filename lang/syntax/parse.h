@@ -19,7 +19,14 @@ typedef struct Opener {
     Token at;
     const char *what;
     uint32_t line;
+    size_t second; /* offset behind the first comma, or 0 */
 } Opener; /* what: "for", "if" ...; line of that word */
+
+/* Bytes of the text that a longer text may leave out: complete statements or elements in front of
+ * what is not complete. */
+typedef struct Done {
+    size_t from, to;
+} Done;
 
 typedef struct Parser {
     const Source *src;
@@ -38,6 +45,9 @@ typedef struct Parser {
     const char *module;       /* the name of that module                                 */
     Node **scratch;
     size_t n_scratch, scratch_cap;
+    bool keeps_done; /* for parse_open_text: `done` is kept */
+    Done *done;      /* in order, disjoint */
+    size_t n_done, done_cap;
     char open_with;
     LangError *e;
     jmp_buf fail;
@@ -65,6 +75,11 @@ void parse_enter(Parser *p); /* adds one level of nesting; fails at MAX_PARSE_DE
 static inline void parse_leave(Parser *p) { p->depth--; }
 void parse_open(Parser *p, const Token *bracket, const char *what, uint32_t line);
 static inline void parse_close(Parser *p) { p->n_open--; }
+/* Text between these offsets is complete. Replaces what is noted behind `from`. */
+void parse_done(Parser *p, size_t from, size_t to);
+/* As parse_accept of a comma: in brackets, what the next element follows is complete. The first
+ * element, which says what the brackets hold, stays. */
+bool parse_comma(Parser *p);
 
 /* parse_node makes a node at token `first`. parse_finish ends it at the last token taken and gives
  * it the kids pushed since mark; returns it. */

@@ -302,7 +302,7 @@ static Node *list(Parser *p) {
             comprehension(p);
             break;
         }
-        if (!parse_accept(p, TOK_COMMA)) break;
+        if (!parse_comma(p)) break;
     }
     close_bracket(p, TOK_RBRACKET, "or ',' in the list", skip);
     return parse_finish(p, n, first, mark);
@@ -398,7 +398,7 @@ static Node *map(Parser *p) {
             comprehension(p);
             break;
         }
-        if (!parse_accept(p, TOK_COMMA)) break;
+        if (!parse_comma(p)) break;
     }
     if (after_arrow && !parse_at(p, TOK_RBRACE)) not_a_map(p, true);
     close_bracket(p, TOK_RBRACE, is_set ? "or ',' in the set" : "or ',' in the map", skip);
@@ -420,7 +420,7 @@ static Node *group(Parser *p) {
         size_t item = here(p);
         parse_push(p, element(p));
         if (!is_list && parse_at(p, TOK_FOR)) generator(p, item);
-        if (!parse_accept(p, TOK_COMMA)) break;
+        if (!parse_comma(p)) break;
         is_list = true;
     }
     close_bracket(p, TOK_RPAREN, is_list ? "or ',' in the list" : "", skip);
@@ -531,7 +531,7 @@ static Node *call(Parser *p, Node *callee, size_t first) {
     bool skip = open_bracket(p);
     while (!parse_at(p, TOK_RPAREN)) {
         argument(p, mark + 1);
-        if (!parse_accept(p, TOK_COMMA)) break;
+        if (!parse_comma(p)) break;
     }
     close_bracket(p, TOK_RPAREN, "or ',' in the call", skip);
     return parse_finish(p, n, first, mark);

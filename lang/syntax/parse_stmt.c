@@ -115,6 +115,7 @@ Node *parse_block(Parser *p, const char *what, uint32_t line) {
     parse_statements(p, TOK_RBRACE);
     parse_expect(p, TOK_RBRACE, "");
     parse_finish(p, n, first, mark);
+    parse_done(p, brace->at + 1, p->t.tok[p->before].at);
     p->skip_newlines = skip;
     parse_close(p);
     parse_leave(p);
@@ -122,12 +123,18 @@ Node *parse_block(Parser *p, const char *what, uint32_t line) {
 }
 
 void parse_statements(Parser *p, int end) {
+    size_t from = p->n_open ? p->open[p->n_open - 1].at.at + 1 : 0;
+    Node *last = NULL;
+    size_t last_at = 0;
     for (;;) {
         while (parse_at(p, TOK_NEWLINE) || parse_at(p, TOK_SEMI)) parse_take(p);
         if (parse_at(p, end)) return;
         if (parse_at(p, TOK_RBRACE))
             parse_fail(p, lex_span(p->src, parse_peek(p)), "", "this '}' closes nothing");
-        parse_push(p, statement(p));
+        bool may_have_else = last && last->kind == N_IF && parse_at(p, TOK_END);
+        if (!may_have_else) last_at = parse_peek(p)->at;
+        if (!may_have_else) parse_done(p, from, last_at);
+        parse_push(p, last = statement(p));
         if (!ends_statement(parse_peek(p)->kind)) parse_unexpected(p, "the end of the statement");
     }
 }

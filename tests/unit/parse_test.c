@@ -289,6 +289,73 @@ static void prefixes(void) {
     free(text);
 }
 
+/* ---- a text that grows line by line ---- */
+
+/* Adds the lines of s to a text as the prompt does: what parse_open_text leaves of it is open as
+ * long as all of it is. Returns the size of the largest rest. */
+static size_t grow(const char *name, const char *s) {
+    size_t n = strlen(s), most = 0, misses = 0;
+    Bytes rest = {0};
+    for (size_t at = 0, from = 0; at < n;) {
+        size_t line = strcspn(s + at, "\n");
+        char with_rest, with_all;
+        line += s[at + line] == '\n';
+        if (at == from) rest.n = 0;
+        bytes_add(&rest, s + at, line);
+        at += line;
+        LangError e = {0};
+        Source all = {.name = "a.gt", .text = s + from, .n = at - from, .first_line = 1};
+        bool is_open = parse_open_text(&rest, &with_rest);
+        Program *p = parse_program(&all, NULL, NULL, &with_all, &e);
+        bool is_all_open = !p && e.kind == E_INCOMPLETE;
+        CHECK_MSG(!is_open || is_all_open, "%s: open after byte %zu", name, at);
+        if (is_open) CHECK_INT(with_rest, with_all);
+        misses += is_all_open && !is_open;
+        program_free(&p);
+        if (!is_all_open) from = at;
+        if (is_open && rest.n > most) most = rest.n;
+    }
+    CHECK_MSG(misses == 0, "%s: all was parsed %zu times", name, misses);
+    bytes_fini(&rest);
+    return most;
+}
+
+static void growing(void) {
+    static const char *const parts[][3] = {
+        {"fn f(x) {\n", "  x = [x, {a: x}] # )\n  if x {\n    g(x,\n  2)\n  }\n  else {\n }\n",
+         "}\n"},
+        {"module M() {\n if x {\n y()\n } else {\n", "while y { z() }; m = {a: 1,\n b: 2}\n",
+         "}}\n"},
+        {"x = [\n", "  f(1, 2), 'a', # b\n", "]\n"},
+        {"x = {a: 1,\n", "  b: [1,\n 2], \"c\": fn() { return 1\n },\n", "}\n"},
+        {"f(1,\n", "  2, f\"{g(1, 2, 3)}\",\n", ")\n"},
+        {"if a {\n", "x = 1\n} elif b {\n", "}\n"},
+        {"s = \"\"\"\n", "a line ''' of \\\n text\n", "\"\"\"\n"},
+    };
+    static const char *const files[] = {"lang/prelude/attention.gt", "lang/prelude/train.gt",
+                                        "lang/prelude/linalg.gt", "lang/prelude/picture.gt",
+                                        "lang/prelude/optim/optimizer.gt"};
+    for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
+        Bytes text = {0};
+        bytes_puts(&text, parts[k][0]);
+        for (int i = 0; i < 200; i++) bytes_puts(&text, parts[k][1]);
+        bytes_puts(&text, parts[k][2]);
+        size_t most = grow(parts[k][0], text.data);
+        CHECK_MSG(most < (k == 5 ? 200 * 20 : 200), "%s: %zu bytes stay", parts[k][0], most);
+        bytes_fini(&text);
+    }
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+        size_t n;
+        char *text = read_file(files[k], &n);
+        CHECK_MSG(text != NULL, "no %s", files[k]);
+        if (!text) continue;
+        char *copy = xstrndup(text, n);
+        CHECK(grow(files[k], copy) < 2000);
+        free(copy);
+        free(text);
+    }
+}
+
 /* ---- the specification ---- */
 
 static void specification(void) {
@@ -355,6 +422,7 @@ int main(void) {
     docs();
     limits();
     prefixes();
+    growing();
     specification();
     return check_report("parse");
 }
