@@ -14,6 +14,9 @@
 #define MAX_MSG_BYTES (UINT64_C(1) << 36) /* one message, payloads included */
 #define FRAME_INSTS   256                 /* instructions of a frame before it is sent */
 #define FRAME_BYTES   (256u << 10)        /* head bytes of a frame before it is sent */
+#define FRAME_PART_BYTES                                                                           \
+    (16u << 20) /* payloads of a frame before it is sent: the window counts frames, so a frame of  \
+                 * large payloads would exceed it */
 #define INLINE_BYTES                                                                               \
     (64u << 10)                  /* a payload up to this size is stored in the head                \
                                   * of its frame */

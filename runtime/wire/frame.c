@@ -26,8 +26,10 @@ void frame_begin(FrameWriter *w, uint32_t client, uint64_t seq) {
 size_t frame_bytes(const FrameWriter *w) { return w->head ? w->head->n : 0; }
 
 bool frame_is_full(const FrameWriter *w) {
-    return w->records >= FRAME_INSTS || w->count >= HOT_INSTS || frame_bytes(w) >= FRAME_BYTES ||
-           w->n_parts >= MAX_MSG_PARTS - 1;
+    uint64_t bytes = 0;
+    for (int i = 0; i < w->n_parts; i++) bytes += w->parts[i]->n;
+    return bytes >= FRAME_PART_BYTES || w->records >= FRAME_INSTS || w->count >= HOT_INSTS ||
+           frame_bytes(w) >= FRAME_BYTES || w->n_parts >= MAX_MSG_PARTS - 1;
 }
 
 void frame_end(FrameWriter *w, Msg *out) {

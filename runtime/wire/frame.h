@@ -71,7 +71,8 @@ const void *frame_form(FrameWriter *w, size_t *n);
 /* For the dispatcher's own instructions; takes no sequence number. */
 void frame_insert(FrameWriter *w, const Inst *in);
 size_t frame_bytes(const FrameWriter *w);
-/* True at FRAME_INSTS records, HOT_INSTS instructions or FRAME_BYTES, or if no part is left. */
+/* True at FRAME_INSTS records, HOT_INSTS instructions, FRAME_BYTES or FRAME_PART_BYTES, or if no
+ * part is left. */
 bool frame_is_full(const FrameWriter *w);
 void frame_end(FrameWriter *w, Msg *out); /* w is empty again; count may be 0 */
 

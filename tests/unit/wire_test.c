@@ -144,6 +144,28 @@ static void test_large_payloads(void) {
 
 /* A frame is full at its number of instructions or of bytes, whichever comes first. */
 static void unmap(void *data, void *ctx) { munmap(data, *(size_t *)ctx); }
+static void keep(void *data, void *ctx) { (void)data, (void)ctx; }
+
+/* Large payloads end a frame before its parts do. */
+static void test_many_bytes(void) {
+    static char bytes[FRAME_PART_BYTES / 4];
+    Buf *b = buf_wrap(bytes, sizeof bytes, keep, NULL);
+    Inst in = {.op = OP_DATA, .n_out = 1, BYTES(bytes, sizeof bytes), .payload_buf = b};
+    FrameWriter w = {0};
+    Msg m;
+    frame_begin(&w, 1, 0);
+    for (uint64_t i = 0; i < 4; i++) {
+        CHECK(!frame_is_full(&w));
+        in.out[0] = i;
+        frame_add(&w, &in);
+    }
+    CHECK(frame_is_full(&w));
+    frame_end(&w, &m), drop(&m);
+    frame_begin(&w, 1, 4);
+    CHECK(!frame_is_full(&w));
+    frame_end(&w, &m), drop(&m);
+    buf_unref(&b);
+}
 
 /* A payload too large for any head is kept by reference, and takes no space in it. */
 static void test_huge_payload(void) {
@@ -703,6 +725,7 @@ int main(int argc, char **argv) {
     test_round_trip();
     test_large_payloads();
     test_huge_payload();
+    test_many_bytes();
     test_full();
     test_counts();
     test_hostile_frames();
