@@ -8,6 +8,7 @@
 #include "lang/text/pieces.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/object.h"
+#include "lang/file/file_map.h"
 #include "lang/file/io.h"
 #include "lang/tensor/tensor.h"
 #include "lang/builtin/builtin_host.h"
@@ -71,13 +72,24 @@ static bool items_from_io(Loading *l, const IoValue *v, Value *out, LangError *e
     return give_if(ok, all, out);
 }
 
+/* Says of a file why its elements cannot be had. Returns false. */
+static bool not_read(const Loading *l, const Err *why, LangError *e) {
+    error_from(e, why);
+    if (why->code != ERR_PARSE) return false;
+    return error_set(e, "cannot read '%.200s': %.280s", l->path, why->text);
+}
+
 static bool tensor_from_io(Loading *l, const IoTensor *t, Value *out, LangError *e) {
     Handle *h;
     if (l->from.path) {
         l->from.key = l->depth == 0 ? NULL : l->key.n ? l->key.data : "";
         h = stream_load(l->in->stream, &t->type, &l->from, interp_span(l->in), e);
     } else {
-        h = stream_data(l->in->stream, &t->type, t->buf->data, t->buf, interp_span(l->in), e);
+        Buf *b;
+        Err err = {0};
+        if (!io_elements(t, &b, &err)) return not_read(l, &err, e);
+        h = stream_data(l->in->stream, &t->type, b->data, b, interp_span(l->in), e);
+        buf_unref(&b);
     }
     if (h) *out = v_tensor(tensor_new(l->in, h));
     return h != NULL;
@@ -147,12 +159,13 @@ static bool load_file(Interp *in, const char *path, const char *element, const c
         io_fini(&file);
         if (is_found) return ok;
     }
-    if (!io_load(path, element, &bytes, &file, &err)) return error_from(e, &err);
+    if (!io_map(path, element, &bytes, &file, &err)) return error_from(e, &err);
     if (refers && tensor_bytes(&file) > EMIT_DATA_BYTES) {
         sha256_hex(bytes->data, bytes->n, hex);
+        file_map_forget(bytes->data, bytes->n);
         l.from = (LoadFrom){.path = path, .element = element, .sha256 = hex};
     }
-    bool ok = load_part(&l, &file, key, out, e);
+    bool ok = file_map_is_good(bytes->data, bytes->n, e) && load_part(&l, &file, key, out, e);
     bytes_fini(&l.key);
     buf_unref(&bytes);
     io_fini(&file);

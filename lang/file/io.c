@@ -5,6 +5,7 @@
  * here beside those of F_NPY.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
+#include "lang/file/file_map.h"
 #include "lang/file/io_format.h"
 #include "lang/error/interrupt.h"
 #include "runtime/base/near.h"
@@ -221,7 +222,8 @@ static bool no_file(const char *path, Err *err) {
     return false;
 }
 
-bool io_read(const char *path, Buf **out, Err *err) {
+/* Reads a file, or maps it if maps and it can be mapped. */
+static bool read_file(const char *path, bool maps, Buf **out, Err *err) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
     if (fd < 0) return no_file(path, err);
@@ -232,8 +234,15 @@ bool io_read(const char *path, Buf **out, Err *err) {
         close(fd);
         return false;
     }
+    size_t size = (size_t)st.st_size;
+    Buf *b = maps && size >= FILE_MAP_LEAST ? file_map(fd, size, path) : NULL;
+    if (b) {
+        close(fd);
+        *out = b;
+        return true;
+    }
     /* Pipes and /proc report size 0: the buffer then grows as it is read. */
-    Buf *b = buf_new(st.st_size > 0 ? (size_t)st.st_size + 1 : 65536);
+    b = buf_new(st.st_size > 0 ? (size_t)st.st_size + 1 : 65536);
     for (;;) {
         if (b->n == b->cap) buf_reserve(b, b->cap);
         ssize_t n =
@@ -257,6 +266,8 @@ bool io_read(const char *path, Buf **out, Err *err) {
     *out = b;
     return true;
 }
+
+bool io_read(const char *path, Buf **out, Err *err) { return read_file(path, false, out, err); }
 
 bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err) {
     Buf *b = buf_new(n + 1);
@@ -392,6 +403,12 @@ static int tail_of(const char *path, bool *is_gz) {
 static Format format_of(const char *path, bool *is_gz) {
     int i = tail_of(path, is_gz);
     return i < TAILS ? by_tail[i].format : F_UNKNOWN;
+}
+
+/* True if the decoder may read bytes that change meanwhile: it copies headers before it checks
+ * them. */
+static bool can_map(Format f) {
+    return f == F_NPY || f == F_NPZ || f == F_SAFETENSORS || f == F_IDX || f == F_TXT || f == F_BIN;
 }
 
 static bool is_torch(const char *path) {
@@ -577,16 +594,30 @@ static void name_file(Err *err, const char *doing, const char *path) {
     if (old.hint[0]) err_hint(err, "%s", old.hint);
 }
 
-bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
+static bool load(const char *path, const char *element, bool maps, Buf **bytes, IoValue *out,
+                 Err *err) {
     *out = (IoValue){0};
     Buf *b = NULL;
     TRY(io_is_known(path, false, err));
-    TRY(io_read(path, &b, err));
+    TRY(read_file(path, maps, &b, err));
     bool ok = io_decode(path, b, element, out, err);
+    if (!file_map_is_whole(b->data, b->n, err)) { /* whatever else it was, that is why */
+        io_fini(out);
+        ok = false;
+    }
     if (ok && bytes) *bytes = buf_ref(b);
     buf_unref(&b);
     if (!ok) name_file(err, "read", path);
     return ok;
+}
+
+bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
+    return load(path, element, false, bytes, out, err);
+}
+
+bool io_map(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err) {
+    bool is_gz;
+    return load(path, element, can_map(format_of(path, &is_gz)) || is_gz, bytes, out, err);
 }
 
 bool io_load_part(const char *path, const char *key, bool *is_found, IoValue *out, Err *err) {

@@ -39,10 +39,13 @@ typedef enum IoKind {
     IO_BAD /* a member of an archive that cannot be read: str says why */
 } IoKind;
 
-/* data is the start of buf and fills it; buf is one reference, owned. */
+/* The elements are buf's bytes, all of them; buf is one reference, owned. After io_map only
+ * io_elements gives them: buf may then lie in the mapped file, in the file's own element type. */
 typedef struct IoTensor {
     TensorType type;
     Buf *buf;
+    uint8_t element; /* of is_mapped: an IoElement */
+    bool is_mapped, is_swapped;
 } IoTensor;
 
 /* The contents of a file. The owner of the root owns all of it: io_fini frees the whole tree. */
@@ -84,6 +87,13 @@ bool io_hint_names(const IoValue *v, const char *key, bool all, Err *err);
  * IO_FLOATS and a dtype name. *bytes, unless bytes is NULL: one reference to the raw file. On
  * failure: ERR_IO, ERR_PARSE, ERR_LIMIT, ERR_ARG. */
 bool io_load(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err);
+/* As io_load, but tensors of large files stay where they are, in the mapped file (file_map.h):
+ * io_elements gives their elements. */
+bool io_map(const char *path, const char *element, Buf **bytes, IoValue *out, Err *err);
+/* Sets *out to the elements of a tensor of a file, row-major, of its dtype: one reference. What is
+ * mapped is copied, and its pages are given back. Fails if the file was cut off (ERR_IO), if an
+ * element has no place in the dtype (ERR_PARSE), or after Ctrl-C. */
+bool io_elements(const IoTensor *t, Buf **out, Err *err);
 /* Reads of a file only what io_find(out, key) then finds, if the format has an index of its own
  * (.safetensors) and the file something of that name: *is_found. Else *out is IO_NONE, and io_load
  * reads the file or says what is wrong. */

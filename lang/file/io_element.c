@@ -2,9 +2,12 @@
  * widened, foreign byte orders are swapped, bools are made 0 or 1. Bytes that need no conversion
  * are shared, not copied.
  * SPDX-License-Identifier: MIT */
+#include "lang/error/interrupt.h"
+#include "lang/file/file_map.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <string.h>
+#include <sys/mman.h>
 
 const IoElementInfo io_element[EL_COUNT] = {
     [EL_BOOL] = {"bool", "BOOL", "b1", 1, DT_BOOL},
@@ -110,6 +113,67 @@ Buf *io_part(Buf *bytes, size_t at, size_t n) {
     return buf_wrap(bytes->data + at, n, release_part, buf_ref(bytes));
 }
 
+static bool is_same(IoElement el, bool is_swapped) {
+    const IoElementInfo *info = &io_element[el];
+    return el == io_element_of(info->dtype) && el != EL_BOOL &&
+           (!is_swapped || info->size_bytes == 1);
+}
+
+/* Converts n elements at p to those of the dtype, at to. */
+static bool convert(IoElement el, bool is_swapped, const uint8_t *p, int64_t n, uint8_t *to,
+                    Err *err) {
+    int from_bytes = io_element[el].size_bytes,
+        to_bytes = dtype_info[io_element[el].dtype].size_bytes;
+    if (is_same(el, is_swapped)) {
+        if (n) memcpy(to, p, (size_t)n * (size_t)to_bytes);
+        return true;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t bits = load_bits(p + i * from_bytes, from_bytes, is_swapped);
+        TRY(convert_one(el, bits, to + i * to_bytes, err));
+    }
+    return true;
+}
+
+static void release_room(void *data, void *ctx) { munmap(data, (size_t)(uintptr_t)ctx); }
+
+/* A Buf with room for n bytes, filled. The memory of a large one goes back to the system with it:
+ * malloc keeps what a file's many tensors leave, in pieces that the next ones do not fit. */
+static Buf *room_new(size_t n) {
+    void *p = n < FILE_MAP_LEAST
+                  ? MAP_FAILED
+                  : mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p != MAP_FAILED) return buf_wrap(p, n, release_room, (void *)(uintptr_t)n);
+    Buf *b = buf_new(n);
+    b->n = n;
+    return b;
+}
+
+bool io_elements(const IoTensor *t, Buf **out, Err *err) {
+    if (!t->is_mapped) {
+        *out = buf_ref(t->buf);
+        return true;
+    }
+    IoElement el = (IoElement)t->element;
+    int64_t n = type_numel(&t->type), from_bytes = io_element[el].size_bytes,
+            to_bytes = dtype_info[t->type.dtype].size_bytes;
+    Buf *b = room_new((size_t)(n * to_bytes));
+    bool ok = true;
+    for (int64_t i = 0, step; i < n && ok; i += step) {
+        const uint8_t *p = t->buf->data + i * from_bytes;
+        step = n - i < IO_STEP_BYTES / 8 ? n - i : IO_STEP_BYTES / 8;
+        ok = convert(el, t->is_swapped, p, step, b->data + i * to_bytes, err) &&
+             not_interrupted_io(err);
+        file_map_forget(p, (size_t)(step * from_bytes));
+    }
+    ok = file_map_is_whole(t->buf->data, t->buf->n, err) && ok;
+    if (ok)
+        *out = b;
+    else
+        buf_unref(&b);
+    return ok;
+}
+
 bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
                Buf *bytes, const void *data, Err *err) {
     const IoElementInfo *info = &io_element[el];
@@ -117,26 +181,24 @@ bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool 
     int64_t n;
     TRY(io_numel(shape, rank, &n, err));
     memcpy(type.shape, shape, (size_t)rank * sizeof *shape);
-    int to = dtype_info[info->dtype].size_bytes;
-    bool is_same =
-        el == io_element_of(info->dtype) && el != EL_BOOL && (!is_swapped || info->size_bytes == 1);
-    Buf *b;
-    if (is_same && (uintptr_t)data % (uintptr_t)to == 0) {
-        b = buf_wrap((void *)data, (size_t)n * (size_t)to, release_part, buf_ref(bytes));
+    size_t to = (size_t)dtype_info[info->dtype].size_bytes;
+    IoTensor t = {.type = type};
+    if (file_map_has(data)) {
+        t.element = (uint8_t)el, t.is_mapped = true, t.is_swapped = is_swapped;
+        t.buf = buf_wrap((void *)data, (size_t)n * (size_t)info->size_bytes, release_part,
+                         buf_ref(bytes));
+    } else if (is_same(el, is_swapped) && (uintptr_t)data % to == 0) {
+        t.buf = buf_wrap((void *)data, (size_t)n * to, release_part, buf_ref(bytes));
     } else {
-        b = buf_new((size_t)n * (size_t)to + 1);
-        b->n = (size_t)n * (size_t)to;
-        const uint8_t *p = data;
-        if (is_same) memcpy(b->data, p, b->n);
-        for (int64_t i = 0; !is_same && i < n; i++) {
-            uint64_t bits = load_bits(p + i * info->size_bytes, info->size_bytes, is_swapped);
-            if (convert_one(el, bits, b->data + i * to, err)) continue;
-            buf_unref(&b);
+        t.buf = buf_new((size_t)n * to + 1);
+        t.buf->n = (size_t)n * to;
+        if (!convert(el, is_swapped, data, n, t.buf->data, err)) {
+            buf_unref(&t.buf);
             return false;
         }
     }
     out->kind = IO_TENSOR;
     out->tensor = xmalloc(sizeof *out->tensor);
-    *out->tensor = (IoTensor){type, b};
+    *out->tensor = t;
     return true;
 }

@@ -6,6 +6,7 @@
  * archives.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/interrupt.h"
+#include "lang/file/file_map.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +30,7 @@ enum {
 #define META_MEMBER "gt.json"
 
 typedef struct Member {
-    const char *name; /* points into the file, not terminated; when writing: terminated */
+    const char *name; /* points into the directory, not terminated; when writing: terminated */
     size_t n_name;
     uint32_t flags, method, crc;
     uint64_t packed, size, at;
@@ -41,8 +42,10 @@ static uint64_t u64(const uint8_t *p) { return u32(p) | (uint64_t)u32(p + 4) << 
 
 /* ---- Reading ---- */
 
+/* bytes: a copy, because a mapped file may change. */
 typedef struct Directory {
     uint64_t at, size, count;
+    Buf *bytes;
 } Directory;
 
 static bool find_directory(const Buf *b, Directory *d, Err *err) {
@@ -54,15 +57,16 @@ static bool find_directory(const Buf *b, Directory *d, Err *err) {
     while (memcmp(p + at, "PK\5\6", 4) || at + END_BYTES + u16(p + at + 20) != b->n)
         if (at-- == least)
             return err_set(err, ERR_PARSE, "the zip archive is cut off: it has no directory");
-    *d = (Directory){u32(p + at + 16), u32(p + at + 12), u16(p + at + 10)};
+    *d = (Directory){u32(p + at + 16), u32(p + at + 12), u16(p + at + 10), NULL};
     if (at >= LOCATOR_BYTES && !memcmp(p + at - LOCATOR_BYTES, "PK\6\7", 4)) {
         uint64_t end64 = u64(p + at - LOCATOR_BYTES + 8);
         if (end64 > at || at - end64 < END64_BYTES || memcmp(p + end64, "PK\6\6", 4))
             return err_set(err, ERR_PARSE, "the zip archive's ZIP64 end is damaged");
-        *d = (Directory){u64(p + end64 + 48), u64(p + end64 + 40), u64(p + end64 + 32)};
+        *d = (Directory){u64(p + end64 + 48), u64(p + end64 + 40), u64(p + end64 + 32), NULL};
     }
     if (d->at > b->n || d->size > b->n - d->at || d->count > d->size / CENTRAL_BYTES)
         return err_set(err, ERR_PARSE, "the zip archive's directory is outside of the file");
+    d->bytes = buf_copy(p + d->at, (size_t)d->size);
     return true;
 }
 
@@ -84,10 +88,12 @@ static bool read_zip64(Member *m, const uint8_t *p, const uint8_t *end) {
     return true;
 }
 
-/* Reads one entry of the directory and moves *at past it. m->at becomes the offset of the data. */
+/* Reads the entry at *at of the directory and moves *at past it. m->at becomes the offset of the
+ * data in the file. */
 static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *m, Err *err) {
-    const uint8_t *p = b->data + *at;
-    uint64_t left = d->at + d->size - *at;
+    const uint8_t *p = d->bytes->data + *at;
+    uint8_t local[LOCAL_BYTES];
+    uint64_t left = d->size - *at;
     if (left < CENTRAL_BYTES || memcmp(p, "PK\1\2", 4) ||
         left - CENTRAL_BYTES < (uint64_t)u16(p + 28) + u16(p + 30) + u16(p + 32))
         return err_set(err, ERR_PARSE, "the zip archive's directory is damaged");
@@ -105,10 +111,9 @@ static bool read_member(const Buf *b, const Directory *d, uint64_t *at, Member *
     if (memchr(m->name, 0, m->n_name))
         return err_set(err, ERR_PARSE, "a member's name has a zero byte in it");
     if (!read_zip64(m, extra, extra + u16(p + 30)) || m->at > b->n || b->n - m->at < LOCAL_BYTES ||
-        memcmp(b->data + m->at, "PK\3\4", 4))
+        memcmp(memcpy(local, b->data + m->at, LOCAL_BYTES), "PK\3\4", 4))
         return err_set(err, ERR_PARSE, "member '%.*s' does not begin where the directory says", n,
                        m->name);
-    const uint8_t *local = b->data + m->at;
     m->at += LOCAL_BYTES + u16(local + 26) + u16(local + 28);
     if (m->at > b->n || m->packed > b->n - m->at)
         return err_set(err, ERR_PARSE, "member '%.*s' is cut off", n, m->name);
@@ -147,6 +152,17 @@ static uint32_t crc_of(uint32_t crc, const void *p, size_t n) {
     return n ? (uint32_t)crc32_z(crc, p, n) : crc; /* crc32_z(NULL) would restart the checksum */
 }
 
+/* Verifies a checksum; the pages of a mapped member are given back. */
+static bool is_of_crc(const Buf *b, uint32_t crc) {
+    uint32_t is = 0;
+    for (size_t at = 0, n; at < b->n; at += n) {
+        n = b->n - at < IO_STEP_BYTES ? b->n - at : IO_STEP_BYTES;
+        is = crc_of(is, b->data + at, n);
+        file_map_forget(b->data + at, n);
+    }
+    return is == crc;
+}
+
 /* The bytes of a member, checksum verified: one reference. */
 static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
     int n = m->n_name < 100 ? (int)m->n_name : 100;
@@ -158,7 +174,7 @@ static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
     } else {
         ok = m->size / MAX_RATIO <= m->packed && inflate_member(b, m, out);
     }
-    if (ok && crc_of(0, (*out)->data, (*out)->n) == m->crc) return true;
+    if (ok && is_of_crc(*out, m->crc)) return true;
     buf_unref(out);
     return err_set(err, ERR_PARSE, "member '%.*s' is damaged: %s", n, m->name,
                    ok ? "its checksum is wrong" : "it is not of the size that it claims");
@@ -181,7 +197,9 @@ static bool read_one(Buf *b, const Member *m, IoValue *out, Err *err) {
     TRY(unpack(b, m, &part, err));
     bool ok = true;
     if (is_meta) {
-        ok = io_put_meta((const char *)part->data, part->n, out, err);
+        Buf *json = buf_copy(part->data, part->n);
+        ok = io_put_meta((const char *)json->data, json->n, out, err);
+        buf_unref(&json);
     } else {
         Err inner = {0};
         char why[320];
@@ -197,15 +215,13 @@ static bool read_one(Buf *b, const Member *m, IoValue *out, Err *err) {
     return ok;
 }
 
-bool npz_decode(Buf *bytes, IoValue *out, Err *err) {
-    Directory d = {0};
-    TRY(find_directory(bytes, &d, err));
-    uint64_t at = d.at, packed = 0, inflated = 0;
+static bool read_members(Buf *bytes, const Directory *d, IoValue *out, Err *err) {
+    uint64_t at = 0, packed = 0, inflated = 0;
     size_t limit = io_inflate_limit(bytes->n);
     *out = (IoValue){.kind = IO_MAP};
-    for (uint64_t i = 0; i < d.count; i++) {
+    for (uint64_t i = 0; i < d->count; i++) {
         Member m;
-        TRY(read_member(bytes, &d, &at, &m, err));
+        TRY(read_member(bytes, d, &at, &m, err));
         packed += m.packed;
         if (packed > bytes->n) return err_set(err, ERR_PARSE, "members of the zip archive overlap");
         if (m.size > limit || inflated + m.size > limit) {
@@ -216,8 +232,16 @@ bool npz_decode(Buf *bytes, IoValue *out, Err *err) {
         inflated += m.size;
         TRY(read_one(bytes, &m, out, err));
     }
-    io_nest(out);
     return true;
+}
+
+bool npz_decode(Buf *bytes, IoValue *out, Err *err) {
+    Directory d = {0};
+    TRY(find_directory(bytes, &d, err));
+    bool ok = read_members(bytes, &d, out, err);
+    buf_unref(&d.bytes);
+    if (ok) io_nest(out);
+    return ok;
 }
 
 /* ---- Writing ---- */

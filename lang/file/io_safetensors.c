@@ -2,6 +2,7 @@
  * shape and offsets by name, the elements (github.com/huggingface/safetensors). Host values are
  * JSON under "gt" in __metadata__, whose values must be strings. Other metadata is ignored.
  * SPDX-License-Identifier: MIT */
+#include "lang/file/file_map.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -11,11 +12,11 @@ enum { MAX_HEADER = 16 << 20, MAX_HEADER_NODES = 2 * 1000 * 1000 };
 
 /* Where the bytes come from: a buffer, or (buf NULL) a file of which only parts are read. data_at:
  * where the elements begin. */
-typedef struct Source {
+typedef struct Origin {
     Buf *buf;
     int fd;
     uint64_t size, data_at;
-} Source;
+} Origin;
 
 typedef struct Extent {
     uint64_t begin, end;
@@ -50,7 +51,7 @@ static void put_bad(const char *name, const char *dtype, IoValue *out) {
     *out = (IoValue){.kind = IO_BAD, .str = why.data, .n_str = why.n};
 }
 
-static bool read_offsets(const Source *s, const IoValue *entry, const char *name, uint64_t size,
+static bool read_offsets(const Origin *s, const IoValue *entry, const char *name, uint64_t size,
                          Extent *x, Err *err) {
     const IoValue *offsets = io_get(entry, "data_offsets");
     uint64_t n_data = s->size - s->data_at;
@@ -71,7 +72,7 @@ static bool read_offsets(const Source *s, const IoValue *entry, const char *name
     return true;
 }
 
-static bool read_tensor(const Source *s, const char *name, const IoValue *entry, IoValue *out,
+static bool read_tensor(const Origin *s, const char *name, const IoValue *entry, IoValue *out,
                         Extent *x, Err *err) {
     const IoValue *dtype = io_get(entry, "dtype");
     int64_t shape[MAX_DIMS], numel;
@@ -107,7 +108,7 @@ static bool is_below(const char *name, const char *key) {
     return !key || (!strncmp(name, key, n) && (!name[n] || name[n] == '/'));
 }
 
-static bool read_entries(const Source *s, const IoValue *header, const char *key, IoValue *out,
+static bool read_entries(const Origin *s, const IoValue *header, const char *key, IoValue *out,
                          Err *err) {
     Extent *x = xcalloc(header->n + 1, sizeof *x);
     uint32_t n = 0;
@@ -133,8 +134,8 @@ static bool read_entries(const Source *s, const IoValue *header, const char *key
     return ok;
 }
 
-/* Reads a file whose first 8 bytes are at p. Of a Source without buf the header is read, too. */
-static bool read_source(Source *s, const uint8_t *p, const char *key, IoValue *out, Err *err) {
+/* Reads a file whose first 8 bytes are at p. Of an Origin without buf the header is read, too. */
+static bool read_source(Origin *s, const uint8_t *p, const char *key, IoValue *out, Err *err) {
     uint64_t n = 0;
     for (int i = 7; i >= 0; i--) n = n << 8 | p[i];
     if (n > s->size - 8)
@@ -146,7 +147,8 @@ static bool read_source(Source *s, const uint8_t *p, const char *key, IoValue *o
                        MAX_HEADER >> 20);
     Buf *head = NULL;
     if (!s->buf) TRY(io_read_part(s->fd, 8, (size_t)n, &head, err));
-    const uint8_t *json = s->buf ? s->buf->data + 8 : head->data;
+    if (s->buf && file_map_has(p)) head = buf_copy(s->buf->data + 8, (size_t)n);
+    const uint8_t *json = head ? head->data : s->buf->data + 8;
     IoValue header;
     Err inner = {0};
     bool is_json = json_parse((const char *)json, (size_t)n, MAX_HEADER_NODES, &header, &inner);
@@ -166,12 +168,12 @@ static bool too_short(uint64_t n, Err *err) {
 }
 
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err) {
-    Source s = {.buf = bytes, .size = bytes->n};
+    Origin s = {.buf = bytes, .size = bytes->n};
     return bytes->n < 8 ? too_short(bytes->n, err) : read_source(&s, bytes->data, NULL, out, err);
 }
 
 bool safetensors_pick(int fd, uint64_t size, const char *key, IoValue *out, Err *err) {
-    Source s = {.fd = fd, .size = size};
+    Origin s = {.fd = fd, .size = size};
     Buf *first;
     if (size < 8) return too_short(size, err);
     TRY(io_read_part(fd, 0, 8, &first, err));
