@@ -2,14 +2,15 @@
  * expects.
  *
  * A test is a unit test program (build/test/X_test), a fuzz program run briefly
- * (build/fuzz/X_fuzz), a shell script (tests/.../X.sh, exit 0 = passed, 77 = skipped) or a program
- * of the language (tests/.../X.gt) in one world. Expectations of a .gt file are comments beside the
- * line that prints; expect.c reads them. Each program, script or (script, world) counts as one
- * test, however many checks it holds. As many run at a time as there are cores, each under a
- * guard (guard.h), with a fresh directory $TMP and an environment without GT_*; what they print
- * goes to files. Time limits also suit a busy machine: they count CPU time, and how long a test
- * uses none. The last line of the output is "N passed, N failed".
- * Usage: runner [-b BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [-T] [KIND ...] [NAME-PART
+ * (build/fuzz/X_fuzz), a shell script (tests/.../X.sh) or a program of the language
+ * (tests/.../X.gt) in one world. Exit code 0 means that it passed, 77 that it was skipped; a line
+ * "skipped: WHY" of a test that passed is a part of it that was skipped. Expectations of a .gt file
+ * are comments beside the line that prints; expect.c reads them. Each program, script or (script,
+ * world) counts as one test, however many checks it holds. As many run at a time as there are
+ * cores, each under a guard (guard.h), with a fresh directory $TMP and an environment without GT_*;
+ * what they print goes to files. Time limits also suit a busy machine: they count CPU time, and how
+ * long a test uses none. The last line of the output is "N passed, N failed". Usage: runner [-b
+ * BUILD] [-j JOBS] [-t FACTOR] [-w WORLD,...] [-k] [-T] [KIND ...] [NAME-PART
  * ...]
  * SPDX-License-Identifier: MIT */
 #include "tests/expect.h"
@@ -68,7 +69,7 @@ typedef struct Runner {
     int n_parts;
     Test *test;
     int n, cap;
-    int passed, failed, skipped;
+    int passed, failed, skipped, parts_skipped;
     bool is_interrupted;
 } Runner;
 
@@ -395,7 +396,21 @@ static void print_way_out(const Runner *r, const Test *t) {
 static bool can_skip(const Test *t) {
     if (t->kind == KIND_GT)
         return !strcmp(t->world, "replay") && !strstr(t->expect->worlds, "replay");
-    return t->kind == KIND_SH;
+    return t->kind == KIND_SH || t->kind == KIND_UNIT;
+}
+
+/* What a test prints before the reason why it, or a part of it, cannot run here. */
+static const char mark[] = "skipped: ";
+
+/* Counts and prints the parts of a test that passed without them. */
+static void count_parts(Runner *r, const Test *t, const Text *out) {
+    for (const char *s = out->n ? out->data : "", *end; *s; s = end + (*end == '\n')) {
+        end = s + strcspn(s, "\n");
+        if (strncmp(s, mark, sizeof mark - 1)) continue;
+        s += sizeof mark - 1;
+        r->parts_skipped++;
+        printf("skipped a part of %s: %.*s\n", t->path, (int)(end - s), s);
+    }
 }
 
 static void judge(Runner *r, Test *t, const GuardReport *report) {
@@ -408,13 +423,16 @@ static void judge(Runner *r, Test *t, const GuardReport *report) {
              t->world);
     if (ok && code == SKIPPED && can_skip(t)) {
         r->skipped++;
-        printf("skipped %s: %s", title, out.n ? out.data : "\n");
+        const char *reason = out.n ? out.data : "\n";
+        if (!strncmp(reason, mark, sizeof mark - 1)) reason += sizeof mark - 1;
+        printf("skipped %s: %s", title, reason);
     } else {
         if (ok)
             ok = t->kind == KIND_GT
                      ? expect_check(t->expect, t->path, t->world, &out, &err, code, &why)
                      : code == 0;
         ok ? r->passed++ : r->failed++;
+        if (ok && t->kind != KIND_GT) count_parts(r, t, &out);
     }
     if (!ok) {
         printf("FAILED %s", title);
@@ -582,6 +600,7 @@ int main(int argc, char **argv) {
     free((char *)r.build);
     if (r.is_interrupted) return 130;
     if (r.skipped) printf("%d skipped\n", r.skipped);
+    if (r.parts_skipped) printf("%d parts of tests skipped\n", r.parts_skipped);
     printf("%d passed, %d failed\n", r.passed, r.failed);
     return r.failed != 0 || r.passed + r.skipped == 0;
 }

@@ -61,6 +61,8 @@ if command -v clang >/dev/null; then
         GT_CC=$c XDG_CACHE_HOME=$TMP/cache-clang run "$c"; same "$c" "$(err)" ""; has "$c" "$(out)" "compiled in"
         rm -r "$TMP/cache-clang"
     done
+else
+    skip "clang is not installed"
 fi
 
 # The cache is removed before a kernel and while its compiler runs, each time.

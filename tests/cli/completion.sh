@@ -99,6 +99,8 @@ END
     offers 'gtsh $(touch,ran).gt --' ""
     same "bash" "$(TMP=$TMP bash --norc -O extglob "$TMP/tab" <"$TMP/lines" 2>&1)" "$(cat "$TMP/offers")"
     [ ! -e ran ] && [ ! -e ran.npy ] || fail "completion ran something"
+else
+    skip "bash is not installed"
 fi
 if command -v zsh >/dev/null; then
     # An interactive shell in a terminal: types the line, a Tab and Ctrl-X, which prints the line.
@@ -134,5 +136,7 @@ END
     printf '%s\n' 'arg("prompt", "\n", "how it begins")' 'arg("lr", 0.1)' >"$TMP/work/d.gt"
     same "zsh: a default as it is written" "$(TMP=$TMP HOME=$TMP timeout 30 zsh -f "$TMP/ztab" "gtsh d.gt --" list </dev/null 2>&1 |
         grep -c 'how it begins  (default "\\n")')" 1
+else
+    skip "zsh is not installed"
 fi
 finish

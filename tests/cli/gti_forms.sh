@@ -52,6 +52,8 @@ ffff00000000000005000000 6474797065 ffff00000000000003000000 663332 ffff00000000
 same "layout" "$(od -An -v -tx1 fixed.gtb | tr -d ' \n')" "$(echo "$want" | tr -d ' \n')"
 if command -v script >/dev/null; then
     script -qec "\"$GTSH\" --emit=binary e.gt" /dev/null </dev/null >out 2>&1; same "on a terminal" $? 2; has "on a terminal" "$(out)" "the binary form is not for a terminal"
+else
+    skip "script is not installed"
 fi
 # comments, blank lines, foreign keys and positions stay, in both forms; a comment may come first
 cat >c.gti <<'X'

@@ -6,6 +6,6 @@ code "no client" 1 sh -c '"$GTSH" --lsp </dev/null'
 if "$python" -c 'import pygls.lsp.client' 2>/dev/null; then
     code "pygls" 0 timeout 60 "$python" -B tests/fixtures/lsp_client.py "$GTSH"
 else
-    echo "pygls is not installed: skipped"
+    skip "pygls is not installed"
 fi
 finish

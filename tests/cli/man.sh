@@ -7,6 +7,8 @@ same "operations" "$(grep -c '^\.It Sy' "$TMP/gt-ops.7")" "$want"
 same "sentences" "$(grep -A1 '^\.It Sy' "$TMP/gt-ops.7" | grep -vE '^(\.It|--|[A-Za-z0-9"(-].*)')" ""
 if command -v mandoc >/dev/null; then
     same "mandoc" "$(mandoc -Tlint man/*.[157] "$TMP/gt-ops.7" | grep -v 'referenced manual not found')" ""
+else
+    skip "mandoc is not installed"
 fi
 same "lines of more than 80 bytes" "$(LC_ALL=C awk '/^\.[BE]d/ { code = /-literal/ }
     length > 80 && !/^\./ && !code { print FILENAME ":" FNR }' man/*.[157])" ""

@@ -91,6 +91,8 @@ code "the PNG inside" 0 "$GTSH" -c "assert load('$TMP/inside.png').shape == [8, 
 if command -v python3 >/dev/null; then
     code "well-formed" 0 python3 -c "import sys, xml.dom.minidom as m
 for f in sys.argv[1:]: m.parse(f)" "$TMP"/pics/*.svg "$TMP"/pics/*.SVG
+else
+    skip "python3 is not installed"
 fi
 "$GTSH" "$TMP/files.gt" >/dev/null && cp "$TMP/pics/p.svg" "$TMP/once.svg" && "$GTSH" "$TMP/files.gt" >/dev/null && cmp "$TMP/once.svg" "$TMP/pics/p.svg" || fail "other bytes"
 code "a directory that cannot be made" 1 "$GTSH" -c 'plot([1, 2], "/dev/null/a.svg")'

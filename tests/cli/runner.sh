@@ -7,6 +7,7 @@ echo 'echo begun; exec sleep 1000' >tests/hangs.sh
 echo 'setsid sleep 1001 & exit 0' >tests/leaves.sh
 echo 'echo "no such thing here"; exit 77' >tests/skips.sh
 run() { "$B/test/runner" -b build -t 0.01 -j 8 "$@" >"$TMP/out" 2>"$TMP/err"; }
+printf 'echo "skipped: no terminal"; echo "not skipped: x"; echo "skipped: no key"\n' >tests/lacks.sh
 run hangs spins leaves skips
 same "its exit code" "$?" 1
 has "a test that never ends" "$(out)" "FAILED tests/spins.sh: no end after 0.6 s of CPU time"
@@ -17,6 +18,16 @@ has "what to do" "$(out)" "GT_TEST_FACTOR="
 has "a test that leaves a process" "$(out)" "FAILED tests/leaves.sh: it left 1 process running"
 has "a skipped test" "$(out)" "skipped tests/skips.sh: no such thing here"
 has "the sum" "$(out)" "0 passed, 3 failed"
+run lacks
+same "parts that are skipped" "$(out)" "skipped a part of tests/lacks.sh: no terminal
+skipped a part of tests/lacks.sh: no key
+2 parts of tests skipped
+1 passed, 0 failed"
+printf '#!/bin/sh\necho "no terminal"; exit 77\n' >build/test/terminal_test && chmod +x build/test/terminal_test
+run terminal_test
+has "a skipped unit test" "$(out)" "build/test/terminal_test: no terminal
+1 skipped
+0 passed, 0 failed"
 # Variables of gtsh do not reach a test, but for the interpreter that it is to use.
 echo 'echo "${GT_FUSE-none} $GT_PYTHON"; exit 77' >tests/variables.sh
 GT_FUSE=0 GT_PYTHON=/opt/python run variables

@@ -108,12 +108,14 @@ h()'
 w = 3
 if ('
 else
-    echo "vim: not installed, skipped"
+    skip "vim is not installed"
 fi
 if command -v python3 >/dev/null; then
     for f in package.json language-configuration.json syntaxes/gt.tmLanguage.json; do
         code "$f" 0 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$TMP/share/vscode/$f"
     done
+else
+    skip "python3 is not installed"
 fi
 if command -v node >/dev/null; then
     code "patterns" 0 node -e 'const look = v => { for (const k in v) { if (["match", "begin", "end"].includes(k)) new RegExp(v[k]);
@@ -166,5 +168,7 @@ END
 10: + mean -
 10:last comment.line.number-sign.gt
 12:mean support.function.gt'
+else
+    skip "node is not installed"
 fi
 finish

@@ -5,10 +5,14 @@ python=${GT_PYTHON:-python3}
 if "$python" -c "import torch" 2>/dev/null; then
     code "interchange" 0 "$python" -W ignore -B tests/torch/interchange.py "$GTSH" "$TMP"
     has "interchange" "$(out)" " models, 0 problems"
+else
+    skip "PyTorch is not installed"
 fi
 if "$python" -c "import numpy" 2>/dev/null; then
     mkdir "$TMP/formats"
     code "formats" 0 "$python" -W ignore -B tests/torch/formats.py "$GTSH" "$TMP/formats"
     has "formats" "$(out)" " comparisons, 0 problems"
+else
+    skip "NumPy is not installed"
 fi
 finish

@@ -51,5 +51,7 @@ P
     same "TensorBoard" "$("$python" read.py c 2>/dev/null)" "loss [(0, 2.0), (1, 1.0), (2, 0.6667)]
 lr [(0, 0.25), (1, 0.25), (2, 0.25)]"
     has "TensorBoard: two runs" "$("$python" read.py a/b 2>/dev/null)" "loss [(0, 7.0)]"
+else
+    skip "tensorboard is not installed"
 fi
 finish

@@ -74,6 +74,8 @@ same "arrows" "$(grep -c 'd="M[0-9. ]*C' "$TMP/a.svg")" 6 # a white and a black 
 same "no arrows" "$("$V" "$t" -o - -f svg --arrows 0 | grep -c 'd="M[0-9. ]*C')" 0
 if command -v python3 >/dev/null; then
     code "well-formed" 0 python3 -c 'import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])' "$TMP/a.svg"
+else
+    skip "python3 is not installed"
 fi
 
 # notes, failures, kernels that were compiled

@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CHECK_SKIPPED = 77 }; /* exit code of a test that cannot run here; it says why before */
+
 static int check_passed, check_failed;
 
 #define CHECK(condition)          check_that(!!(condition), __FILE__, __LINE__, "%s", #condition)

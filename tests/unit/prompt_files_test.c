@@ -183,7 +183,7 @@ static void colors(void) {
 }
 
 int main(void) {
-    if (!pty_begin("prompt_files")) return 0;
+    if (!pty_begin("prompt_files")) return CHECK_SKIPPED;
     CHECK(mkdtemp(dir) != NULL);
     runs();
     edits();

@@ -176,12 +176,12 @@ static inline void leave(Session *s, const char *keys, int code) {
 static inline bool pty_begin(const char *test) {
     signal(SIGPIPE, SIG_IGN);
     if (access(gtsh(), X_OK)) {
-        printf("%s: %s is not built: skipped\n", test, gtsh());
+        printf("skipped: %s: %s is not built\n", test, gtsh());
         return false;
     }
     int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     if (terminal < 0) {
-        printf("%s: no pseudo terminal here (%s): skipped\n", test, strerror(errno));
+        printf("skipped: %s: no pseudo terminal here (%s)\n", test, strerror(errno));
         return false;
     }
     close(terminal);
