@@ -6,6 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef EDIT_NONE
+/* Reads the file, and keeps its last entries; true if there were more. */
+static bool read_some(const char *path, int kept) {
+    if (path) read_history(path);
+    bool has_more = history_length > kept;
+    stifle_history(kept);
+    return has_more;
+}
+
+bool edit_history_write(const char *path) { return write_history(path) == 0; }
+#endif
+
 #ifdef EDIT_NONE
 
 const char *rl_readline_name;
@@ -82,7 +94,8 @@ void add_history(const char *line) {
 }
 
 HIST_ENTRY **history_list(void) { return none.n ? none.entry : NULL; }
-void edit_history_open(const char *path) {}
+bool edit_history_open(const char *path, int kept) { return false; }
+bool edit_history_write(const char *path) { return false; }
 void edit_history_append(const char *path) {}
 
 #elif defined EDIT_LIBEDIT
@@ -91,25 +104,33 @@ const char *const edit_history_suffix = ".libedit";
 
 void rl_callback_sigcleanup(void) {}
 
-void edit_history_open(const char *path) {
+bool edit_history_open(const char *path, int kept) {
     using_history();
-    if (path) read_history(path);
+    return read_some(path, kept);
 }
 
-/* libedit's append_history() fails on a file without its first line. */
+/* append_history() of libedit writes the entry before the last, too. A byte other than a letter, a
+ * digit or a sign is written in octal. */
 void edit_history_append(const char *path) {
-    if (append_history(1, path)) write_history(path);
+    HIST_ENTRY *last = history_length ? history_get(history_base + history_length - 1) : NULL;
+    FILE *f = last ? fopen(path, "ae") : NULL;
+    if (!f) return;
+    if (fseek(f, 0, SEEK_END) == 0 && ftell(f) == 0) fputs("_HiStOrY_V2_\n", f);
+    for (const char *s = last->line; *s; s++)
+        fprintf(f, *s > ' ' && *s < 0x7f && *s != '\\' ? "%c" : "\\%03o", (unsigned char)*s);
+    fputc('\n', f);
+    fclose(f);
 }
 
 #else
 
 const char *const edit_history_suffix = "";
 
-void edit_history_open(const char *path) {
+bool edit_history_open(const char *path, int kept) {
     using_history();
     history_comment_char = '#'; /* writes timestamps, which separate entries of several lines */
     history_write_timestamps = 1;
-    if (path) read_history(path);
+    return read_some(path, kept);
 }
 
 void edit_history_append(const char *path) { append_history(1, path); }

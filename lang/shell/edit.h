@@ -39,8 +39,11 @@ HIST_ENTRY **history_list(void);
 void rl_callback_sigcleanup(void);
 #endif
 
-/* Reads the history file. Its form depends on the editor, so that each has its own. */
-void edit_history_open(const char *path);
+/* Begins the history with the entries of a file (NULL: none), of which it keeps the last `kept`;
+ * true if the file has more. The file's form depends on the editor, so that each has its own. */
+bool edit_history_open(const char *path, int kept);
+/* Writes all entries to a file, which it replaces; false if that fails. */
+bool edit_history_write(const char *path);
 /* Appends the last entry to the file. */
 void edit_history_append(const char *path);
 /* What the name of the history file ends in. */

@@ -12,6 +12,7 @@
 #include "lang/shell/options.h"
 #include "lang/shell/command_file.h"
 #include "lang/shell/command_time.h"
+#include "lang/shell/history_file.h"
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/repl_words.h"
@@ -22,13 +23,11 @@
 #include "runtime/base/clock.h"
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -77,53 +76,9 @@ void repl_debug(const char *letters, const Source *src, const Program *p) {
 
 static void run_failed(Repl *r, const LangError *e);
 
-/* ---- history ---- */
-
-/* Makes the missing directories above path. */
-static void make_parents(const char *path) {
-    char *copy = xstrdup(path);
-    for (char *p = copy + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = '\0';
-        mkdir(copy, 0700);
-        *p = '/';
-    }
-    free(copy);
-}
-
-/* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. A
- * relative $XDG_STATE_HOME is ignored. */
-static char *history_path(void) {
-    const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
-               *home = getenv("HOME");
-    Bytes b = {0};
-    if (file) return *file ? xstrdup(file) : NULL;
-    if (state && *state == '/')
-        bytes_printf(&b, "%s/gt/history%s", state, edit_history_suffix);
-    else if (home && *home)
-        bytes_printf(&b, "%s/.local/state/gt/history%s", home, edit_history_suffix);
-    return b.data;
-}
-
-static void history_open(Repl *r) {
-    r->history = history_path();
-    edit_history_open(r->history);
-}
-
-/* Appends to the history file, so that concurrent prompts merge. Lines with a leading blank are
- * left out. A new file is readable by its owner only, as a shell's: lines may hold secrets. */
+/* Adds a statement or command to the history of a terminal. */
 static void history_keep(Repl *r, const char *text, size_t n) {
-    while (n && text[n - 1] == '\n') n--;
-    if (!r->is_terminal || n == 0 || text[0] == ' ') return;
-    char *entry = xstrndup(text, n);
-    add_history(entry);
-    free(entry);
-    if (!r->history) return;
-    make_parents(r->history);
-    int fd = open(r->history, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (fd < 0) return;
-    close(fd);
-    edit_history_append(r->history);
+    if (r->is_terminal) history_file_add(r->history, text, n);
 }
 
 /* ---- reading ---- */
@@ -653,8 +608,8 @@ int repl_run(Interp *in, const ReplConfig *config) {
         rl_outstream = stderr;
         rl_catch_signals = 0;
         paste_begin();
-        history_open(r);
-        typing_open(in);
+        typing_open(in); /* before the history: libedit's is empty after it */
+        r->history = history_file_open();
         if (!config->norc) run_init_file(r);
     }
     if (!config->quiet) banner(r);

@@ -3,6 +3,7 @@
  * history of several runs, the terminal's mode after signals.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
+#include <sys/stat.h>
 
 static void words(void) {
     Session s = prompt();
@@ -128,7 +129,8 @@ static void long_paste(void) {
 
 /* Ctrl-C ends the wait for the rest of a paste; NUL in a paste does not end it. */
 static void strange_paste(void) {
-    static const char zero[] = "\033[200~x = 1\0" "2\rx + 1\033[201~\r";
+    static const char zero[] = "\033[200~x = 1\0"
+                               "2\rx + 1\033[201~\r";
     if (!IS_READLINE) return;
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
@@ -179,6 +181,66 @@ static void histories(void) {
     unlink(path);
 }
 
+/* How often a text is in the file; its mode is that of a file for its owner only. */
+static int times_in(const char *path, const char *text) {
+    Bytes b = {0};
+    struct stat st = {0};
+    int n = 0;
+    CHECK(!stat(path, &st) && (st.st_mode & 07777) == 0600);
+    CHECK(bytes_read(&b, path, 1 << 24));
+    for (const char *at = b.n ? b.data : ""; (at = strstr(at, text)); at++) n++;
+    bytes_fini(&b);
+    return n;
+}
+
+/* The history file keeps the newest entries, whole ones; none is lost below the bound. */
+static void bounded_history(void) {
+    char dir[] = "/tmp/gt-typing-XXXXXX", path[64], entry[64];
+    struct stat st = {0};
+    CHECK(mkdtemp(dir) != NULL);
+    snprintf(path, sizeof path, "%s/state/history", dir);
+    setenv("GT_HISTFILE", path, 1);
+    Session s = prompt();
+    for (int i = 0; i < 7; i++) {
+        snprintf(entry, sizeof entry, "f%d = fn() {\r", i);
+        reply(&s, entry, "{…> ");
+        ask(&s, "0 }\r", "");
+    }
+    leave(&s, "\004", 0);
+    CHECK_INT(times_in(path, "fn()"), 7);
+    *strrchr(path, '/') = '\0';
+    CHECK(!stat(path, &st) && (st.st_mode & 07777) == 0700);
+    path[strlen(path)] = '/';
+    setenv("GT_HISTFILESIZE", "7", 1);
+    s = prompt();
+    line(&s, "5", NULL); /* the eighth */
+    leave(&s, "\004", 0);
+    CHECK_INT(times_in(path, "fn()"), 7);
+    CHECK(chmod(path, 0644) == 0);
+    setenv("GT_HISTFILESIZE", "4", 1);
+    Session other = prompt(); /* makes another file; */
+    s = prompt();
+    line(&other, "6", NULL); /* both append to that one */
+    line(&s, "7", NULL);
+    line(&s, ":history", "  f6 = fn() {\n       0 }\n");
+    leave(&other, "\004", 0);
+    leave(&s, "\004", 0);
+    CHECK_INT(times_in(path, "fn()"), 3);
+    CHECK_INT(times_in(path, "f3"), 0);
+    CHECK_INT(times_in(path, "\n6\n") + times_in(path, "\n7\n"), 2);
+    CHECK_INT(times_in(path, "}\n"), 3);
+    setenv("GT_HISTFILESIZE", "many", 1);
+    s = prompt();
+    CHECK(strstr(s.all.data, "GT_HISTFILESIZE is a number of entries, got 'many'") != NULL);
+    leave(&s, "\004", 0);
+    CHECK_INT(times_in(path, "fn()"), 3);
+    unsetenv("GT_HISTFILESIZE");
+    setenv("GT_HISTFILE", "", 1);
+    char remove[96];
+    snprintf(remove, sizeof remove, "rm -r %s", dir);
+    CHECK(system(remove) == 0);
+}
+
 /* Each print has the terminal's width at that time. */
 static void resized(void) {
     Session s = prompt();
@@ -216,7 +278,7 @@ static void ended_by_signals(void) {
 }
 
 int main(void) {
-    if (!pty_begin("prompt_typing")) return 0;
+    if (!pty_begin("prompt_typing")) return CHECK_SKIPPED;
     words();
     else_alone();
     half_typed();
@@ -225,6 +287,7 @@ int main(void) {
     long_paste();
     strange_paste();
     histories();
+    if (HAS_KEYS) bounded_history();
     resized();
     ended_by_signals();
     return check_report("prompt_typing");
