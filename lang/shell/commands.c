@@ -118,7 +118,7 @@ static void connect_to(Repl *r, const char *where) {
     stream_workers(in->stream, &workers, &e);
     fprintf(stderr, "%s %s, %d worker%s\n", is_there ? "already connected to" : "connected to",
             stream_endpoint(in->stream), workers, workers == 1 ? "" : "s");
-    if (was_lost)
+    if (was_lost && n)
         fprintf(stderr, "%llu tensor%s gone; all other values are kept\n", (unsigned long long)n,
                 n == 1 ? " is" : "s are");
 }
@@ -290,6 +290,7 @@ static bool run_MODE(Repl *r, const char *rest) {
     LangError e = {0};
     OutputForm form = r->in->output;
     bool ok = !*rest || options_output(":mode", rest, &form, &e);
+    if (!ok) error_hint(&e, ":mode json; :mode plain shows values as usual");
     if (ok && form == OUTPUT_NPY && isatty(STDOUT_FILENO)) {
         ok = error_set(&e, "npy is binary: not for a terminal");
         error_hint(&e, "gtsh -p --format=npy 'x' >x.npy; save(x, \"x.npy\")");

@@ -104,7 +104,7 @@ void lost_step(Lost *l, Interp *in) {
     l->n = n;
     for (int i = 0; i < n && interp_global(in, (size_t)i, &name, &v); i++) {
         l->var[i].name = name;
-        ask(in, v, l, i, 0);
+        if (strcmp(name, "_")) ask(in, v, l, i, 0); /* `_` is ans */
     }
     stream_flush(in->stream);
 }

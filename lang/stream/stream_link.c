@@ -61,8 +61,11 @@ bool stream_lost(Stream *s, Span at, LangError *e) {
         return error_hint(e, "start again, from the last checkpoint");
     }
     if (s->endpoint) {
-        error_at(e, at, "lost the dispatcher at %s (%s); %llu tensor%s gone", s->endpoint,
-                 s->gone.text, (unsigned long long)s->n_live, s->n_live == 1 ? " is" : "s are");
+        char tensors[64] = "";
+        if (s->n_live)
+            snprintf(tensors, sizeof tensors, "; %llu tensor%s gone", (unsigned long long)s->n_live,
+                     s->n_live == 1 ? " is" : "s are");
+        error_at(e, at, "lost the dispatcher at %s (%s)%s", s->endpoint, s->gone.text, tensors);
         if (s->config.prompt) return error_hint(e, AGAIN);
         return error_hint(e, "restart it, then load the last checkpoint");
     }

@@ -65,4 +65,26 @@ kill -KILL $d; wait $d 2>/dev/null
 wait $c
 same "reported" "$(grep -c "lost the dispatcher at" "$TMP/i.err")" 1
 has "the prompt goes on" "$(cat "$TMP/i.out")" 4
+
+# A dispatcher lost while no tensor is there: no count of tensors, in the error or after :connect.
+rm -f "$TMP/gt/dispatcher"
+start d4 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d4.out" "ready at"
+"$GTSH" -i -d local <"$TMP/keys" >"$TMP/none.out" 2>"$TMP/none.err" &
+c=$!; all="$all $c"
+type 'x = ones(2); print("first", x.sum()); x = none'
+await "$TMP/none.out" "first tensor(2.)"
+kill -KILL $d; wait $d 2>/dev/null
+type 'note("x")'
+await "$TMP/none.err" "lost the dispatcher at ipc://"
+rm "$TMP/gt/dispatcher"
+start d5 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d5.out" "ready at"
+type ':connect'
+await "$TMP/none.err" "> connected to"
+type 'print("second", ones(3).sum())'
+await "$TMP/none.out" "second tensor(3.)"
+type :q
+wait $c
+same "no tensor was lost" "$(grep "gone" "$TMP/none.err")" ""
 finish

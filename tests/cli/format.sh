@@ -64,6 +64,7 @@ tensor([1., 1.])
 :mode plain
 tensor([1.])'
 has "prompt" "$(err)" ":mode is plain, json, csv or npy"
+has "prompt, hint" "$(err)" "hint: :mode json;"
 same "prompt --format" "$(echo '[1.5]' | "$GTSH" --format json -i -q --norc 2>/dev/null)" '[1.5]'
 # read back by others
 python=${GT_PYTHON:-python3}
@@ -81,5 +82,7 @@ assert (x == y).all(), (x, y)
 rows = [[float(v) if v not in ("true", "false") else v == "true" for v in r] for r in csv.reader(open(sys.argv[1] + "/x.csv"))]
 assert (np.array(rows, dtype=x.dtype) == x).all(), (rows, x)' "$TMP" $t
     done
+else
+    skip "NumPy is not installed"
 fi
 finish
