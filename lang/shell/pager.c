@@ -5,6 +5,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/base/arena.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ void pager_begin(void) {
     if (is_off || kept >= 0 || !isatty(STDOUT_FILENO) || !term || !*term || !strcmp(term, "dumb"))
         return;
     fflush(stdout);
-    terminal = dup(STDOUT_FILENO);
+    terminal = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
     kept = memfd_create("gt-pager", MFD_CLOEXEC);
     if (terminal >= 0 && kept >= 0 && dup2(kept, STDOUT_FILENO) >= 0) return;
     if (terminal >= 0) close(terminal);
@@ -54,7 +55,7 @@ static size_t count_rows(const Bytes *b, size_t columns) {
 
 /* Runs the pager with the file as its input. False if there is no such pager. */
 static bool run_pager(int fd, const char *command) {
-    int input = dup(STDIN_FILENO);
+    int input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
     lseek(fd, 0, SEEK_SET);
     bool ok = input >= 0 && dup2(fd, STDIN_FILENO) >= 0;
     /* system() ignores SIGINT: Ctrl-C reaches the pager only */

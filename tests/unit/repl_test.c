@@ -138,6 +138,16 @@ static void pager(void) {
     CHECK(!strstr(s.all.data + from, "paged"));
     line(&s, "?", "paged: ");
     leave(&s, ":q\r", 0);
+    /* what a command starts gets standard input, output and errors, and nothing that is ours */
+    char path[] = "/tmp/gt-open-XXXXXX", keys[96], command[96];
+    close(mkstemp(path));
+    s = prompt();
+    snprintf(keys, sizeof keys, ":time shell(\"ls -l /proc/self/fd >%s\")", path);
+    line(&s, keys, "each");
+    leave(&s, ":q\r", 0);
+    snprintf(command, sizeof command, "test $(grep -c /dev/pts %s) = 2", path);
+    CHECK(system(command) == 0);
+    unlink(path);
     setenv("PAGER", "head -n 2", 1); /* it ends before it has read all */
     s = prompt();
     line(&s, "?", ": ");
@@ -335,7 +345,7 @@ static void refused(void) {
 }
 
 int main(void) {
-    if (!pty_begin("repl")) return 0;
+    if (!pty_begin("repl")) return CHECK_SKIPPED;
     echo();
     continuation();
     if (IS_READLINE) paste();
