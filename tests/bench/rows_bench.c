@@ -1,10 +1,13 @@
 /* rows_bench: every row of the op table on the cpu engine, each against a limit measured in the
  * same run: rows that move memory against memcpy of as many bytes (operands read, results written),
  * rows that multiply matrices against our product of 1024 by 1024 (which kernel_bench compares with
- * plain oneDNN). Rows below a third of their limit are marked, with the reason if there is one. New
- * pointwise rows, reductions and sources appear by themselves; a KERNEL row needs a line in `cases`
- * if the default operands do not fit. Usage: rows_bench [DTYPE [THREADS [ROW]]]
+ * plain oneDNN). If GT_BENCH_PYTHON names a Python with PyTorch, its time for the same stands
+ * beside ours, taken in turns (rows.py). Rows below a third of their limit, or slower than PyTorch,
+ * are marked, with the reason if there is one. New pointwise rows, reductions and sources appear by
+ * themselves; a KERNEL row needs a line in `cases` if the default operands do not fit.
+ * Usage: rows_bench [DTYPE [THREADS [ROW]]]
  * SPDX-License-Identifier: MIT */
+#include "tests/bench/beside.h"
 #include "tests/bench/clock.h"
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -16,15 +19,32 @@
 
 /* ---- The cases ---- */
 
-/* Operands: T is the dtype under test; contents after ~: eye (unit matrix), ramp (0, 1, 2, ...), or
- * a number n (0 .. n - 1, mixed up); else numbers between -1.2 and 1.8. flops: of one call. */
+/* Operands: T is the dtype under test; ' after the shape: the last two axes lie transposed in
+ * memory; contents after ~: eye (unit matrix), ramp (0, 1, 2, ...), or a number n (0 .. n - 1,
+ * mixed up); else numbers between -1.2 and 1.8. flops: of one call. */
 typedef struct Case {
     const char *op, *operands, *attrs;
     double flops;
 } Case;
 static const Case cases[] = {
     {"cast", "T[1024,1024]", " f64", 0},
+    {"sum", "T[1024,1024]", " axis=1", 0},
+    {"sum", "T[4096,1024]", " axis=0", 0},
+    {"sum", "T[256,256,64]", " axis=1", 0},
+    {"sum", "T[4,1024,1024]", " axis=0", 0},
+    {"max", "T[1024,1024]", " axis=1", 0},
+    {"max", "T[1024,1024]", " axis=0", 0},
+    {"reshape", "T[1024,1024]'", " [1048576]", 0},
     {"matmul", "T[1024,1024] T[1024,1024]", "", 2.0 * 1024 * 1024 * 1024},
+    {"matmul", "T[4096,8,8] T[4096,8,8]", "", 2.0 * 4096 * 8 * 8 * 8},
+    {"matmul", "T[2048,16,16] T[2048,16,16]", "", 2.0 * 2048 * 16 * 16 * 16},
+    {"matmul", "T[1024,32,32] T[1024,32,32]", "", 2.0 * 1024 * 32 * 32 * 32},
+    {"matmul", "T[512,64,64] T[512,64,64]", "", 2.0 * 512 * 64 * 64 * 64},
+    {"matmul", "T[512,64,64] T[512,64,64]'", "", 2.0 * 512 * 64 * 64 * 64},
+    {"matmul", "T[1,256] T[256,256]'", "", 2.0 * 256 * 256},
+    {"matmul", "T[1,768] T[768,768]'", "", 2.0 * 768 * 768},
+    {"matmul", "T[1,768] T[768,768]", "", 2.0 * 768 * 768},
+    {"matmul", "T[100000] T[100000]", "", 2.0 * 100000},
     {"cat", "T[512,1024] T[512,1024]", " axis=0", 0},
     {"slice_put", "T[1024,1024] T[512,1024]", " [0:1024:2,0:1024]", 0},
     {"index", "T[1024,1024] i64[1024]~1024", " axis=0", 0},
@@ -34,7 +54,12 @@ static const Case cases[] = {
     {"scatter_reduce", "T[1024,1024] i64[1024,1024]~1024 T[1024,1024]", " axis=1 reduce=\"amax\"",
      0},
     {"searchsorted", "T[1024]~ramp T[1024,256]", "", 0},
+    {"cumsum", "T[1024,1024]", " axis=1", 0},
+    {"cumsum", "T[1024,1024]", " axis=0", 0},
     {"topk", "T[1024,1024]", " axis=1 k=8", 0},
+    {"qr_packed", "T[128,128]", "", 0},
+    {"eigh_packed", "T[128,128]", "", 0},
+    {"svd_packed", "T[128,128]", "", 0},
     {"cholesky", "T[512,512]~eye", "", 512.0 * 512 * 512 / 3},
     {"lu", "T[512,512]~eye", "", 2.0 * 512 * 512 * 512 / 3},
     {"solve", "T[512,512]~eye T[512,512] T[512,512]~eye i64[512]~ramp", "", 2.0 * 512 * 512 * 512},
@@ -162,10 +187,14 @@ static const char *add_operand(Work *w, const char *s, DType d) {
         t->shape[t->rank++] = extent;
     }
     s++;
-    if (*s == '~' && sscanf(s + 1, "%15[^ ]%n", how, &n) == 1) s += 1 + n;
     View *v = &w->view[i];
     v->type = *t;
     view_strides(t, v->stride);
+    if (*s == '\'') {
+        v->stride[t->rank - 2] = 1, v->stride[t->rank - 1] = t->shape[t->rank - 2];
+        s++;
+    }
+    if (*s == '~' && sscanf(s + 1, "%15[^ ]%n", how, &n) == 1) s += 1 + n;
     v->data = room(w, type_bytes(t));
     fill(t, v->data, *how ? how : NULL);
     w->bytes += (double)type_bytes(t);
@@ -229,7 +258,6 @@ static void defaults(Op op, DType d, char *operands, size_t cap, char *attrs, si
                  i ? " " : "", op == OP_WHERE && i == 0 ? "b1" : "T");
     if (o->class_ == CLASS_KERNEL || o->class_ == CLASS_REDUCE)
         snprintf(attrs, cap_attrs, " axis=1");
-    if (op == OP_RESHAPE) snprintf(attrs, cap_attrs, " [1048576]");
 }
 
 static double memcpy_s(size_t bytes) {
@@ -240,11 +268,46 @@ static double memcpy_s(size_t bytes) {
     return s;
 }
 
-static int n_slow, n_unexplained;
+static int n_slow, n_behind, n_unexplained;
 
-static void bench(Op op, DType d, double peak) {
+/* Prints a row that took s seconds, PyTorch `torch` (0: no such row). */
+static void show(const Work *w, Op op, DType d, const char *name, double s, double bound,
+                 double torch) {
+    bool is_product = w->flops > 0, is_slow = bound / s < 1.0 / 3, is_behind = torch && torch < s;
+    const char *why = reason_of(op);
+    char beside[64] = "";
+    if (!why && dtype_is_half(d)) why = "widened to float32 and rounded";
+    if (torch) snprintf(beside, sizeof beside, "%10.1f us %6.2f x", torch * 1e6, torch / s);
+    bool is_marked = torch ? is_behind : is_slow;
+    n_slow += is_slow, n_behind += is_behind;
+    n_unexplained += is_marked && !why;
+    printf("  %-28s %-4s %10.1f us %8.2f %-7s %5.2f of %-6s %s %s%s\n", name, dtype_info[d].text,
+           s * 1e6, (is_product ? w->flops : w->bytes) / s * 1e-9, is_product ? "GFLOP/s" : "GB/s",
+           bound / s, is_product ? "matmul" : "memcpy", beside, is_marked ? "<< " : "",
+           is_marked ? why ? why : "?" : "");
+    fflush(stdout);
+}
+
+/* The name of a row: the operation, and its shapes if it has several cases. */
+static void name_row(const Case *c, char *name, size_t cap) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) n += !strcmp(cases[i].op, c->op);
+    snprintf(name, cap, "%s", c->op);
+    if (n == 1) return;
+    size_t at = strlen(name);
+    const char *p = strchr(c->operands, '[');
+    while (p && at + 24 < cap) {
+        at += (size_t)snprintf(name + at, cap - at, " %.*s", (int)(strcspn(p + 1, "]")), p + 1);
+        if (p[strcspn(p, "]") + 1] == '\'') name[at++] = '\'', name[at] = 0;
+        p = strchr(p + 1, '[');
+    }
+    snprintf(name + at, cap - at, "%s", c->attrs);
+}
+
+static void bench(Op op, DType d, double peak, const Case *c) {
+    enum { TURNS = 3 };
     const OpInfo *o = &op_info[op];
-    char operands[200], attrs[100];
+    char operands[200], attrs[100], name[80];
     Work w = {.bytes = 0};
     Err err = {0};
     bool is_float_only = op == OP_RAND || op == OP_RANDN || op == OP_CHOLESKY || op == OP_LU ||
@@ -255,41 +318,39 @@ static void bench(Op op, DType d, double peak) {
         (is_wide_only && dtype_is_half(d)))
         d = o->in & DSET(DT_F32) ? DT_F32 : DT_I64;
     defaults(op, d, operands, sizeof operands, attrs, sizeof attrs);
-    const Case *c = NULL;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        if (!strcmp(cases[i].op, o->name)) c = &cases[i];
-    if (c) snprintf(operands, sizeof operands, "%s", c->operands), w.flops = c->flops;
-    if (c) snprintf(attrs, sizeof attrs, "%s", c->attrs);
+    snprintf(name, sizeof name, "%s", o->name);
+    if (c) {
+        snprintf(operands, sizeof operands, "%s", c->operands), w.flops = c->flops;
+        snprintf(attrs, sizeof attrs, "%s", c->attrs);
+        name_row(c, name, sizeof name);
+    }
     if (op == OP_CAST && d == DT_F64) snprintf(attrs, sizeof attrs, " f32");
     bool ok = prepare(&w, op, operands, attrs, d, &err);
-    double s = 0, bound = 0;
-    if (ok) {
-        View *x = &w.view[0]; /* a copy is one of a transposed view: others move nothing */
-        if (op == OP_RESHAPE) x->stride[0] = 1, x->stride[1] = x->type.shape[0];
-        s = best_s(submit, &w);
+    double s = 1e9, torch = 1e9;
+    for (int i = 0; ok && i < TURNS; i++) {
+        double ours = best_within(submit, &w, 0.03 / TURNS);
+        double theirs = beside_ask(o->name, dtype_info[d].text, 0.03 / TURNS, operands, attrs);
+        s = ours < s ? ours : s, torch = theirs < torch ? theirs : torch;
         ok = w.bytes > 0;
     }
     if (!ok) {
-        printf("  %-16s %-4s not measured: %s\n", o->name, dtype_info[d].text,
+        printf("  %-28s %-4s not measured: %s\n", name, dtype_info[d].text,
                err.text[0] ? err.text : "it failed");
         n_unexplained++;
     } else {
-        if (w.flops > 0)
-            bound = w.flops / peak;
-        else
-            bound = memcpy_s((size_t)(w.bytes / 2));
-        double ratio = bound / s;
-        const char *why = reason_of(op);
-        if (!why && dtype_is_half(d)) why = "widened to float32 and rounded";
-        n_slow += ratio < 1.0 / 3;
-        n_unexplained += ratio < 1.0 / 3 && !why;
-        printf("  %-16s %-4s %10.1f us %8.2f %-7s %5.2f of %-6s %s%s\n", o->name,
-               dtype_info[d].text, s * 1e6, (w.flops > 0 ? w.flops : w.bytes) / s * 1e-9,
-               w.flops > 0 ? "GFLOP/s" : "GB/s", ratio, w.flops > 0 ? "matmul" : "memcpy",
-               ratio < 1.0 / 3 ? "<< " : "", ratio < 1.0 / 3 ? why ? why : "?" : "");
+        double bound = w.flops > 0 ? w.flops / peak : memcpy_s((size_t)(w.bytes / 2));
+        show(&w, op, d, name, s, bound, torch);
     }
     for (int i = 0; i < w.n_memory; i++) free(w.memory[i]);
     arena_fini(&w.arena);
+}
+
+/* All cases of a row; the default operands if there are none. */
+static void bench_row(Op op, DType d, double peak) {
+    int n = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (!strcmp(cases[i].op, op_info[op].name)) bench(op, d, peak, &cases[i]), n++;
+    if (!n) bench(op, d, peak, NULL);
 }
 
 /* FLOP/s of a product of 1024 by 1024 in float32. */
@@ -319,16 +380,20 @@ int main(int argc, char **argv) {
         return 1;
     }
     double peak = peak_flops();
+    char version[80];
+    bool is_beside = beside_open(threads, version, sizeof version);
     printf("engine %s, %d thread%s, matmul %.1f GFLOP/s\n", engine->ops->isa(engine), threads,
            threads == 1 ? "" : "s", peak * 1e-9);
+    if (is_beside) printf("beside PyTorch %s; x: how many times as long as ours\n", version);
     for (Op op = 0; op < OP_COUNT; op++) {
         OpClass k = op_info[op].class_;
         if (k == CLASS_CONTROL || op == OP_DATA || (k == CLASS_VIEW && op != OP_RESHAPE)) continue;
         if (argc > 3 && strcmp(argv[3], op_info[op].name)) continue;
-        bench(op, d, peak);
+        bench_row(op, d, peak);
     }
-    printf("%d below a third of their bound, %d of them (or not measured) without a reason\n",
-           n_slow, n_unexplained);
+    printf("%d below a third of their bound", n_slow);
+    if (beside_to) printf(", %d slower than PyTorch", n_behind);
+    printf("; %d marked (or not measured) without a reason\n", n_unexplained);
     engine_cpu.close(&engine);
     return 0;
 }
