@@ -6,6 +6,7 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/finder.h"
 #include "dispatcher/state/recorder.h"
+#include "dispatcher/state/tape.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <assert.h>

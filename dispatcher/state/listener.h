@@ -21,6 +21,13 @@ void listener_on_times(Dispatcher *d, WorkerPeer *w, const Msg *m);
 void listener_on_usage(Dispatcher *d, WorkerPeer *w, const Msg *m);
 /* A worker has joined: tells it that it is watched, if it is. */
 void listener_on_worker(Dispatcher *d, const WorkerPeer *w);
+void listener_watch(Dispatcher *d); /* tells workers what to report, if that has changed */
+/* A line of the tape, with its newline, for those that want them; called only if has_events. */
+void listener_line(Dispatcher *d, const char *line, size_t n);
+/* Estimates w->ahead_ns from a message that w sent at sent_ns by its clock. A worker on this
+ * machine shares our clock. For another one the estimate is the least difference between sending
+ * and arrival so far, too large by the latency of the fastest message. */
+void listener_look_at_clock(Dispatcher *d, WorkerPeer *w, int64_t sent_ns);
 void listener_on_tick(Dispatcher *d); /* snapshots that are due */
 void listener_bye(Dispatcher *d);     /* tells all that the dispatcher stops */
 void listener_fini(Dispatcher *d);

@@ -2,7 +2,7 @@
  * addresses of all others (PEER), and a notice when one is gone (PEER_GONE). Tensors go from
  * worker to worker directly, never through the dispatcher.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/member.h"
 #include "runtime/wire/wire_peer.h"
 #include <sys/random.h>
 

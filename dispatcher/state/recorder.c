@@ -1,6 +1,7 @@
 /* recorder.c: see recorder.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/recorder.h"
+#include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
 #include "runtime/inst/inst_text.h"
 #include "runtime/inst/tape.h"

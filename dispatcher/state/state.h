@@ -1,4 +1,5 @@
-/* state.h: the dispatcher's one state struct, private to its files.
+/* state.h: the dispatcher's one state struct, and the functions of dispatcher.c that other files of
+ * the dispatcher call.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_STATE_H
 #define GT_DISPATCHER_STATE_STATE_H
@@ -40,8 +41,8 @@ typedef struct WorkerPeer {
     int64_t ahead_ns;        /* our clock minus its own, if is_clock_known; else 0 */
     bool is_clock_known;
     Usage usage; /* the last report; now_ns 0: none. Owns its ops */
-    /* The signal entered last whose work goes to it, while somebody watches; "": none since the
-     * last snapshot. */
+    /* While listeners watch: the signal entered last, since the last snapshot, of those whose work
+     * goes to this worker; "": there was none. */
     char in_signal[64];
 } WorkerPeer;
 
@@ -103,9 +104,9 @@ struct Dispatcher {
     /* Traffic. From clients: the records of frames, and user data that came in parts of its own.
      * To clients: the replies. From workers: everything else. No message moves a tensor. */
     uint64_t frame_bytes, payload_bytes_in, reply_bytes_out, control_bytes;
-    /* Records of frames written for workers, each counted once however many workers get it;
-     * those of their instructions that are arguments of hot bodies; and these bodies. */
-    uint64_t sent_bytes, n_outgoing, n_outgoing_bodies;
+    uint64_t sent_bytes; /* of frames for workers; each counts once, however many workers get it */
+    uint64_t n_outgoing; /* instructions of these frames that belong to hot bodies ... */
+    uint64_t n_outgoing_bodies; /* ... and the bodies */
 };
 
 /* ---- dispatcher.c ---- */
@@ -122,52 +123,13 @@ void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
  * Consumes m. */
 void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
                            uint32_t count, uint64_t bytes);
-/* Sends a question, which was counted before, to the workers that it concerns. */
+/* Sends a client's question (MSG_STATS) to the workers that have to answer it. The caller has
+ * counted it. */
 void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
 void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
 void dispatcher_cancel_all(Dispatcher *d, Client *c); /* all that the client has queued */
 void dispatcher_report(Dispatcher *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* ---- member.c: introduces workers to one another ---- */
-uint64_t member_token(void); /* random, not 0 */
-void member_add(Dispatcher *d, const WorkerPeer *w);
-void member_remove(Dispatcher *d, const WorkerPeer *w); /* w may have left d->worker already */
-
-/* ---- listener.c ---- */
-void listener_watch(Dispatcher *d); /* tells workers what to report, if that has changed */
-/* A line of the tape, with its newline, for those that want them; called only if has_events. */
-void listener_line(Dispatcher *d, const char *line, size_t n);
-
-/* Learns from a message of the worker, sent at sent_ns by its clock, by how much our clock is
- * ahead. Clocks: a worker on this machine shares ours. For another one the offset is estimated as
- * the least difference between sending and arrival, too large by the latency of the fastest
- * message. */
-void listener_look_at_clock(Dispatcher *d, WorkerPeer *w, int64_t sent_ns);
-
-/* ---- tape.c: the instruction log; all but the first three are called only if d->tape is set ----
- */
-void tape_fini(Dispatcher *d);
-/* Begins or ends a tape without a file, as Dispatcher.has_events says, unless there is a file. */
-void tape_for_listeners(Dispatcher *d);
-void tape_on_tick(Dispatcher *d, bool now); /* now: at the end of a run; else when it is due */
-void tape_add_client(Dispatcher *d, const Client *c);
-void tape_remove_client(Dispatcher *d, const Client *c);
-void tape_add_worker(Dispatcher *d, const WorkerPeer *w);
-void tape_group(Dispatcher *d, const Members *g); /* a new group of several workers */
-void tape_remove_worker(Dispatcher *d, const WorkerPeer *w);
-void tape_received(const Flow *f); /* before it is validated */
-void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins);
-void tape_sent(const Flow *f); /* when routed: one line, however many workers get it */
-void tape_failed(Dispatcher *d, const Failure *f);
-void tape_error(Dispatcher *d, const Msg *m); /* a worker's ERROR */
-void tape_disconnect(Dispatcher *d, const Client *c, const Err *err);
-void tape_hashes(Dispatcher *d, const WorkerPeer *w, const Msg *m);
-void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times);
-/* Texts of lines after the columns; without a tape, too. */
-void tape_put_worker(const WorkerPeer *w, Bytes *b);
-void tape_put_group(const Members *g, Bytes *b);
-void tape_put_failure(const Dispatcher *d, const Failure *f, Bytes *b);
 
 /* ---- schedule.c: load per worker ---- */
 WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */

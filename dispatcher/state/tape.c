@@ -1,8 +1,9 @@
-/* tape.c: what the dispatcher writes into the instruction log (tape.h): asked, sent, done,
- * failed, and the arrival and departure of clients and workers. Its hooks are called only if
- * there is a log, so that without one an instruction costs a branch.
+/* tape.c: what the dispatcher writes into the instruction log (runtime/inst/tape.h): instructions
+ * received, sent, done and failed, and clients and workers that join and leave. Most functions are
+ * called only if there is a tape, so that without one an instruction costs a branch.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/tape.h"
+#include "dispatcher/state/listener.h"
 #include "runtime/base/clock.h"
 #include "runtime/inst/inst_text.h"
 #include "runtime/base/log.h"
