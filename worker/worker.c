@@ -260,7 +260,6 @@ void worker_on_message(Worker *w, Msg *m) {
 }
 
 bool worker_step(Worker *w, int64_t budget_us) { return exec_step(w->exec, budget_us); }
-bool worker_can_sleep(const Worker *w) { return exec_can_sleep(w->exec); }
 
 bool worker_next(Worker *w, Msg *out) {
     if (!w->is_greeted) {
@@ -460,7 +459,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
             }
             more = true; /* it may have caused new work */
         }
-        bool can_sleep = more && worker_can_sleep(w);
+        bool can_sleep = more && exec_can_sleep(w->exec);
         if ((more && !can_sleep) || w->has_left) continue;
         trim(w, plane, now);
         uint64_t slept = watch_tick(w->exec);

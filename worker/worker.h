@@ -47,8 +47,7 @@ struct Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *
 Worker *worker_new(const WorkerConfig *config, Err *err);
 void worker_free(Worker **w);              /* waits for the engine, frees all, sets *w to NULL */
 void worker_on_message(Worker *w, Msg *m); /* consumes m */
-bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now ... */
-bool worker_can_sleep(const Worker *w);         /* ... but that may wait for EXEC_SLEEP_MS */
+bool worker_step(Worker *w, int64_t budget_us); /* true: there is more to do now */
 bool worker_next(Worker *w, Msg *out); /* the next message for the dispatcher; false: none */
 /* Between workers (peer.h): worker_on_peer takes a message of the peer with that rank and consumes
  * it; worker_next_peer returns the next message for a peer, false: none; worker_peer_memory sets

@@ -25,7 +25,8 @@ static bool bad(const Line *l, Word word, Err *err, const char *what) {
 
 /* ---- Lanes ---- */
 
-ClientLane *timeline_lane(Timeline *t, uint32_t client) {
+/* The client's lane; NULL: there are too many. */
+static ClientLane *lane_of(Timeline *t, uint32_t client) {
     TimelineState *st = t->state;
     uintptr_t i = (uintptr_t)map_get(&st->clients, client);
     if (i) return &t->client[i - 1];
@@ -40,7 +41,7 @@ ClientLane *timeline_lane(Timeline *t, uint32_t client) {
 }
 
 /* rank < RANKS_MAX */
-WorkerLane *timeline_worker(Timeline *t, int rank) {
+static WorkerLane *worker_of(Timeline *t, int rank) {
     while (t->n_workers <= rank) {
         ARRAY_ROOM(t->worker, t->n_workers, t->workers_cap, 4);
         t->worker[t->n_workers] = (WorkerLane){
@@ -308,7 +309,7 @@ static bool add_inst(Timeline *t, Line *l, Err *err) {
     if (!l->client) return bad(l, here, err, "a line of this event has a client in column 4");
     if (!inst_words(l->w.at, (size_t)(l->w.end - l->w.at), &inst))
         return bad(l, here, err, "an instruction is expected in column 6 of a tape");
-    ClientLane *c = timeline_lane(t, l->client);
+    ClientLane *c = lane_of(t, l->client);
     if (!c) return true;
     see(t, l->at_ns, l->at_ns);
     t->is_chosen = is_within(t, l->at_ns, l->at_ns) && is_of_client(t, l->client);
@@ -427,7 +428,7 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     uint64_t heaviest = TIMELINE_NO_ID;
     TRY(read_done(t, l, &s, &heaviest, err));
     see(t, s.begin_ns, s.end_ns);
-    const ClientLane *c = l->client ? timeline_lane(t, l->client) : NULL;
+    const ClientLane *c = l->client ? lane_of(t, l->client) : NULL;
     Effect e;
     if (c && s.id == TIMELINE_NO_ID && effect_done(state_of(t, c), (Op)s.op, s.end_ns, &e))
         s.sent_ns = e.sent_ns, s.file = e.file, s.line = e.line, s.signal = e.signal;
@@ -442,7 +443,7 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     t->is_chosen = is_within(t, s.begin_ns, s.end_ns) && is_of_client(t, l->client) &&
                    t->state->is_wanted[s.signal];
     if (!t->is_chosen) return true;
-    WorkerLane *w = timeline_worker(t, l->rank);
+    WorkerLane *w = worker_of(t, l->rank);
     if (a) add_operands(t, a, &s);
     cut(t, &s.begin_ns, &s.end_ns);
     timeline_extend(t, s.begin_ns, s.end_ns);
@@ -486,7 +487,7 @@ static bool add_idle(Timeline *t, Line *l, Err *err) {
     t->has_idle = true;
     t->is_chosen = is_within(t, idle.begin_ns, idle.end_ns) && !t->options.signal;
     if (!t->is_chosen || idle.cause < 0 || t->options.client) return true;
-    WorkerLane *w = timeline_worker(t, l->rank);
+    WorkerLane *w = worker_of(t, l->rank);
     cut(t, &idle.begin_ns, &idle.end_ns);
     RECORD_ROOM(t, w->idle, w->n_idle, w->idle_cap, 32);
     w->idle[w->n_idle++] = idle;
@@ -508,7 +509,7 @@ static bool add_compile(Timeline *t, Line *l, Err *err) {
     c.n_ops = n_ops < UINT32_MAX ? (uint32_t)n_ops : UINT32_MAX;
     t->is_chosen = is_within(t, c.begin_ns, c.end_ns) && !t->options.signal;
     if (!t->is_chosen) return true;
-    WorkerLane *w = timeline_worker(t, l->rank);
+    WorkerLane *w = worker_of(t, l->rank);
     cut(t, &c.begin_ns, &c.end_ns);
     RECORD_ROOM(t, w->compile, w->n_compiles, w->compiles_cap, 16);
     w->compile[w->n_compiles++] = c;
@@ -525,7 +526,7 @@ static bool add_memory(Timeline *t, Line *l, Err *err) {
     }
     t->is_chosen = is_within(t, l->at_ns, l->at_ns) && !t->options.signal;
     if (!t->is_chosen) return true;
-    WorkerLane *w = timeline_worker(t, l->rank);
+    WorkerLane *w = worker_of(t, l->rank);
     RECORD_ROOM(t, w->sample, w->n_samples, w->samples_cap, 32);
     w->sample[w->n_samples++] = m;
     return true;
@@ -577,7 +578,7 @@ static bool add_mark(Timeline *t, const Line *l, uint32_t text) {
 static void forget_failed(Timeline *t, const Line *l) {
     InstWords inst;
     Effect e;
-    ClientLane *c = l->client ? timeline_lane(t, l->client) : NULL;
+    ClientLane *c = l->client ? lane_of(t, l->client) : NULL;
     if (c && inst_words(l->w.at, (size_t)(l->w.end - l->w.at), &inst))
         effect_done(state_of(t, c), op_of(inst.first), l->at_ns, &e);
 }
@@ -631,12 +632,12 @@ static bool add_coming(Timeline *t, Line *l, Err *err) {
     if (word_is(word, "group") && word_place(l->place, 'g', UINT32_MAX, &group))
         return add_group(t, l, group, err);
     if (l->rank >= 0) {
-        WorkerLane *w = timeline_worker(t, l->rank);
+        WorkerLane *w = worker_of(t, l->rank);
         if (comes) read_engine(t, l->w, w);
         if (comes && w->joined_ns == TIMELINE_NO_TIME) w->joined_ns = l->at_ns;
         w->left_ns = comes ? TIMELINE_NO_TIME : l->at_ns;
     } else if (l->client) {
-        ClientLane *c = timeline_lane(t, l->client);
+        ClientLane *c = lane_of(t, l->client);
         if (!c) return true;
         if (comes) c->name = quoted(t, l->w), c->joined_ns = l->at_ns;
         if (!comes) c->left_ns = l->at_ns;

@@ -71,9 +71,9 @@ struct TimelineState {
     uint32_t wanted; /* text of options.signal */
     bool *is_wanted; /* of each signal */
     size_t wanted_cap;
-    bool has_activity; /* begin_ns and end_ns are set */
-    bool has_seen;     /* ... and these, of all lines, chosen or not */
-    int64_t seen_begin_ns, seen_end_ns;
+    bool has_activity;                  /* begin_ns and end_ns are set */
+    bool has_seen;                      /* seen_begin_ns and seen_end_ns are set */
+    int64_t seen_begin_ns, seen_end_ns; /* as begin_ns and end_ns, of lines left out too */
     Bytes scratch;
 };
 
@@ -86,14 +86,14 @@ bool timeline_room(Timeline *t);
         if (!timeline_room(t)) return true;                                                        \
         ARRAY_ROOM(array, n, cap, first);                                                          \
     } while (0)
-ClientLane *timeline_lane(Timeline *t, uint32_t client);
-WorkerLane *timeline_worker(Timeline *t, int rank);
 
 /* ---- timeline_effect.c. Other operations than effects are ignored. ---- */
 void effect_received(ClientState *c, Op op, const Effect *effect);
-/* Returns what was sent, or NULL if it was not received. Valid until the next call. */
+/* Returns the effect that was sent, or NULL if the tape does not say when it was received. Valid
+ * until the next call. */
 const Effect *effect_sent(ClientState *c, Op op, int64_t at_ns);
-/* At at_ns one was done, or failed: *out. False: it is not known which. */
+/* Removes the effect that was done, or failed, at at_ns, and returns it in *out. False: it is not
+ * known which effect that was. */
 bool effect_done(ClientState *c, Op op, int64_t at_ns, Effect *out);
 void effects_fini(ClientState *c);
 #endif

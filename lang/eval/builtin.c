@@ -564,7 +564,10 @@ static bool near_step(Interp *in, Value at, const char *name, const char **near,
     return out->kind != V_UNDEF;
 }
 
-bool builtin_near(void *interp, const char *path, char *near, size_t size) {
+/* Writes the name that exists and is most similar to this one, dotted or not, "optim.Adam" for
+ * "optim.Adan", or the name itself if it exists. Returns false if there is none. A HabitNear;
+ * interp is an Interp. */
+static bool builtin_near(void *interp, const char *path, char *near, size_t size) {
     Interp *in = interp;
     Value at = v_none();
     const char *found;

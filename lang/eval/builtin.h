@@ -29,10 +29,6 @@ bool builtin_is_constant(const char *name);
 bool builtin_is_space(const char *name);
 /* True if builtin_value finds this name. A HabitKnown; interp is an Interp. */
 bool builtin_is_known(void *interp, const char *name);
-/* Writes the name that exists and is most similar to this one, dotted or not, "optim.Adam" for
- * "optim.Adan", or the name itself if it exists. Returns false if there is none. A HabitNear;
- * interp is an Interp. */
-bool builtin_near(void *interp, const char *path, char *near, size_t size);
 /* The names for hints of habit.h. */
 HabitNames builtin_habits(Interp *in);
 /* Sets *out to the method of self's kind, or to V_UNDEF if there is none. */

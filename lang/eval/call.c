@@ -360,6 +360,9 @@ static bool insert_first(Interp *in, Value *base, int n, Value v, LangError *e) 
     return true;
 }
 
+static bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call,
+                       Value *out, LangError *e);
+
 static bool bound_call(Interp *in, Bound *b, Value *base, int n_pos, int n_kw, const Node *call,
                        Value *out, LangError *e) {
     Value keep = value_ref((Value){.kind = V_BOUND, .bound = b});
@@ -399,8 +402,9 @@ static bool object_call(Interp *in, Object *o, Value *base, int n_pos, int n_kw,
     return ok;
 }
 
-bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
-                LangError *e) {
+/* As fn_call, for any value. */
+static bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call,
+                       Value *out, LangError *e) {
     switch (f.kind) {
     case V_FN: return fn_call(in, f.fn, v_none(), base, n_pos, n_kw, call, out, e);
     case V_BUILTIN: return builtin_call(in, f.builtin, base, n_pos, n_kw, call, out, e);

@@ -5,12 +5,10 @@
 #include "lang/value/interp.h"
 
 bool eval_call(Interp *in, Node *n, Value *out, LangError *e);
-/* Calls f with n_pos values at base (the stack's top end), then n_kw keyword values in the order
- * of call's N_KEYWORDs. Consumes the values: the stack's top is base afterwards. call may be
- * NULL when n_kw is 0. */
-bool call_value(Interp *in, Value f, Value *base, int n_pos, int n_kw, const Node *call, Value *out,
-                LangError *e);
-/* The same for a function written in gt. self (borrowed) goes into its self slot, if it has one. */
+/* Calls a function written in gt with n_pos values at base (the stack's top end), then n_kw keyword
+ * values in the order of call's N_KEYWORDs. Consumes the values: the stack's top is base
+ * afterwards. call may be NULL when n_kw is 0. self (borrowed) goes into f's self slot, if it has
+ * one. */
 bool fn_call(Interp *in, Fn *f, Value self, Value *base, int n_pos, int n_kw, const Node *call,
              Value *out, LangError *e);
 /* Returns the interned name of a call's i-th keyword argument and sets *at to its node. N_KEYWORDs

@@ -248,7 +248,8 @@ static bool object_operate(Interp *in, int oper, const Value *a, const Value *b,
     return ok;
 }
 
-/* The same, but a != b and a not in b fall back to the negation of == and in. */
+/* The same for two operands. If neither has a method for != or `not in`, the result of == or
+ * `in` is negated. */
 static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bool *found,
                           LangError *e) {
     bool truth = false;
@@ -265,6 +266,7 @@ static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bo
 
 /* ---- comparing ---- */
 
+/* *c: -1, 0 or 1; 2 if a nan is involved, which has no order. */
 static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
     TRY(not_interrupted(e));
     if (value_is_number(a) && value_is_number(b)) {
@@ -359,7 +361,7 @@ static bool key_contains(Interp *in, const MapV *m, Value v, bool *out, LangErro
     return true;
 }
 
-bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e) {
+static bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e) {
     *out = false;
     switch (container.kind) {
     case V_STR:
@@ -542,7 +544,7 @@ static bool compare_values(Interp *in, const Node *n, int oper, Value a, Value b
     return true;
 }
 
-/* Warns of x.size == 6: a method equals no value, and what was meant is its result. */
+/* Warns of x.size == 6, where x.size() was meant: a method equals no value. */
 static void warn_uncalled(Interp *in, const Node *n, Value a, Value b) {
     if ((a.kind == V_BOUND) == (b.kind == V_BOUND)) return;
     Value other = a.kind == V_BOUND ? b : a;

@@ -12,7 +12,6 @@ bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, Lan
 bool hint_none(const Node *n, LangError *e);
 /* Hints that n, whose value is a function, is to be called: m.parameters(). Returns false. */
 bool hint_uncalled(const Node *n, LangError *e);
-bool value_contains(Interp *in, Value container, Value v, bool *out, LangError *e);
 /* the order of sorted, min and max */
 bool value_less(Interp *in, Value a, Value b, bool *out, LangError *e);
 /* Makes a new set of the elements of any iterable, or an empty one of none. */

@@ -18,8 +18,8 @@ static uint64_t key_of(const char *interned) { return (uint64_t)(uintptr_t)inter
 
 /* ---- findings ---- */
 
-void index_add_finding(Index *x, size_t from, size_t to, bool is_warning, const char *text,
-                       const char *hint) {
+static void add_finding(Index *x, size_t from, size_t to, bool is_warning, const char *text,
+                        const char *hint) {
     if (x->n_findings >= LSP_MAX_FOUND) return;
     Bytes b = {0};
     error_words(text, true, &b);
@@ -44,7 +44,7 @@ static void report(const Reporter *r, const LangError *e, bool is_warning) {
         from = doc_at(r->d, e->label[0].at);
         len = e->label[0].at.len;
     }
-    index_add_finding(r->x, from, from + len, is_warning, e->what, hint);
+    add_finding(r->x, from, from + len, is_warning, e->what, hint);
 }
 
 static void on_warning(void *ctx, const LangError *w) { report(ctx, w, true); }
@@ -401,7 +401,7 @@ static void undefined(Index *x, const Use *u, Interp *in) {
     else if (near)
         snprintf(hint, sizeof hint, "did you mean '%.100s'?", near);
     names_fini(&names);
-    index_add_finding(x, u->at, u->at + n, false, what, hint);
+    add_finding(x, u->at, u->at + n, false, what, hint);
 }
 
 /* Warns of an import whose file is not there (yet). */
@@ -412,7 +412,7 @@ static void missing(Index *x, const Doc *d, const Use *u, Interp *in) {
     if (!u->node || !is_saved || import_find(in, u->node, path, &e)) return;
     if (builtin_is_known(in, intern(u->node->str, strlen(u->node->str)))) return;
     size_t from = doc_at(d, u->node->at);
-    index_add_finding(x, from, from + u->node->at.len, true, e.what, e.hint);
+    add_finding(x, from, from + u->node->at.len, true, e.what, e.hint);
 }
 
 Index *doc_index(Doc *d, Interp *in) {

@@ -47,12 +47,10 @@ void doc_replace(Doc *d, size_t from, size_t to, const char *text, size_t n);
 /* The offset of {line, character}; positions behind the end of a line or of the text are moved to
  * it. False if p is not a position. */
 bool doc_offset(const Doc *d, const IoValue *p, bool is_utf8, size_t *at);
-/* Appends {"line":…,"character":…}, and a range of two of them. */
-void doc_put_position(const Doc *d, size_t at, bool is_utf8, Bytes *out);
+/* Appends a range of two positions {"line":…,"character":…}. */
 void doc_put_range(const Doc *d, size_t from, size_t to, bool is_utf8, Bytes *out);
 size_t doc_line_of(const Doc *d, size_t at);     /* from 0 */
 size_t doc_at(const Doc *d, Span s);             /* the offset where a span begins */
-char *uri_path(const char *uri);                 /* owned */
 void path_put_uri(const char *path, Bytes *out); /* as a JSON string */
 /* The name around an offset: [*from, *to); false if there is none. */
 bool doc_word(const Doc *d, size_t at, size_t *from, size_t *to);
@@ -129,8 +127,6 @@ bool use_is_same(const Use *a, const Use *b); /* of the same variable */
 const Use *index_definition(const Index *x, const Use *u);
 /* The definition of a global name, or NULL. */
 const Use *index_global(const Index *x, const char *interned);
-void index_add_finding(Index *x, size_t from, size_t to, bool is_warning, const char *text,
-                       const char *hint);
 
 /* ---- lsp_names.c: the language's names ---- */
 

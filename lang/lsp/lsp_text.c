@@ -18,6 +18,28 @@ static void find_lines(Doc *d) {
     }
 }
 
+static int hex(char c) {
+    return isdigit((unsigned char)c)    ? c - '0'
+           : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
+                                        : -1;
+}
+
+/* The path of a file: URI, else the URI itself. Owned by the caller. */
+static char *uri_path(const char *uri) {
+    if (strncmp(uri, "file://", 7)) return xstrdup(uri);
+    const char *s = strchr(uri + 7, '/');
+    char *path = xstrdup(s ? s : ""), *w = path;
+    for (const char *r = path; *r; r++) {
+        if (*r == '%' && hex(r[1]) >= 0 && hex(r[2]) >= 0 && (hex(r[1]) || hex(r[2]))) {
+            *w++ = (char)(hex(r[1]) * 16 + hex(r[2]));
+            r += 2;
+        } else
+            *w++ = *r;
+    }
+    *w = '\0';
+    return path;
+}
+
 Doc *doc_new(const char *uri, const char *text, size_t n) {
     Doc *d = xmalloc(sizeof *d);
     *d = (Doc){.uri = xstrdup(uri),
@@ -105,7 +127,7 @@ bool doc_offset(const Doc *d, const IoValue *p, bool is_utf8, size_t *at) {
     return true;
 }
 
-void doc_put_position(const Doc *d, size_t at, bool is_utf8, Bytes *out) {
+static void put_position(const Doc *d, size_t at, bool is_utf8, Bytes *out) {
     if (at > d->text.n) at = d->text.n;
     size_t line = doc_line_of(d, at);
     DocPlace *p = d->last;
@@ -120,10 +142,10 @@ void doc_put_position(const Doc *d, size_t at, bool is_utf8, Bytes *out) {
 
 void doc_put_range(const Doc *d, size_t from, size_t to, bool is_utf8, Bytes *out) {
     bytes_puts(out, "{\"start\":");
-    doc_put_position(d, from, is_utf8, out);
+    put_position(d, from, is_utf8, out);
     DocPlace start = *d->last; /* the next range may begin here, too */
     bytes_puts(out, ",\"end\":");
-    doc_put_position(d, to, is_utf8, out);
+    put_position(d, to, is_utf8, out);
     bytes_putc(out, '}');
     *d->last = start;
 }
@@ -160,27 +182,6 @@ size_t doc_path(const Doc *d, size_t from) {
 }
 
 /* ---- URIs ---- */
-
-static int hex(char c) {
-    return isdigit((unsigned char)c)    ? c - '0'
-           : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
-                                        : -1;
-}
-
-char *uri_path(const char *uri) {
-    if (strncmp(uri, "file://", 7)) return xstrdup(uri);
-    const char *s = strchr(uri + 7, '/');
-    char *path = xstrdup(s ? s : ""), *w = path;
-    for (const char *r = path; *r; r++) {
-        if (*r == '%' && hex(r[1]) >= 0 && hex(r[2]) >= 0 && (hex(r[1]) || hex(r[2]))) {
-            *w++ = (char)(hex(r[1]) * 16 + hex(r[2]));
-            r += 2;
-        } else
-            *w++ = *r;
-    }
-    *w = '\0';
-    return path;
-}
 
 void path_put_uri(const char *path, Bytes *out) {
     bytes_puts(out, "\"file://");

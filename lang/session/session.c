@@ -38,6 +38,12 @@ static bool is_name(const char *s) {
     return true;
 }
 
+/* The name of the session that this process runs in, or NULL. */
+static const char *own_name(void) {
+    const char *s = getenv("GT_SESSION");
+    return s && is_name(s) ? s : NULL;
+}
+
 /* The private directory of sockets, without a slash at its end. */
 static bool find_directory(char dir[ENDPOINT_MAX], Err *err) {
     Endpoint local;
@@ -211,8 +217,8 @@ bool session_enter(const SessionConfig *config, int *code, LangError *e) {
         err_hint(&err, "up to %d letters, digits and _ - .", SESSION_NAME_MAX);
         return refuse(code, e, &err);
     }
-    if (has_terminal && session_name()) {
-        err_set(&err, ERR_ARG, "this terminal is in session '%s' already", session_name());
+    if (has_terminal && own_name()) {
+        err_set(&err, ERR_ARG, "this terminal is in session '%s' already", own_name());
         err_hint(&err, ":detach leaves it");
         return refuse(code, e, &err);
     }
@@ -241,11 +247,6 @@ bool session_enter(const SessionConfig *config, int *code, LangError *e) {
 }
 
 /* ---- asking ---- */
-
-const char *session_name(void) {
-    const char *s = getenv("GT_SESSION");
-    return s && is_name(s) ? s : NULL;
-}
 
 /* Sends a packet and waits for the answer's first packet, or (n_least 0) for the end. */
 static bool ask(int fd, PacketType type, Bytes *in, Packet *answer) {
@@ -333,7 +334,7 @@ bool session_list(Bytes *out, Err *err) {
 
 bool session_detach(Err *err) {
     struct sockaddr_un address;
-    const char *name = session_name();
+    const char *name = own_name();
     if (!name) {
         err_set(err, ERR_ARG, "this prompt is in no session");
         return err_hint(err, "gtsh --session NAME starts one");

@@ -22,14 +22,12 @@ typedef struct SessionConfig {
  * process of a new session's program: its terminal is the pseudo terminal now, and it goes on as if
  * started there. Returns false in the process that was called, once its terminal is detached or the
  * program has ended; *code is then the exit code (the program's, if it ended). e is set, with
- * *code, if the session could not be entered. If standard input or output is no terminal, a new
- * session starts without one, and none is attached to. */
+ * *code, if the session could not be entered. If standard input or output is no terminal, nothing
+ * is attached: a new session starts detached, and one that exists is an error. */
 bool session_enter(const SessionConfig *config, int *code, LangError *e);
 /* Appends a table of this user's sessions, or that there is none. Removes sockets of servers that
  * have ended. */
 bool session_list(Bytes *out, Err *err);
-/* The name of the session that this process runs in, or NULL. */
-const char *session_name(void);
 /* Detaches all terminals of the session that this process runs in. */
 bool session_detach(Err *err);
 #endif

@@ -83,7 +83,6 @@ typedef struct Token {
 } Token;
 /* The next token of the n characters at s, from *i on; *quoted: inside a string. false: the end. */
 bool step_token(const char *s, size_t n, size_t *i, bool *quoted, Token *out);
-uint64_t step_token_id(const char *s, size_t n); /* "t12" -> 12 */
 
 /* ---- step_run.c ---- */
 /* Reads the run's text into items. */
@@ -125,7 +124,4 @@ bool varying_put_input(Varying *v, int offset, Bytes *out);
 const char *varying_name(Varying *v, const Item *t, const char *otherwise);
 /* A name for an output, which no other output has. */
 const char *varying_output(Varying *v, const char *base, size_t n);
-
-/* ---- step_write.c ---- */
-bool cut_write(Cut *c, Bytes *out);
 #endif

@@ -72,9 +72,3 @@ size_t step_plain(const char *s, size_t n) {
     }
     return n;
 }
-
-uint64_t step_token_id(const char *s, size_t n) {
-    uint64_t id = 0;
-    for (size_t i = 1; i < n; i++) id = id * 10 + (uint64_t)(s[i] - '0');
-    return id;
-}

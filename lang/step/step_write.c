@@ -359,7 +359,7 @@ static void put_header(Writer *w) {
     bytes_putc(w->out, '\n');
 }
 
-bool cut_write(Cut *c, Bytes *out) {
+static bool cut_write(Cut *c, Bytes *out) {
     Writer w = {.c = c, .out = out};
     Bytes body = {0};
     uint64_t id;

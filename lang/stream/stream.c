@@ -19,6 +19,9 @@
 
 enum { FEW = 8 }; /* operands whose types fit on the stack */
 
+static void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
+                        uint16_t len);
+
 /* ---- Creating and freeing ---- */
 
 /* The detector has found a hot body: sends its definition. */
@@ -261,8 +264,9 @@ SrcPos stream_pos(Stream *s, Span at) {
 
 /* ---- Encoding ---- */
 
-void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
-                 uint16_t len) {
+/* Numbers and encodes an instruction. slot: the slots of its results, or NULL; len: of its Span. */
+static void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
+                        uint16_t len) {
     uint64_t seq = s->next_seq++;
     if (s->file && !s->is_gone) stream_text_put(s, inst, out);
     if (s->mode != STREAM_LIVE || s->is_gone) return;

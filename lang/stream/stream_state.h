@@ -160,9 +160,6 @@ struct Stream {
 /* ---- stream.c ---- */
 /* Fails if one of these tensors (NULL: skipped) was lost with an earlier dispatcher. */
 bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e);
-/* Numbers and encodes an instruction. slot: the slots of its results, or NULL; len: of its Span. */
-void stream_inst(Stream *s, const Inst *inst, const TensorType *out, Slot *const *slot,
-                 uint16_t len);
 void stream_look_for_bodies(Stream *s); /* starts a new detector of hot bodies */
 void stream_frees(Stream *s);           /* issues the queued frees */
 void stream_announce(Stream *s);        /* tells a new cluster the sources' names and open scopes */

@@ -24,7 +24,6 @@ static const char *const reserved[] = {"def",    "class", "lambda", "with",   "t
                                        "except", "raise", "yield",  "global", "nonlocal"};
 
 const char *lex_text(int tok) { return tok >= 0 && tok < TOK_COUNT ? rows[tok].text : "?"; }
-const char *lex_name(int tok) { return tok >= 0 && tok < TOK_COUNT ? rows[tok].name : "?"; }
 
 typedef struct Lexer {
     const Source *src;

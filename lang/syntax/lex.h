@@ -45,7 +45,6 @@ static inline void lex_source(const Source *src, Arena *arena, Tokens *out) {
 }
 Span lex_span(const Source *src, const Token *t);
 const char *lex_text(int tok); /* "+", "while", "not in", "name"; static                         */
-const char *lex_name(int tok); /* "ADD", "WHILE"; static                                         */
 void lex_print(const Tokens *t, Bytes *out); /* --debug=t: line:col kind text */
 
 /* Appends the value of a STRING token, or of a piece of an f-string, to out: resolves escapes. On

@@ -92,13 +92,11 @@ const char *parse_name(Parser *p, const Token *t); /* interned text of a word */
 /* ---- parse_expr.c ---- */
 Node *parse_expr(Parser *p);
 Node *parse_exprs(Parser *p); /* two or more make a list */
-Node *parse_or(Parser *p);
 Node *parse_postfix(Parser *p);
 Node *parse_string(Parser *p);  /* STRING or FSTRING is next */
 Node *parse_targets(Parser *p); /* of for and comprehensions */
 
 /* ---- parse_stmt.c ---- */
-Node *parse_block(Parser *p, const char *what, uint32_t line);
 AstFn *parse_fn(Parser *p, const Token *word, const char *name,
                 bool is_module);           /* params and body */
 uint16_t parse_fn_height(const AstFn *fn); /* of the node that holds it */

@@ -23,6 +23,8 @@ static Node *name_node(Parser *p, const Token *t) {
     return n;
 }
 
+static Node *parse_or(Parser *p);
+
 /* ---- strings ---- */
 
 typedef struct Cursor {
@@ -281,8 +283,8 @@ static Node *element(Parser *p) {
     return parse_finish(p, parse_node(p, N_STAR, first), first, mark);
 }
 
-/* element for x in xs in parentheses or a call: makes a list, which replaces the element pushed
- * last. */
+/* `element for x in xs`, in parentheses or a call, is a list. Parses the loops, and replaces the
+ * element, which was pushed last, by the list. */
 static void generator(Parser *p, size_t first) {
     size_t mark = parse_mark(p) - 1;
     Node *n = parse_node(p, N_LISTCOMP, first);
@@ -806,7 +808,7 @@ static Node *and_expr(Parser *p) {
     return left;
 }
 
-Node *parse_or(Parser *p) {
+static Node *parse_or(Parser *p) {
     size_t first = here(p);
     Node *left = and_expr(p);
     while (parse_at(p, TOK_OR)) {

@@ -102,7 +102,7 @@ static Node *expr_statement(Parser *p, size_t first) {
 
 /* ---- blocks ---- */
 
-Node *parse_block(Parser *p, const char *what, uint32_t line) {
+static Node *parse_block(Parser *p, const char *what, uint32_t line) {
     parse_enter(p);
     size_t first = (parse_peek(p), p->i);
     if (!parse_at(p, TOK_LBRACE)) parse_unexpected(p, "'{'");

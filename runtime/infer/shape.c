@@ -154,7 +154,8 @@ bool need_shape(Infer *s, TensorType *t) {
     return need_numel(s, t);
 }
 
-bool need_fits(Infer *s, const Operand *o, DType t) {
+/* An immediate must fit dtype t. */
+static bool need_fits(Infer *s, const Operand *o, DType t) {
     if (o->kind == IN_IMM_BOOL || (dtype_is_half(t) && op_has(s->inst->op, FACT_SCALES)))
         return true;
     if (o->kind == IN_IMM_FLOAT && dtype_is_float(t)) {

@@ -32,7 +32,6 @@ bool need_index_dtype(Infer *s, int i);        /* operand i has an integer dtype
 bool need_axis(Infer *s, int rank, int *axis); /* AXIS is one axis below rank                     */
 bool need_numel(Infer *s, const TensorType *t); /* within MAX_NUMEL, empty axes not counted */
 bool missing_attr(Infer *s, AttrKey key); /* error: a needed attribute is absent             */
-bool need_fits(Infer *s, const Operand *o, DType t); /* an immediate fits dtype t */
 /* START, SIZE, STEP against x; out gets the slice's type. */
 bool slice_type(Infer *s, const TensorType *x, TensorType *out);
 /* The dtype of a sum of products: operand 0's, or f32 if DTYPE asks for unrounded sums of

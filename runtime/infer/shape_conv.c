@@ -24,8 +24,9 @@ static int64_t per_axis(const Inst *inst, AttrKey key, int i, int64_t missing) {
     return a ? a->ints[i] : missing;
 }
 
-void window_init(Window *w, const Inst *inst, int n, const int64_t *in, const int64_t *out,
-                 const int64_t *kernel) {
+/* in, out and kernel: the extents of the last n axes. */
+static void window_init(Window *w, const Inst *inst, int n, const int64_t *in, const int64_t *out,
+                        const int64_t *kernel) {
     bool is_pool = inst_attr(inst, ATTR_KERNEL) != NULL;
     int lead = WINDOW_AXES - n;
     w->n = n;

@@ -17,10 +17,6 @@ typedef struct Window {
     int64_t stride[WINDOW_AXES], padding[WINDOW_AXES], dilation[WINDOW_AXES];
 } Window;
 
-/* For an instruction that inst_infer has accepted; in and out are the extents of the last n
- * axes. */
-void window_init(Window *w, const Inst *inst, int n, const int64_t *in, const int64_t *out,
-                 const int64_t *kernel);
 /* The number of windows that fit on an axis; 0 or less: none. ceil: the last may be cut off if
  * it begins inside. Exact for all arguments below 2^60. */
 int64_t window_count(int64_t in, int64_t kernel, int64_t stride, int64_t padding, int64_t dilation,
@@ -34,6 +30,7 @@ typedef struct ConvShape {
     int64_t N, C, O, groups;
     Window window;
 } ConvShape;
+/* For an instruction that inst_infer has accepted; so is pool_shape. */
 void conv_shape(ConvShape *c, const Inst *inst, const TensorType *x, const TensorType *w,
                 const TensorType *y);
 

@@ -33,7 +33,8 @@ static bool no_endpoint(const char *word, Err *err) {
     return err_hint(err, "HOST:PORT, ipc:///PATH, local, or @FILE with one of these in it");
 }
 
-/* The error for HOST:PORT whose port begins as a number and is none from 1 to 65535. */
+/* The error for a word that is no endpoint. If it is like HOST:PORT, and PORT begins like a number,
+ * the error is about the port. */
 static bool no_port(const char *word, Err *err) {
     const char *port = strrchr(word, ':');
     bool is_number = port && port > word && port[1 + (port[1] == '-')] >= '0' &&

@@ -5,8 +5,9 @@
 #include "runtime/wire/frame.h"
 #include "runtime/wire/record.h"
 
-/* Adds the record at `record`, which may lie after w's last one if there is room for it and a
- * hot head more, to the open hot record, or begins one. False: it is not what w's body has next. */
+/* Adds a record to w's open hot record, or begins a hot record with it. `record` may be in w's
+ * buffer, after the last record, if there is room for it and a hot head. Returns false if w's body
+ * does not continue with it. */
 bool hot_fold(FrameWriter *w, const uint8_t *record);
 /* Returns the next instruction of r's hot record, as a record in the arena. NULL: *bad says why. */
 const uint8_t *hot_record(FrameReader *r, Arena *scratch, const char **bad);

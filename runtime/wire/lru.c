@@ -2,7 +2,10 @@
 #include "runtime/wire/lru.h"
 #include <stddef.h>
 
-enum { LONG_AGO = 4 /* times as many uses as there are items */, ONE_OF = 16 };
+enum {
+    LONG_AGO = 4, /* uses since an item's last one, per item of the list: it is not needed soon */
+    ONE_OF = 16   /* new items, of which one is admitted all the same */
+};
 
 bool lru_admits(Lru *l, uint64_t key, uint64_t bytes, uint64_t most) {
     key *= UINT64_C(0x9e3779b97f4a7c15);

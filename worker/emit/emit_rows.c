@@ -16,7 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-bool emit_is_row_value(const Emit *e, int i) {
+/* True if node i is used and has one value per row. */
+static bool is_row_value(const Emit *e, int i) {
     return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
 }
 bool emit_folds_rows(const Emit *e, int i) {
@@ -88,7 +89,7 @@ void emit_row_inputs(Emit *e) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= ((emit_is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
+                is_used |= ((is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
                             (emit_is_total(e, i) && emit_folds_rows(e, i))) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
@@ -104,7 +105,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
         if (emit_is_total(e, i) && emit_folds_rows(e, i) && e->plan.pass[i] == pass)
             emit_line(e, "*l%d = %s_op(*l%d, %s);", i, emit_kernel(e, i).text, i,
                       emit_name(e, n->in[0], true).text);
-        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (fuse_is_reduce(n)) {
             char text[48];
             const char *from = e->is_short ? "%s_ending(f%d)" : "%s_tree(T%d, blocks)";
@@ -251,7 +252,7 @@ static void put_row_of(Emit *e, int pass) {
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *const b%d = B%d[g];", k, k);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (emit_is_row_value(e, i) && e->plan.pass[i] <= pass)
+        if (is_row_value(e, i) && e->plan.pass[i] <= pass)
             emit_line(e, "const %s r%d = R%d[g];", emit_held((DType)n->dtype), i, i);
         if (e->plan.is_kept[i])
             emit_line(e, "%s *const k%d = K%d + (step - %d) %% %d * stride;",
@@ -308,7 +309,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
     emit_line(e, "const int64_t is_far = A->is_far;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);
     for (int i = 0; i < f->n_nodes; i++)
-        if (emit_is_row_value(e, i))
+        if (is_row_value(e, i))
             emit_line(e, "%s R%d[%d];", emit_held((DType)f->node[i].dtype), i, n_passes);
     emit_line(e, "int64_t N[%d];", n_passes);
     emit_line(e, "const int64_t count = %s;", count);

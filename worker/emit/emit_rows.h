@@ -5,9 +5,8 @@
 #define GT_WORKER_EMIT_EMIT_ROWS_H
 #include "worker/emit/emit_pass.h"
 
-/* True if node i is used and has one value per row; if it is folded over the rows, into an
- * accumulator per lane or column; if it is one value for all rows. */
-bool emit_is_row_value(const Emit *e, int i);
+/* True if node i is used and is folded over the rows, into an accumulator per lane or column; if it
+ * is one value for all rows. */
 bool emit_folds_rows(const Emit *e, int i);
 bool emit_is_total(const Emit *e, int i);
 

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-const char *linalg_which(const TensorType *batch, int64_t at, char *buf) {
+/* Writes "matrix [1, 2] of the batch", or "the matrix" if there is only one. buf: 200 bytes. */
+static const char *which(const TensorType *batch, int64_t at, char *buf) {
     if (type_numel(batch) == 1) return "the matrix";
     int64_t index[MAX_DIMS];
     for (int d = batch->rank - 1; d >= 0; d--) {
@@ -22,7 +23,7 @@ const char *linalg_which(const TensorType *batch, int64_t at, char *buf) {
 bool linalg_singular(const TensorType *batch, int64_t at, int64_t i, Err *err) {
     char buf[200];
     return err_set(err, ERR_ARG, "solve: %s is singular: its pivot %lld is zero",
-                   linalg_which(batch, at, buf), (long long)i);
+                   which(batch, at, buf), (long long)i);
 }
 
 bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err) {
@@ -30,7 +31,7 @@ bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err)
     err_set(err, ERR_ARG,
             "cholesky: %s is not positive definite: its leading minor of order %lld "
             "is not positive",
-            linalg_which(batch, at, buf), (long long)i + 1);
+            which(batch, at, buf), (long long)i + 1);
     return err_hint(err, "if rounding is the cause, use a + 1e-6 * eye(n)");
 }
 

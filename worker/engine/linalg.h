@@ -6,8 +6,6 @@
 #define GT_WORKER_ENGINE_LINALG_H
 #include "runtime/inst/inst.h"
 
-/* Writes "matrix [1, 2] of the batch", or "the matrix" if there is only one. buf: 200 bytes. */
-const char *linalg_which(const TensorType *batch, int64_t at, char *buf);
 /* Set err and return false: pivot i (from 0) is zero; the minor of order i + 1 is not positive. */
 bool linalg_singular(const TensorType *batch, int64_t at, int64_t i, Err *err);
 bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err);

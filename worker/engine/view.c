@@ -31,7 +31,7 @@ static void slice(const Inst *inst, const View *from, const TensorType *to, View
 
 /* Walks both shapes from the left in groups of equal products. If the operand's elements in a group
  * are at one constant distance, the new axes of the group have strides. */
-bool view_reshape(const View *from, const TensorType *to, View *out) {
+static bool view_reshape(const View *from, const TensorType *to, View *out) {
     out->data = from->data;
     if (type_numel(to) == 0 || view_is_contiguous(from)) {
         view_strides(to, out->stride);

@@ -7,5 +7,4 @@
 #include "worker/engine/engine.h"
 
 bool view_apply(const Inst *inst, const View *from, const TensorType *to, View *out);
-bool view_reshape(const View *from, const TensorType *to, View *out);
 #endif

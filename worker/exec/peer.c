@@ -59,10 +59,14 @@ void outbox_fini(Outbox *o) {
     fifo_fini(o);
 }
 
+static bool is_gone(const Exec *x, uint32_t rank) {
+    return rank < x->n_peers && x->peers[rank].is_gone;
+}
+
 /* Messages to dead peers are dropped. */
 bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out) {
     while (outbox_take(&x->peer_out, rank, out)) {
-        if (!peer_is_gone(x, *rank)) return true;
+        if (!is_gone(x, *rank)) return true;
         msg_fini(out);
     }
     return false;
@@ -92,10 +96,6 @@ Peer *peer_of(Exec *x, uint32_t rank) {
     return &x->peers[rank];
 }
 
-bool peer_is_gone(const Exec *x, uint32_t rank) {
-    return rank < x->n_peers && x->peers[rank].is_gone;
-}
-
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes) {
     Peer *p = peer_of(x, rank);
     if (!p) return;
@@ -120,7 +120,7 @@ static void unpin(Exec *x, Pin *p) {
 void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box,
                 ErrCode poison) {
     uint64_t key = key_of(j->number, rank);
-    if (peer_is_gone(x, rank) || map_get(&x->pins, key)) return;
+    if (is_gone(x, rank) || map_get(&x->pins, key)) return;
     Shard s = {.client = j->frame->client->id,
                .number = j->number,
                .status = (uint8_t)poison,
@@ -181,7 +181,7 @@ void peer_get(Exec *x, const Job *j, uint32_t rank, uint64_t begin, uint64_t byt
 }
 
 void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
-    if (peer_is_gone(x, rank)) return;
+    if (is_gone(x, rank)) return;
     Msg m = {0};
     wire_taken(&(Taken){.client = client, .number = number}, &m);
     outbox_put(&x->peer_out, rank, &m);
@@ -210,7 +210,7 @@ static void early_free(Exec *x, Early *e, bool is_lost) {
 }
 
 void peer_deliver_early(Exec *x, Job *j, uint32_t rank) {
-    if (peer_is_gone(x, rank)) {
+    if (is_gone(x, rank)) {
         import_peer_gone(x, j, rank);
         return;
     }
@@ -273,7 +273,7 @@ void exec_on_peer(Exec *x, uint32_t rank, Msg *m) {
     Taken t;
     const void *data;
     uint64_t bytes;
-    if (peer_of(x, rank) && !peer_is_gone(x, rank) && rank != x->rank) {
+    if (peer_of(x, rank) && !is_gone(x, rank) && rank != x->rank) {
         switch (wire_kind(m)) {
         case MSG_SHARD:
             if (wire_read_shard(m, &s, NULL)) on_shard(x, rank, &s);

@@ -32,7 +32,6 @@ void outbox_put(Outbox *o, uint32_t rank, Msg *m); /* consumes m */
 bool outbox_take(Outbox *o, uint32_t *rank, Msg *m);
 void outbox_fini(Outbox *o);
 Peer *peer_of(Exec *x, uint32_t rank); /* NULL: the rank is invalid */
-bool peer_is_gone(const Exec *x, uint32_t rank);
 /* Offers a box of st to a reader (SHARD). Pins st unless the box is sent along. poison: there is no
  * box, and why. */
 void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box, ErrCode poison);

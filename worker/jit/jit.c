@@ -724,21 +724,13 @@ const char *jit_why_off(const Jit *j) {
     return atomic_load(&j->service->is_off) ? j->service->why_off : NULL;
 }
 
-static const FusedKernel *get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
-                              void *ctx, bool is_soon) {
+const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
+                           void *ctx) {
     JitEntry *e = jit_entry(j, signature, n, hash);
     const FusedKernel *k = e ? jit_kernel(e) : NULL;
     if (k) jit_launched(j, e);
-    if (e && !k && make) jit_want(j, e, hash, make, ctx, is_soon);
+    if (e && !k && make) jit_want(j, e, hash, make, ctx, false);
     return k;
-}
-const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
-                           void *ctx) {
-    return get(j, signature, n, hash, make, ctx, false);
-}
-const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
-                                JitMake make, void *ctx) {
-    return get(j, signature, n, hash, make, ctx, true);
 }
 
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash) {

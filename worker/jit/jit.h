@@ -91,8 +91,6 @@ const char *jit_why_off(const Jit *j); /* the reason; NULL: it is on */
 /* jit_entry, jit_kernel, jit_launched and jit_want in one call. make NULL: requests nothing. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
-const FusedKernel *jit_get_soon(Jit *j, const void *signature, size_t n, uint64_t hash,
-                                JitMake make, void *ctx);
 /* Returns the source again; NULL if the kernel was never requested. Borrowed. */
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
 

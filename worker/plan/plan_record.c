@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *plan_grow(void *array, int n, size_t size) {
+/* Returns the array with room for one more than n elements. */
+static void *grow(void *array, int n, size_t size) {
     if (n & (n - 1)) return array;
     return xrealloc(array, (n < 4 ? 8 : 2 * (size_t)n) * size);
 }
@@ -41,7 +42,7 @@ void recorder_free(Recorder **rp) {
 
 static int new_slot(Recorder *r, uint64_t bytes, int external) {
     int i = r->n_slots;
-    r->slot = plan_grow(r->slot, i, sizeof *r->slot);
+    r->slot = grow(r->slot, i, sizeof *r->slot);
     r->slot[r->n_slots++] =
         (RecSlot){.root = i, .external = external, .bytes = bytes, .first = -1, .last = -1};
     return i;
@@ -56,7 +57,7 @@ static RecValue *new_value(Recorder *r, uint64_t id) {
 }
 
 static Word *add_word(Recorder *r, size_t at, WordKind kind, uint64_t value) {
-    r->word = plan_grow(r->word, r->n_words, sizeof *r->word);
+    r->word = grow(r->word, r->n_words, sizeof *r->word);
     Word *w = &r->word[r->n_words++];
     *w = (Word){.at = (uint32_t)at, .kind = (uint8_t)kind, .value = value};
     return w;
@@ -76,7 +77,7 @@ static RecValue *new_external(Recorder *r, uint64_t id, int64_t at) {
     v->whole = t->whole ? t->whole->type : v->type;
     memcpy(v->stride, t->view.stride, sizeof v->stride);
     v->external = r->n_externals;
-    r->external = plan_grow(r->external, r->n_externals, sizeof *r->external);
+    r->external = grow(r->external, r->n_externals, sizeof *r->external);
     External *e = &r->external[r->n_externals++];
     *e = (External){.at = at, .delta = id - r->base, .inst = r->n - 1, .type = v->type};
     memcpy(e->stride, v->stride, sizeof e->stride);
@@ -116,7 +117,7 @@ static bool is_away(Recorder *r, const Inst *in, uint64_t id, int64_t at) {
 }
 
 static void add_value(Recorder *r, Value v) {
-    r->value = plan_grow(r->value, r->n_values, sizeof *r->value);
+    r->value = grow(r->value, r->n_values, sizeof *r->value);
     r->value[r->n_values++] = v;
 }
 
@@ -202,7 +203,7 @@ static void read_inst(Recorder *r, const Job *j, Inst *in, const BodyForm *f) {
     r->data_at = (uint32_t)at;
     r->n_now = r->n_values - r->first_now;
     if (!r->n_now) return;
-    r->variable = plan_grow(r->variable, r->n_variables, sizeof *r->variable);
+    r->variable = grow(r->variable, r->n_variables, sizeof *r->variable);
     r->variable[r->n_variables++] =
         (Variable){.inst = in, .types = types, .first = r->first_now, .n = r->n_now};
 }
@@ -227,7 +228,7 @@ void recorder_before(Recorder *r, Job *j) {
     if (r->has_failed) return;
     r->at = end;
     for (int k = 0; k < in->n_out; k++) {
-        r->made = plan_grow(r->made, r->n_values_made, sizeof *r->made);
+        r->made = grow(r->made, r->n_values_made, sizeof *r->made);
         RecValue *v = r->made[r->n_values_made++] = new_value(r, in->out[k]);
         v->is_made = true;
         v->is_away = !is_here;
@@ -274,9 +275,9 @@ static void issued(Observer *o) {
 
 /* ---- What the engine does ---- */
 
-int recorder_step(Recorder *r, StepKind kind, int inst) {
+static int add_step(Recorder *r, StepKind kind, int inst) {
     int n = r->seen.n_steps++;
-    r->step = plan_grow(r->step, n, sizeof *r->step);
+    r->step = grow(r->step, n, sizeof *r->step);
     r->step[n] =
         (Step){.kind = (uint8_t)kind, .inst = inst, .seq = r->seq_at[inst], .host = PLAN_NONE};
     r->size += sizeof(Step) + 256;
@@ -321,7 +322,7 @@ int recorder_place(Recorder *r, RecValue *v, int64_t *offset) {
     if (v->shift_slot < 0) {
         v->shift_slot = new_slot(r, 0, PLAN_NONE);
         r->slot[v->shift_slot].root = r->slot[from].root;
-        int step = recorder_step(r, STEP_SHIFT, 0);
+        int step = add_step(r, STEP_SHIFT, 0);
         r->step[step].shift = v->shift;
         v->shift->from = from, v->shift->offset = from_offset;
         v->shift->region = v->shift_slot;
@@ -444,7 +445,7 @@ static void saw_call(Observer *o, const Job *j) {
     Patch *patch = arena_alloc(&r->arena, sizeof *patch * (size_t)(j->call.n_in + n_out));
     int n_patch = copy_call(r, j, &c, patch), n_read = n_patch;
     if (n_read < 0) return;
-    int step = recorder_step(r, STEP_CALL, j->at);
+    int step = add_step(r, STEP_CALL, j->at);
     note_step(r, step, j);
     uint64_t bytes = 0;
     for (int i = 0; i < c->n_in; i++)
@@ -487,7 +488,7 @@ static void saw_data(Observer *o, const Job *j) {
         return;
     }
     Patch *patch = arena_alloc(&r->arena, sizeof *patch);
-    int step = recorder_step(r, STEP_DATA, j->at);
+    int step = add_step(r, STEP_DATA, j->at);
     note_step(r, step, j);
     char **to = arena_zalloc(&r->arena, sizeof *to);
     add_result(r, patch, j->inst.out[0], &j->call.out[0].type, to);
@@ -506,7 +507,7 @@ static void saw_data(Observer *o, const Job *j) {
 static void saw_trial(Observer *o, int begin, int alone, const CollectTrial *trial) {
     Recorder *r = (Recorder *)o;
     if (o->n_steps == begin) return;
-    r->trial = plan_grow(r->trial, r->n_trials, sizeof *r->trial);
+    r->trial = grow(r->trial, r->n_trials, sizeof *r->trial);
     r->trial[r->n_trials++] = (Trial){*trial, begin, alone, o->n_steps, 0, 0};
     jit_hold(trial->entry);
 }
@@ -588,7 +589,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     int more = product ? copy_call(r, product, &call, patch + n_patch) : 0;
     if (more < 0) return;
     n_patch += more;
-    int step = recorder_step(r, STEP_FUSED, job[n - 1]->at);
+    int step = add_step(r, STEP_FUSED, job[n - 1]->at);
     note_step(r, step, job[n - 1]);
     Step *s = &r->step[step];
     s->n_read = (uint16_t)n_patch;

@@ -317,11 +317,8 @@ struct Plans {
     uint64_t misses[MISS_COUNT], miss_state;
 };
 
-/* Room for one more of n elements. */
-void *plan_grow(void *array, int n, size_t size);
 /* Where a value lies: slot and offset; PLAN_NONE: nowhere. A shift on the way becomes a step. */
 int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
-int recorder_step(Recorder *r, StepKind kind, int inst);
 void recorder_fail(Recorder *r, const char *why);
 Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit); /* x's observer */
 void recorder_before(Recorder *r, Job *j);
