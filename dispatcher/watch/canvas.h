@@ -1,8 +1,8 @@
 /* canvas.h: a page to draw on. Units are those of CSS: a px is 1/96 inch; the origin is the upper
  * left corner. Drawing never fails; finishing may. The same calls give the same bytes.
  *
- * PNG and PDF are made by cairo. SVG is written as text: so words stay words, which a reader can
- * search and select, and a rectangle can say what it is when the pointer rests on it.
+ * cairo makes PNG and PDF. canvas_svg.c writes SVG itself, because cairo turns text into outlines:
+ * here a reader can search and select it, and rectangles can have tooltips.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_WATCH_CANVAS_H
 #define GT_DISPATCHER_WATCH_CANVAS_H
@@ -26,7 +26,7 @@ typedef struct TextStyle {
 
 typedef struct Canvas Canvas;
 typedef struct CanvasOps {
-    /* Boxes of one colour. tip: what to say when the pointer rests on them, or NULL. */
+    /* Boxes of one colour. tip: their tooltip, or NULL. */
     void (*fill)(Canvas *, const Box *box, size_t n, uint32_t rgb, double alpha, const char *tip);
     void (*hatch)(Canvas *, Box box, uint32_t rgb, const char *tip);
     void (*outline)(Canvas *, Box box, uint32_t rgb, double width);

@@ -90,8 +90,8 @@ static void consider_before(PathStep *best, const Timeline *t, const PathStep *a
         consider(best, after, &lane->slice[i - 1], after->worker, false);
 }
 
-/* What the step comes after; without a slice: nothing. *is_program: the time between is a wait for
- * the program. */
+/* Returns the step before `after`; its slice is NULL if there is none. *is_program: the time
+ * between them is a wait for the program. */
 static PathStep step_before(const Timeline *t, const Index *x, const PathStep *after,
                             bool *is_program) {
     PathStep best = {0}, resource;

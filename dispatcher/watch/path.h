@@ -1,10 +1,11 @@
 /* path.h: the critical path of a run: the chain of work and waiting that its length consists of.
  *
- * It is found backwards from the slice that ended last. Before a slice comes whatever ended last of
- * what it had to wait for: the slice before it on its worker (a worker begins one thing after
- * another), the slices that made its operands (for a transfer those of the workers that it read),
- * or the instruction itself, when it was sent after all of these had ended: then the time since
- * the slice before on this worker is a wait for the program.
+ * The search goes backwards from the slice that ended last. The step before a slice is the one that
+ * ended last among those that it had to wait for: the previous slice on its worker (a worker does
+ * one thing at a time), and the slices that made its operands (for a transfer: on the workers that
+ * it read). If its instruction was sent after all of these had ended, it waited for the program:
+ * the step before is then the previous slice on its worker, and the time between them counts as
+ * program_ns.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_WATCH_PATH_H
 #define GT_DISPATCHER_WATCH_PATH_H
@@ -14,7 +15,7 @@ typedef struct PathStep {
     const Slice *slice;
     int worker;
     bool is_transfer;
-    int64_t begin_ns, end_ns; /* what of the slice is on the path: steps do not overlap */
+    int64_t begin_ns, end_ns; /* the part of the slice on the path: steps do not overlap */
 } PathStep;
 
 typedef struct Path {

@@ -33,7 +33,7 @@ bool effect_done(ClientState *c, Op op, int64_t at_ns, Effect *out) {
     EffectQueue *q = queue_of(c, op, false);
     if (!q || q->waiting.n == 0) return false;
     *out = *(Effect *)fifo_at(&q->waiting, 0);
-    if (out->asked_ns > at_ns) return false; /* this one was asked for before the tape began */
+    if (out->asked_ns > at_ns) return false; /* the one done is older than the tape */
     fifo_pop(&q->waiting);
     if (q->n_sent > 0) q->n_sent--;
     return true;

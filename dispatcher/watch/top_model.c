@@ -198,8 +198,8 @@ static void update(TopRow *row, const TopRow *got, const TopModel *m) {
     if (is_other) row->n_samples = 0;
 }
 
-/* Adds what a worker did since the snapshot before to the signal that it is in: of times its part
- * of the time of all workers. */
+/* Adds what a worker did since the previous snapshot to the signal that it is in. Times are divided
+ * by the number of workers. */
 static void add_to_signal(TopModel *m, const TopRow *got, const TopRow *before) {
     const char *name = got->word[TOP_IN_SIGNAL];
     if (!*name) return;

@@ -4,8 +4,8 @@
  * A snapshot has a record (record.h) for the dispatcher and one for each worker, client and
  * operation. Its counters are cumulative. The rate of a counter is its increase over the last
  * TOP_WINDOW_US by the clock of the process that counted it, smoothed exponentially. The busy and
- * idle time of a signal is that of the workers that were within it at the time of a snapshot, as a
- * part of the time of all workers: a sample, not an account.
+ * idle times of a signal are estimates: a worker's time between two snapshots counts for the signal
+ * that it is in at the second, as a fraction of the time of all workers.
  *
  * The text comes from the network: unknown records and keys are ignored, missing ones stay unknown,
  * and rows beyond TOP_ROWS are left out.
@@ -19,7 +19,7 @@
 
 enum {
     TOP_WINDOW_US = 2000000,
-    TOP_SAMPLE_US = 250000, /* the time that TOP_ALPHA is for */
+    TOP_SAMPLE_US = 250000, /* a sample after this time has the weight TOP_ALPHA */
     TOP_SAMPLES = 16,
     TOP_ROWS = 1024, /* of one kind */
     TOP_TEXT = 128,
@@ -124,7 +124,8 @@ const TopRow *top_model_find(const TopModel *m, TopKind kind, uint64_t id);
 /* Fractions of the time, 0 to 1, that a worker or signal was busy with a class, and in all. They
  * are scaled down if several threads make the sum exceed 1. */
 double top_row_busy(const TopRow *row, double of_class[WATCH_CLASS_COUNT]);
-/* The main cause of its idleness, and its fraction of the time; TOP_CAUSES: none is known. */
+/* The main cause of a worker's idle time, and the fraction of the time that it takes; TOP_CAUSES:
+ * none is known. */
 TopCause top_row_idle(const TopRow *row, double *fraction);
 /* True if the counter c was in the snapshot. */
 static inline bool top_row_has(const TopRow *row, int c) { return row->has >> c & 1; }

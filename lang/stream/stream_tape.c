@@ -6,7 +6,8 @@
 #include "runtime/inst/tape.h"
 #include <string.h>
 
-/* A line about an instruction or a failure; its text without the columns. */
+/* True for a line about an instruction or a failure. *text: where its text begins, after the
+ * columns. */
 static bool is_shown(const char *line, size_t n, size_t *text) {
     TapeLine l;
     if (!tape_read(line, n, &l, NULL)) return false;
