@@ -372,14 +372,14 @@ static bool bi_distinct(Interp *in, const Value *arg, Value *out, LangError *e) 
     TRY(listed(in, arg[0], &xs, e));
     l = v_list(in, 0);
     Value seen = v_map(in);
-    for (uint32_t i = 0; i < xs.list->n; i++) {
+    for (uint32_t i = 0; i < xs.list->n && !interrupt_count; i++) {
         Value v = xs.list->v[i];
         bool known = false;
         if (v.kind == V_STR || v.kind == V_INT) {
             known = map_find(seen.map, v) != NULL;
             if (!known) mapv_put(seen.map, value_ref(v), v_none());
         }
-        for (uint32_t k = 0; v.kind != V_STR && !known && k < l.list->n; k++)
+        for (uint32_t k = 0; v.kind != V_STR && !known && k < l.list->n && !interrupt_count; k++)
             known = value_equal(l.list->v[k], v);
         if (!known) list_push(l.list, value_ref(v));
     }
@@ -558,16 +558,16 @@ static bool bi_dict(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value m = v_map(in), k, v;
     bool ok = true;
     if (arg[0].kind == V_MAP) {
-        for (size_t i = 0; mapv_at(arg[0].map, i, &k, &v); i++)
+        for (size_t i = 0; mapv_at(arg[0].map, i, &k, &v) && !interrupt_count; i++)
             mapv_put(m.map, value_ref(k), value_ref(v));
     } else if (arg[0].kind != V_NONE) {
         Value pairs = v_none();
         ok = listed(in, arg[0], &pairs, e);
-        for (uint32_t i = 0; ok && i < pairs.list->n; i++)
+        for (uint32_t i = 0; ok && i < pairs.list->n && !interrupt_count; i++)
             ok = put_pair(in, m, pairs.list->v[i], e);
         value_drop(pairs);
     }
-    for (size_t i = 0; ok && mapv_at(arg[1].map, i, &k, &v); i++)
+    for (size_t i = 0; ok && mapv_at(arg[1].map, i, &k, &v) && !interrupt_count; i++)
         mapv_put(m.map, value_ref(k), value_ref(v));
     return give_if(ok, m, out);
 }
@@ -649,7 +649,7 @@ static bool copy_value(Copy *c, Value v, int depth, Value *out);
 static bool copy_map(Copy *c, const MapV *from, MapV *to, int depth) {
     Value k, v, made;
     for (size_t i = 0; mapv_at(from, i, &k, &v); i++) {
-        TRY(copy_value(c, v, depth, &made));
+        TRY(not_interrupted(c->e) && copy_value(c, v, depth, &made));
         mapv_put(to, value_ref(k), made);
         uint8_t tag = from->entry[i].tag;
         if (tag) *slot_tag(map_find(to, k)) = tag;
@@ -665,7 +665,7 @@ static bool copy_container(Copy *c, Value v, int depth, Value *out) {
     if (v.kind == V_LIST) {
         made = v_list(c->in, v.list->n);
         map_put(&c->done, (uint64_t)(uintptr_t)v.heap, made.heap);
-        for (uint32_t i = 0; i < v.list->n && ok; i++) {
+        for (uint32_t i = 0; i < v.list->n && ok && !interrupt_count; i++) {
             Value el;
             ok = copy_value(c, v.list->v[i], depth + 1, &el);
             if (ok) list_push(made.list, el);

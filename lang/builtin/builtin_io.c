@@ -520,7 +520,7 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
     j->path = xstrndup(path.str->s, path.str->n);
     value_drop(path);
     *out = v_none();
-    if (prepare(in, j, arg[0], e)) return send_job(in, j, e);
+    if (prepare(in, j, arg[0], e) && not_interrupted(e)) return send_job(in, j, e);
     for (int i = 0; i < j->n; i++) handle_unref(in->stream, &j->handle[i]);
     job_free(j);
     return false;
@@ -581,7 +581,7 @@ bool output_value(Interp *in, Value v, LangError *e) {
         return error_hint(e, "gtsh -p --format=npy 'x' >x.npy; --format=json");
     }
     j->path = xstrdup(forms[in->output].file);
-    bool ok = prepare(in, j, v, e) || has_no_form(in, v, e);
+    bool ok = (prepare(in, j, v, e) || has_no_form(in, v, e)) && not_interrupted(e);
     IoItem *item = xcalloc((size_t)j->n + 1, sizeof *item);
     char *names = xstrndup(j->keys.n ? j->keys.data : "", j->keys.n);
     ok = ok && stream_sync(in->stream, e) && fetch_items(in, j, item, names, e);

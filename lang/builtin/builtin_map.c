@@ -2,6 +2,7 @@
  * values. Keys keep their order of insertion.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/pieces.h"
+#include "lang/error/interrupt.h"
 #include "lang/value/mapv.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/operate.h"
@@ -74,7 +75,7 @@ static bool bi_update(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key, value, other;
     if (arg[0].kind == V_SET) {
         TRY(set_of(in, arg[1], &other, e));
-        for (size_t i = 0; mapv_at(other.map, i, &key, &value); i++)
+        for (size_t i = 0; mapv_at(other.map, i, &key, &value) && !interrupt_count; i++)
             mapv_put(arg[0].map, value_ref(key), v_none());
         value_drop(other);
         *out = v_none();
@@ -86,7 +87,7 @@ static bool bi_update(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     *out = v_none();
     if (arg[0].map == arg[1].map) return true;
-    for (size_t i = 0; mapv_at(arg[1].map, i, &key, &value); i++)
+    for (size_t i = 0; mapv_at(arg[1].map, i, &key, &value) && !interrupt_count; i++)
         mapv_put(arg[0].map, value_ref(key), value_ref(value));
     return true;
 }

@@ -1,6 +1,7 @@
 /* interrupt.h: Ctrl-C as the client's loops see it. A loop over a program's values or over a file
  * fails by not_interrupted, or simply stops early where it cannot fail: builtin_call fails after
- * every builtin that ends interrupted, and drops its result. Loops that write files go on.
+ * every builtin that ends interrupted, and drops its result. A file that was being written stays as
+ * it was before.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_ERROR_INTERRUPT_H
 #define GT_LANG_ERROR_INTERRUPT_H

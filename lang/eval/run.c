@@ -97,6 +97,8 @@ void interp_free(Interp **inp) {
     Interp *in = *inp;
     if (!in) return;
     *inp = NULL;
+    in->is_ending = true;
+    containers_free(in, SIZE_MAX);
     bytes_fini(&in->locals);
     value_drop(in->ans);
     in->ans = v_none();

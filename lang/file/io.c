@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ enum {
 
 /* ---- Trees ---- */
 
-void io_fini(IoValue *v) {
+static void drop_value(IoValue *v) {
     if (v->kind == IO_STR || v->kind == IO_BAD) free(v->str);
     if (v->kind == IO_TENSOR) {
         buf_unref(&v->tensor->buf);
@@ -40,13 +41,35 @@ void io_fini(IoValue *v) {
     }
     if (v->kind == IO_LIST || v->kind == IO_MAP) {
         for (uint32_t i = 0; i < v->n; i++) {
-            io_fini(&v->kid[i]);
+            drop_value(&v->kid[i]);
             if (v->key) free(v->key[i]);
         }
         free(v->kid);
         free(v->key);
     }
     *v = (IoValue){0};
+}
+
+static void *drop_tree(void *tree) {
+    drop_value(tree);
+    free(tree);
+    return NULL;
+}
+
+/* After Ctrl-C a thread frees the tree, which may have millions of nodes. */
+void io_fini(IoValue *v) {
+    pthread_t thread;
+    if (interrupt_count && (v->kind == IO_LIST || v->kind == IO_MAP)) {
+        IoValue *copy = xmalloc(sizeof *copy);
+        *copy = *v;
+        if (!pthread_create(&thread, NULL, drop_tree, copy)) {
+            *v = (IoValue){0};
+            pthread_detach(thread);
+            return;
+        }
+        free(copy);
+    }
+    drop_value(v);
 }
 
 static IoValue *grow(IoValue *v) {
@@ -586,12 +609,16 @@ bool io_decode(const char *name, Buf *bytes, const char *element, IoValue *out, 
     return ok;
 }
 
-/* Adds the file's name to an error: "cannot read 'a.npy': the header is cut off". */
-static void name_file(Err *err, const char *doing, const char *path) {
-    if (!err || !err->code || err->code == ERR_CANCELLED || strstr(err->text, path)) return;
+/* Adds the file's name to an error: "cannot read 'a.npy': the header is cut off". Returns false. */
+static bool name_file(Err *err, const char *doing, const char *path) {
+    if (!err || !err->code || strstr(err->text, path)) return false;
+    if (err->code == ERR_CANCELLED)
+        return *doing == 'w' &&
+               err_set(err, ERR_CANCELLED, "interrupted: '%.200s' is not written", path);
     Err old = *err;
     err_set(err, old.code, "cannot %s '%.200s': %.280s", doing, path, old.text);
     if (old.hint[0]) err_hint(err, "%s", old.hint);
+    return false;
 }
 
 static bool load(const char *path, const char *element, bool maps, Buf **bytes, IoValue *out,
@@ -738,10 +765,14 @@ static void sync_directory(const char *path) {
 }
 
 static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
-    if (ok && (a->sink.failed || (!a->is_direct && fsync(a->sink.fd) != 0))) {
+    bool is_large = a->sink.at > IO_STEP_BYTES;
+    ok = ok && not_interrupted_io(err);
+    if (ok && (a->sink.failed ||
+               (!a->is_direct && (is_large ? io_sync(a->sink.fd) : fsync(a->sink.fd)) != 0))) {
         if (a->sink.failed) errno = a->sink.error;
         ok = io_error(err, "write", path);
     }
+    ok = ok && not_interrupted_io(err);
     if (close(a->sink.fd) != 0 && ok) ok = io_error(err, "write", path);
     if (a->is_direct) return ok;
     if (ok && rename(a->name, a->target) != 0) ok = io_error(err, "write", path);
@@ -754,8 +785,8 @@ static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
 
 void io_put_bytes(IoSink *s, const void *data, size_t n) {
     const char *p = data;
-    while (n && !s->failed) {
-        ssize_t w = write(s->fd, p, n < (1u << 30) ? n : (1u << 30));
+    while (n && !s->failed && !interrupt_count) {
+        ssize_t w = write(s->fd, p, n < IO_STEP_BYTES ? n : IO_STEP_BYTES);
         if (w < 0 && errno == EINTR) continue;
         if (w < 0) {
             s->failed = true;
@@ -772,7 +803,7 @@ bool io_write(const char *path, const void *data, size_t n, Err *err) {
     Aside a;
     TRY(aside_open(&a, path, err));
     io_put_bytes(&a.sink, data, n);
-    return aside_close(&a, path, true, err);
+    return aside_close(&a, path, true, err) || name_file(err, "write", path);
 }
 
 bool io_append(const char *path, const void *data, size_t n, Err *err) {
@@ -783,8 +814,10 @@ bool io_append(const char *path, const void *data, size_t n, Err *err) {
     io_put_bytes(&sink, data, n);
     if (sink.failed) errno = sink.error;
     ok = ok && !sink.failed;
-    if (!ok) {
-        io_error(err, "write", path);
+    bool is_whole = ok && not_interrupted_io(err);
+    if (!is_whole) {
+        if (!ok) io_error(err, "write", path);
+        ok = false;
         if (sink.at && S_ISREG(s.st_mode) && ftruncate(sink.fd, s.st_size))
             err_hint(err, "a part of it was written");
     }
@@ -927,9 +960,9 @@ bool io_save(const char *path, const IoItem *item, int n, const char *meta, size
     Aside a;
     TRY(io_make_parents(path, err));
     TRY(aside_open(&a, path, err));
-    bool ok = aside_close(&a, path, encode(path, f, &a.sink, item, n, meta, n_meta, err), err);
-    if (!ok) name_file(err, "write", path);
-    return ok;
+    bool ok = encode(path, f, &a.sink, item, n, meta, n_meta, err); /* stops early after Ctrl-C */
+    ok = not_interrupted_io(err) && ok;
+    return aside_close(&a, path, ok, err) || name_file(err, "write", path);
 }
 
 bool io_print(int fd, const char *name, const IoItem *item, int n, const char *meta, size_t n_meta,
@@ -950,7 +983,7 @@ bool io_print(int fd, const char *name, const IoItem *item, int n, const char *m
         ok = encode(name, f, &sink, item, n, meta, n_meta, err);
     }
     if (ok && sink.failed) return err_set(err, ERR_IO, "cannot write: %s", strerror(sink.error));
-    return ok;
+    return ok && not_interrupted_io(err);
 }
 
 bool io_save_reply(const char *path, const char *keys, size_t n_keys, const char *meta,

@@ -312,7 +312,7 @@ static bool no_such_number(const Field *f, size_t row, size_t column, DType d, E
 
 /* True if a field of column c below the header is a number (or empty). */
 static bool has_number(const Table *t, size_t c) {
-    for (size_t r = 1; r < t->rows; r++)
+    for (size_t r = 1; r < t->rows && !interrupt_count; r++)
         if (is_number(&t->field[r * t->columns + c])) return true;
     return false;
 }
@@ -330,14 +330,14 @@ static bool make_column(const Table *t, size_t c, DType asked, IoValue *out, Err
         return ok;
     }
     bool is_text = asked == DT_NONE;
-    for (size_t r = 1; r <= n && !is_text; r++) {
+    for (size_t r = 1; r <= n && !is_text && !interrupt_count; r++) {
         const Field *f = &t->field[r * t->columns + c];
         is_text = !is_number(f) && !is_missing(f);
     }
     if (!is_text)
         return no_such_number(&t->field[(bad + 1) * t->columns + c], bad + 2, c + 1, asked, err);
     out->kind = IO_LIST;
-    for (size_t r = 1; r <= n; r++) {
+    for (size_t r = 1; r <= n && !interrupt_count; r++) {
         const Field *f = &t->field[r * t->columns + c];
         IoValue *v = io_push(out);
         v->kind = IO_STR;
@@ -507,7 +507,7 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
         rows = n;
     }
     TRY(put_names(b, map, err));
-    for (int64_t r = 0; r < rows; r++) {
+    for (int64_t r = 0; r < rows && !interrupt_count; r++) {
         for (uint32_t c = 0; c < map->n; c++) {
             if (c) bytes_putc(b, ',');
             if (map->kid[c].kind == IO_TENSOR)
@@ -524,7 +524,7 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
     if (t->type.rank > 2)
         return err_set(err, ERR_SHAPE, "a table has two axes, the tensor has %d", t->type.rank);
     int64_t columns = t->type.rank == 2 ? t->type.shape[1] : 1, n = type_numel(&t->type);
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !interrupt_count; i++) {
         put_element(b, t, i);
         bytes_putc(b, (i + 1) % columns ? ',' : '\n');
     }
@@ -536,7 +536,7 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
 static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
     const IoValue *first = list->n ? &list->kid[0] : NULL;
     if (first && first->kind == IO_MAP) TRY(put_names(b, first, err));
-    for (uint32_t r = 0; r < list->n; r++) {
+    for (uint32_t r = 0; r < list->n && !interrupt_count; r++) {
         const IoValue *row = &list->kid[r];
         if (row->kind != first->kind ||
             (row->kind == IO_MAP || row->kind == IO_LIST ? row->n != first->n : !is_plain(row)))

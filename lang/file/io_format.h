@@ -58,7 +58,9 @@ typedef struct IoSink {
     int error;
     uint64_t at;
 } IoSink;
-void io_put_bytes(IoSink *s, const void *data, size_t n);
+void io_put_bytes(IoSink *s, const void *data, size_t n); /* stops early after Ctrl-C */
+/* As fsync. Ctrl-C ends the wait with success; then the sync goes on by itself. */
+int io_sync(int fd);
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err);
 bool npy_encode(IoSink *s, const IoItem *item, Err *err);

@@ -149,7 +149,12 @@ static bool inflate_member(const Buf *b, const Member *m, Buf **out) {
 }
 
 static uint32_t crc_of(uint32_t crc, const void *p, size_t n) {
-    return n ? (uint32_t)crc32_z(crc, p, n) : crc; /* crc32_z(NULL) would restart the checksum */
+    const uint8_t *at = p;
+    for (size_t part; n && !interrupt_count; at += part, n -= part) {
+        part = n < IO_STEP_BYTES ? n : IO_STEP_BYTES;
+        crc = (uint32_t)crc32_z(crc, at, part);
+    }
+    return crc;
 }
 
 /* Verifies a checksum; the pages of a mapped member are given back. */

@@ -118,7 +118,10 @@ static bool run_write(png_structp png, png_infop info, IoSink *s, const TensorTy
     png_set_IHDR(png, info, (png_uint_32)t->shape[1], (png_uint_32)t->shape[0], 8, color[channels],
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
-    for (int64_t i = 0; i < t->shape[0]; i++) png_write_row(png, sample + (size_t)i * row);
+    for (int64_t i = 0; i < t->shape[0]; i++) {
+        if (interrupt_count) png_error(png, "interrupted");
+        png_write_row(png, sample + (size_t)i * row);
+    }
     png_write_end(png, NULL);
     return true;
 }

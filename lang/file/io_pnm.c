@@ -4,6 +4,7 @@
  * becomes 255. Of several pictures the first is read. Writes P5 or P6.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "lang/error/interrupt.h"
 #include "runtime/inst/element.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -175,7 +176,7 @@ const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **ma
     int64_t n = type_numel(&item->type);
     uint8_t *out = xmalloc((size_t)n + 1);
     const char *from = item->data;
-    for (int64_t i = 0; i < n; i++, from += dtype_info[d].size_bytes) {
+    for (int64_t i = 0; i < n && !interrupt_count; i++, from += dtype_info[d].size_bytes) {
         double product;
         char rounded[sizeof product]; /* rounded as an operation of this dtype rounds */
         element_set_float(d, rounded, element_float(d, from) * 255);

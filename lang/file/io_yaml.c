@@ -5,6 +5,7 @@
  * reads the same under YAML 1.1.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io_format.h"
+#include "lang/error/interrupt.h"
 #include "runtime/base/map.h"
 #include "runtime/layout/config.h"
 #include <errno.h>
@@ -109,6 +110,7 @@ static bool fail_hinted(Reader *r, yaml_mark_t at, const char *what) {
 static bool fail(Reader *r, const char *what) { return fail_at(r, r->event.start_mark, what); }
 
 static bool next(Reader *r) {
+    TRY(not_interrupted_io(r->err));
     if (r->has_event) yaml_event_delete(&r->event);
     r->has_event = yaml_parser_parse(&r->parser, &r->event);
     if (r->has_event) return true;
@@ -351,7 +353,7 @@ static bool emit_value(yaml_emitter_t *e, const IoValue *v) {
                                                    is_flat(v) ? YAML_FLOW_SEQUENCE_STYLE
                                                               : YAML_BLOCK_SEQUENCE_STYLE));
     TRY(yaml_emitter_emit(e, &event));
-    for (uint32_t i = 0; i < v->n; i++) {
+    for (uint32_t i = 0; i < v->n && !interrupt_count; i++) {
         if (is_map) TRY(emit_text(e, v->key[i], strlen(v->key[i]), true));
         TRY(emit_value(e, &v->kid[i]));
     }

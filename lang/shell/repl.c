@@ -33,6 +33,7 @@
 enum {
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
     AHEAD_MS = 20,       /* the wait for them */
+    FREE_SLICE = 20000,  /* values freed between two looks for a key: a millisecond or two */
     IDLE_MS = 100        /* between two looks at the cluster while nobody types */
 };
 
@@ -119,11 +120,18 @@ static void drop_line(Repl *r, const char *line) {
     if (is_empty && behind_count(r)) behind_cancel(r);
 }
 
-/* Waits IDLE_MS for a key: as poll. SIGINT is blocked but for the wait itself, so that none comes
+/* Frees a slice of what an interrupted statement left; true if some is left. */
+static bool free_some(Repl *r) {
+    if (!r->in->dead || !containers_free(r->in, FREE_SLICE)) return r->in->dead != NULL;
+    stream_flush(r->in->stream); /* tensors among it */
+    return false;
+}
+
+/* Waits ms for a key: as poll. SIGINT is blocked but for the wait itself, so that none comes
  * between the look at the flag and the wait. */
-static int wait_key(void) {
+static int wait_key(long ms) {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    const struct timespec idle = {.tv_nsec = IDLE_MS * 1000000L};
+    const struct timespec idle = {.tv_nsec = ms * 1000000};
     sigset_t interrupt, before;
     sigemptyset(&interrupt);
     sigaddset(&interrupt, SIGINT);
@@ -139,7 +147,7 @@ static char *await_line(Repl *r, bool *dropped) {
     while (!typed.has_line) {
         typing_resized();
         typing_stopped();
-        int n = wait_key();
+        int n = wait_key(free_some(r) ? 0 : IDLE_MS);
         if (interrupt_count) {
             char *line = xstrndup(rl_line_buffer, (size_t)rl_end);
             rl_free_line_state(); /* draws the line again */

@@ -15,6 +15,7 @@
  * also waits for the acknowledgement.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_reply.h"
+#include "lang/error/interrupt.h"
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_text.h"
 #include <assert.h>
@@ -316,7 +317,8 @@ static bool is_due(const Stream *s, const Pending *p) {
 }
 
 void stream_run_effects(Stream *s) {
-    while (s->effects.n > 0 && is_due(s, fifo_at(&s->effects, 0))) {
+    /* after Ctrl-C they wait for the prompt */
+    while (s->effects.n > 0 && !interrupt_count && is_due(s, fifo_at(&s->effects, 0))) {
         Pending p = pop_effect(s);
         Err err = {0};
         if (!run_effect(s, &p, &err)) cause_add(s, &err, p.seq, p.at, p.calls, true);

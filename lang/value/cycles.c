@@ -9,6 +9,7 @@
  * as outside.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
+#include "lang/error/interrupt.h"
 #include "lang/value/cycles.h"
 #include "lang/value/mapv.h"
 #include <stdlib.h>
@@ -89,23 +90,36 @@ static void reach(Work *w, Container *c) {
     push(w, c);
 }
 
+static bool must_stop(const Interp *in) { return interrupt_count && !in->is_ending; }
+
+/* Sets the mark of each container: 0 if it is garbage. False if Ctrl-C came first. */
+static bool mark_live(Interp *in, Work *w) {
+    Container *head = &in->containers;
+    for (Container *c = head->next; c != head && !must_stop(in); c = c->next) c->mark = c->h.refs;
+    for (Container *c = head->next; c != head && !must_stop(in); c = c->next)
+        each_kid(w, c, subtract);
+    for (Container *c = head->next; c != head && !must_stop(in); c = c->next)
+        if (c->mark != 0 && c->mark != REACHED) {
+            reach(w, c);
+            while (w->n && !must_stop(in)) each_kid(w, w->item[--w->n], reach);
+        }
+    return !must_stop(in);
+}
+
 void cycles_collect(Interp *in) {
     Container *head = &in->containers;
     Work w = {0};
-    if (in->is_freeing) return;
-    for (Container *c = head->next; c != head; c = c->next) c->mark = c->h.refs;
-    for (Container *c = head->next; c != head; c = c->next) each_kid(&w, c, subtract);
-    for (Container *c = head->next; c != head; c = c->next)
-        if (c->mark != 0 && c->mark != REACHED) {
-            reach(&w, c);
-            while (w.n) each_kid(&w, w.item[--w.n], reach);
-        }
+    if (in->is_freeing || !mark_live(in, &w)) {
+        free(w.item);
+        return;
+    }
     for (Container *c = head->next; c != head; c = c->next)
         if (c->mark == 0) {
             c->h.refs++; /* so that clearing one does not free another */
             push(&w, c);
         }
-    for (size_t i = 0; i < w.n; i++) container_clear(w.item[i]);
+    /* what Ctrl-C leaves stays garbage for the next time */
+    for (size_t i = 0; i < w.n && !must_stop(in); i++) container_clear(w.item[i]);
     for (size_t i = 0; i < w.n; i++)
         if (--w.item[i]->h.refs == 0) heap_free(&w.item[i]->h);
     free(w.item);

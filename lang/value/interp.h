@@ -69,7 +69,7 @@ struct Interp {
     Container containers;  /* list head of cycle candidates                            */
     /* value.c: containers without references, not yet freed */
     Container *dead;
-    bool is_freeing;
+    bool is_freeing, is_ending; /* is_ending: interp_free; Ctrl-C does not stop what frees */
     size_t n_containers, collect_at;
     Value ans;
     bool took_branch;   /* the last if statement that ended ran one of its blocks */

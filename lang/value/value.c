@@ -1,14 +1,17 @@
 /* value.c: creates, compares and frees values. A container without references goes onto the
  * interpreter's `dead` list and is freed in a loop, so that freeing a list nested a million deep
- * does not recurse. Maps are in mapv.c, text in text.c, tensors in tensor.c.
+ * does not recurse, and Ctrl-C ends it: the next value that is freed, or the waiting prompt, goes
+ * on. Maps are in mapv.c, text in text.c, tensors in tensor.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/interp.h"
 #include "lang/value/mapv.h"
 #include "lang/value/value.h"
+#include "lang/error/interrupt.h"
 #include "runtime/base/utf8.h"
 #include "runtime/base/map.h"
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,20 +178,73 @@ void container_clear(Container *c) {
 
 /* ---- freeing ---- */
 
-static void container_free(Heap *h) {
-    Container *c = (Container *)h;
-    Interp *in = c->in;
-    container_unlink(c);
-    c->next = in->dead;
-    in->dead = c;
-    if (in->is_freeing) return;
-    in->is_freeing = true;
-    while ((c = in->dead)) {
-        in->dead = c->next;
+enum { ASIDE_BYTES = 32 << 20 }; /* the kernel takes milliseconds for its pages */
+
+static void *free_block(void *block) {
+    free(block);
+    return NULL;
+}
+
+/* Frees a block of n bytes, a large one in a thread. */
+static void free_aside(void *block, size_t n) {
+    pthread_t thread;
+    if (n >= ASIDE_BYTES && !pthread_create(&thread, NULL, free_block, block))
+        pthread_detach(thread);
+    else
+        free(block);
+}
+
+/* True if what is dead has to wait: Ctrl-C asks for the prompt. */
+static bool must_wait(const Interp *in) { return interrupt_count && !in->is_ending; }
+
+/* Drops the contents of a container on the dead list, from element `mark` on. False if Ctrl-C or
+ * the end of the slice came first: then mark says where to go on. */
+static bool clear_dead(Container *c, size_t *slice) {
+    bool is_list = c->h.kind == V_LIST, is_map = c->h.kind == V_MAP || c->h.kind == V_SET;
+    List *l = (List *)c;
+    MapV *m = (MapV *)c;
+    if (!is_list && !is_map) {
         container_clear(c);
-        free(c);
+        return true;
+    }
+    for (uint32_t n = is_list ? l->n : m->n; c->mark < n; c->mark++) {
+        if (must_wait(c->in) || !*slice) return false;
+        --*slice;
+        if (is_map) value_drop(m->entry[c->mark].key);
+        value_drop(is_list ? l->v[c->mark] : m->entry[c->mark].value);
+    }
+    if (is_map) free_aside(m->index, m->index_cap * sizeof *m->index);
+    if (is_map)
+        free_aside(m->entry, m->cap * sizeof *m->entry);
+    else
+        free_aside(l->v, l->cap * sizeof *l->v);
+    return true;
+}
+
+bool containers_free(Interp *in, size_t slice) {
+    if (in->is_freeing) return true;
+    in->is_freeing = true;
+    for (Container *c; (c = in->dead) && slice && !must_wait(in);) {
+        slice--;
+        in->dead = c->next;
+        if (clear_dead(c, &slice)) {
+            free(c);
+            continue;
+        }
+        c->next = in->dead; /* behind its contents, which are dead, too */
+        in->dead = c;
     }
     in->is_freeing = false;
+    return !in->dead;
+}
+
+static void container_free(Heap *h) {
+    Container *c = (Container *)h;
+    container_unlink(c);
+    c->mark = 0;
+    c->next = c->in->dead;
+    c->in->dead = c;
+    containers_free(c->in, SIZE_MAX);
 }
 
 void pieces_fini(Pieces *p) {
@@ -199,6 +255,13 @@ void pieces_fini(Pieces *p) {
 }
 
 static void plain_free(Heap *h) { free(h); }
+
+static void str_free(Heap *h) {
+    if (interrupt_count)
+        free_aside(h, ((Str *)h)->n);
+    else
+        free(h);
+}
 
 static void text_free(Heap *h) {
     pieces_fini(&((Text *)h)->p);
@@ -213,7 +276,7 @@ static void slice_free(Heap *h) {
 
 void heap_free(Heap *h) {
     static void (*const free_of[])(Heap * h) = {
-        [V_STR] = plain_free,       [V_TEXT] = text_free,        [V_LIST] = container_free,
+        [V_STR] = str_free,         [V_TEXT] = text_free,        [V_LIST] = container_free,
         [V_RANGE] = plain_free,     [V_MAP] = container_free,    [V_FN] = container_free,
         [V_BOUND] = container_free, [V_MODULE] = container_free, [V_OBJECT] = container_free,
         [V_TENSOR] = tensor_free,   [V_CELL] = container_free,   [V_SLICE] = slice_free,

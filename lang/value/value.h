@@ -178,7 +178,10 @@ static inline bool value_is_number(Value v) {
     return v.kind == V_INT || v.kind == V_FLOAT || v.kind == V_BOOL;
 }
 static inline bool value_is_heap(Value v) { return v.kind >= V_STR; }
-void heap_free(Heap *h);   /* for refs == 0; does not recurse, at any nesting */
+void heap_free(Heap *h); /* for refs == 0; does not recurse, at any nesting */
+/* Goes on with freeing containers, at most `slice` elements, until Ctrl-C. False if some are left,
+ * which no program can see any more. */
+bool containers_free(Interp *in, size_t slice);
 void tensor_free(Heap *h); /* tensor.c: the entry of V_TENSOR in its table */
 static inline Value value_ref(Value v) {
     if (value_is_heap(v)) v.heap->refs++;

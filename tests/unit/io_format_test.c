@@ -3,7 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/io_dir.h"
 #include "tests/unit/io_files.h"
+#include "lang/error/interrupt.h"
 #include <math.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #define DECODE(name, file, out) decode(name, file, sizeof file - 1, out, &e)
 
@@ -381,6 +384,52 @@ static void test_text_round(void) {
     CHECK(e.code == ERR_PARSE);
 }
 
+/* ---- Ctrl-C ---- */
+
+static void on_timer(int number) { interrupt_count = 1; }
+
+/* Ctrl-C before a file is written, and in the middle of a large one: the old file stays, and no
+ * other. */
+static void test_interrupted(void) {
+    static const char *const name[] = {"i.npy", "i.npz",  "i.safetensors", "i.csv", "i.json",
+                                       "i.png", "i.yaml", "i.jsonl",       "i.bin", "i.pgm"};
+    enum { SIDE = 2000 };
+    uint8_t *x = xcalloc(SIDE, SIDE), old[16] = {1, 2, 3};
+    const struct itimerval soon = {.it_value.tv_usec = 30000}; /* of processor time */
+    struct sigaction act = {.sa_handler = on_timer};
+    sigaction(SIGVTALRM, &act, NULL);
+    for (size_t i = 0; i < SIDE * SIDE; i++) x[i] = (uint8_t)(i * i >> 7);
+    for (size_t k = 0; k < sizeof name / sizeof *name; k++) {
+        bool is_by_name = io_is_by_name(in_dir(name[k])), is_text = k == 3 || k == 4 || k >= 6;
+        IoItem small = {is_by_name ? "x" : "", {.dtype = DT_U8, .rank = 2, .shape = {4, 4}}, old};
+        IoItem large = {small.name, {.dtype = DT_U8, .rank = 2, .shape = {SIDE, SIDE}}, x};
+        Err e = {0};
+        IoValue v;
+        CHECK(io_save(in_dir(name[k]), &small, 1, "", 0, &e));
+        interrupt_count = 1;
+        CHECK_FAIL(io_save(in_dir(name[k]), &large, 1, "", 0, &err), ERR_CANCELLED);
+        interrupt_count = 0;
+        if (is_text && k != 8 && k != 9) { /* these take longer than the timer */
+            setitimer(ITIMER_VIRTUAL, &soon, NULL);
+            bool ok = io_save(in_dir(name[k]), &large, 1, "", 0, &e);
+            CHECK_MSG(!ok && e.code == ERR_CANCELLED, "%s: %s", name[k], ok ? "saved" : e.text);
+            CHECK(strstr(e.text, "is not written") != NULL);
+            interrupt_count = 0;
+        }
+        CHECK(io_load(in_dir(name[k]), NULL, NULL, &v, &e));
+        CHECK(v.kind != IO_TENSOR || type_numel(&v.tensor->type) == 16);
+        io_fini(&v);
+    }
+    interrupt_count = 1;
+    CHECK_FAIL(io_write(in_dir("i.bin"), "text", 4, &err), ERR_CANCELLED);
+    CHECK_FAIL(io_append(in_dir("i.bin"), "text", 4, &err), ERR_CANCELLED);
+    interrupt_count = 0;
+    struct stat st;
+    CHECK(!stat(in_dir("i.bin"), &st) && st.st_size == 16);
+    for (size_t k = 0; k < sizeof name / sizeof *name; k++) remove(in_dir(name[k]));
+    free(x);
+}
+
 int main(void) {
     dir_open("io-format");
     test_npz_read();
@@ -393,6 +442,7 @@ int main(void) {
     test_yaml_refuses();
     test_jsonl_read();
     test_text_round();
+    test_interrupted();
     dir_close((const char *[]){"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm", "f.png", "x.yaml",
                                "x.jsonl", NULL});
     return check_report("io formats");

@@ -6,6 +6,7 @@
 #include "lang/value/cycles.h"
 #include "lang/value/mapv.h"
 #include "lang/value/interp.h"
+#include "lang/error/interrupt.h"
 #include "tests/unit/check.h"
 #include <math.h>
 
@@ -157,6 +158,32 @@ static void equality(Interp *in) {
     cycles_collect(in);
 }
 
+/* Ctrl-C while a large value is freed: the rest waits, and is freed in slices. */
+static void interrupted(Interp *in) {
+    enum { N = 100000 };
+    size_t before = in->n_containers;
+    Value list = v_list(in, 0), map = v_map(in);
+    for (int i = 0; i < N; i++) {
+        Value row = v_list(in, 1);
+        list_push(row.list, v_cstr("x"));
+        list_push(list.list, row);
+        mapv_put(map.map, v_int(i), value_ref(row));
+    }
+    interrupt_count = 1;
+    value_drop(list);
+    value_drop(map);
+    CHECK_INT(in->n_containers, before + N); /* the rows are still there */
+    cycles_collect(in);
+    CHECK(!containers_free(in, N));
+    CHECK_INT(in->n_containers, before + N);
+    interrupt_count = 0;
+    int slices = 1;
+    for (; !containers_free(in, 1000); slices++) CHECK(in->n_containers <= before + N);
+    CHECK_MSG(slices >= 2 * N / 1000 && slices < 8 * N / 1000, "%d slices", slices);
+    CHECK_INT(in->n_containers, before);
+    CHECK(in->dead == NULL && containers_free(in, 1));
+}
+
 int main(void) {
     InterpConfig config = {.stream = {.mode = STREAM_CHECK}};
     LangError e = {0};
@@ -166,6 +193,7 @@ int main(void) {
     strings();
     lifetimes(in);
     equality(in);
+    interrupted(in);
     interp_free(&in);
     return check_report("value");
 }
