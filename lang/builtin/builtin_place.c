@@ -10,6 +10,7 @@
  * instead of axis and block, a replicated one none of them.
  * SPDX-License-Identifier: MIT */
 #include "lang/math/builtin_tensor.h"
+#include "lang/text/place.h"
 #include "lang/value/mapv.h"
 #include "lang/eval/import.h"
 #include "lang/builtin/builtin_host.h"
@@ -17,19 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Copies the value of a key in text, lines of KEY=VALUE, to out, terminated; false if it is
- * missing. */
-static bool line_of(const char *text, const char *key, char *out, size_t cap) {
-    size_t n = strlen(key);
-    for (const char *line = text; line && *line; line = strchr(line, '\n')) {
-        line += *line == '\n';
-        if (strncmp(line, key, n) || line[n] != '=') continue;
-        snprintf(out, cap, "%.*s", (int)strcspn(line + n + 1, "\n"), line + n + 1);
-        return true;
-    }
-    return false;
-}
 
 static void put(Interp *in, Value map, const char *name, Value v) {
     mapv_put(map.map, value_ref(name_str(in, intern(name, strlen(name)))), v);
@@ -51,7 +39,7 @@ static Value shapes_of(Interp *in, const char *text, const List *workers) {
     for (size_t i = 0; i < workers->n; i++) {
         char key[32], shape[256];
         snprintf(key, sizeof key, "w%lld.shape", (long long)workers->v[i].i);
-        bool is_there = line_of(text, key, shape, sizeof shape) && shape[0] == '[';
+        bool is_there = place_line(text, key, shape, sizeof shape) && shape[0] == '[';
         list_push(shapes.list, is_there ? numbers_of(in, shape) : v_none());
     }
     return shapes;
@@ -96,11 +84,11 @@ bool bi_placement(Interp *in, const Value *arg, Value *out, LangError *e) { /* x
     Bytes text = {0};
     bool ok = stream_where(in->stream, arg[0].tensor->handle, interp_span(in), &text, e);
     bytes_putc(&text, 0);
-    if (ok && line_of(text.data, "layout", layout, sizeof layout) &&
-        line_of(text.data, "group", group, sizeof group)) {
+    if (ok && place_line(text.data, "layout", layout, sizeof layout) &&
+        place_line(text.data, "group", group, sizeof group)) {
         *out = place_of(in, text.data, layout, group, (DType)tensor_type(arg[0].tensor)->dtype);
     } else if (ok) {
-        line_of(text.data, "error", why, sizeof why);
+        place_line(text.data, "error", why, sizeof why);
         ok = error_set(e, "the place of this tensor is unknown%s%s", why[0] ? ": " : "", why);
     }
     bytes_fini(&text);

@@ -10,6 +10,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "lang/builtin/builtin_host.h"
+#include "lang/text/place.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/rng.h"
@@ -112,6 +113,13 @@ static bool bi_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
+static bool bi_place(Interp *in, const Value *arg, Value *out, LangError *e) { /* x */
+    Bytes b = {0};
+    TRY(want_kind(arg[0], V_TENSOR, "_place needs a tensor", e));
+    place_describe(in, arg[0].tensor, &b);
+    return give_bytes(true, &b, out);
+}
+
 static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_STR, "connect needs \"host:port\"", e));
     *out = v_none();
@@ -146,6 +154,8 @@ const Builtin builtins_system[] = {
      "Puts a mark with this text into the instruction stream: tapes and timelines show it."},
     {"workers", "n=none", bi_workers,
      "The number of workers; workers(n), before the first tensor, sets it."},
+    {"_place", "x", bi_place,
+     "Where a tensor lies, for info(): empty with one worker, or if that is unknown."},
     {"gpu_workers", "n=none", bi_workers,
      "The number of workers, by the name that the original has for it: see workers."},
     {"connect", "address", bi_connect,

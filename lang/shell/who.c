@@ -6,6 +6,7 @@
 #include "lang/eval/operate.h"
 #include "lang/tensor/tensor.h"
 #include "lang/text/pieces.h"
+#include "lang/text/place.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"
 #include <stdio.h>
@@ -52,7 +53,9 @@ void who_describe(Interp *in, Value v, Bytes *out) {
 
 /* ---- :who ---- */
 
-enum { MAX_DEPTH = 16 };
+enum { MAX_DEPTH = 16, TENSORS_ASKED = 1000, WORKERS_MOST = 20, NAMES_LEAST = 12, NAMES_MOST = 24 };
+
+static int columns_of(const char *s) { return (int)utf8_count(s, strlen(s)); }
 
 /* Bytes of the tensors in a value, each time that they are mentioned. */
 static uint64_t bytes_of(Value v, int depth) {
@@ -72,6 +75,7 @@ typedef struct Row {
     const char *name;
     Value v; /* borrowed */
     uint64_t bytes;
+    Bytes workers;
 } Row;
 
 static int larger(const void *a, const void *b) {
@@ -87,9 +91,47 @@ static void put_bytes(uint64_t n, Bytes *out) {
     bytes_printf(out, "%.*f %s", k && v < 99.95 ? 1 : 0, v, unit[k]);
 }
 
-static void put_row(Interp *in, const Row *row, bool may_wait, Bytes *out) {
+/* Marks the workers that hold the tensors in v; false if that of one of them is unknown. *left: how
+ * many tensors may still be asked for. */
+static bool holders(Interp *in, Value v, int depth, int *left, bool *has) {
+    Value key, item;
+    char layout[64];
+    bool ok = true;
+    if (v.kind == V_TENSOR) return --*left >= 0 && place_of_tensor(in, v.tensor, has, layout);
+    if (depth == MAX_DEPTH) return false;
+    if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
+    for (uint32_t i = 0; ok && v.kind == V_LIST && i < v.list->n; i++)
+        ok = holders(in, v.list->v[i], depth + 1, left, has);
+    for (size_t i = 0; ok && v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+        ok = holders(in, item, depth + 1, left, has);
+    return ok;
+}
+
+/* The workers of a row: "" for a value without tensors, "-" if they are unknown. */
+static void put_workers(Interp *in, const Row *row, bool may_wait, int *left, Bytes *out) {
+    bool has[MAX_WORKERS] = {0};
+    if (row->v.kind != V_TENSOR && !row->bytes) return;
+    if (may_wait && !stream_is_lost(in->stream) && holders(in, row->v, 0, left, has))
+        place_put_workers(has, out);
+    else
+        bytes_puts(out, "-");
+}
+
+/* Cuts the line from `from` on to the width of the terminal, on one line. */
+static void cut_line(Bytes *b, size_t from, int width) {
+    size_t keep = utf8_skip(b->data + from, b->n - from, (size_t)width);
+    if (from + keep == b->n) return;
+    b->n = from + utf8_skip(b->data + from, b->n - from, (size_t)width - 1);
+    bytes_puts(b, "…");
+}
+
+static void put_row(Interp *in, const Row *row, int names, int workers, bool may_wait, Bytes *out) {
     Value v = row->v;
-    bytes_printf(out, "%-12s  ", row->name);
+    size_t from = out->n;
+    const char *at = row->workers.n ? row->workers.data : "";
+    int gap = workers - columns_of(at);
+    bytes_printf(out, "%-*s  %s%*s", names, row->name, at, gap > 0 ? gap : 0, "");
+    if (workers) bytes_puts(out, "  ");
     who_describe(in, v, out);
     if (v.kind != V_TENSOR && row->bytes) {
         bytes_puts(out, ", ");
@@ -103,6 +145,7 @@ static void put_row(Interp *in, const Row *row, bool may_wait, Bytes *out) {
             bytes_printf(out, "  %.80s", value.data);
         bytes_fini(&value);
     }
+    cut_line(out, from, interp_width(in));
     bytes_putc(out, '\n');
 }
 
@@ -121,9 +164,22 @@ void who_print(Interp *in, bool by_bytes, bool may_wait) {
         sum += row[rows - 1].bytes;
     }
     if (by_bytes) qsort(row, rows, sizeof *row, larger);
-    for (size_t i = 0; i < rows; i++) put_row(in, &row[i], may_wait, &b);
+    int names = NAMES_LEAST, workers = 0, left = TENSORS_ASKED;
+    for (size_t i = 0; i < rows; i++) {
+        put_workers(in, &row[i], may_wait, &left, &row[i].workers);
+        int name_n = columns_of(row[i].name);
+        int at_n = row[i].workers.n ? columns_of(row[i].workers.data) : 0;
+        if (name_n > names) names = name_n;
+        if (at_n > workers) workers = at_n;
+    }
+    if (names > NAMES_MOST) names = NAMES_MOST;
+    if (workers > WORKERS_MOST) workers = WORKERS_MOST;
+    for (size_t i = 0; i < rows; i++) {
+        put_row(in, &row[i], names, workers, may_wait, &b);
+        bytes_fini(&row[i].workers);
+    }
     if (by_bytes && rows) {
-        bytes_printf(&b, "%-12s  ", "together");
+        bytes_printf(&b, "%-*s  ", names + (workers ? workers + 2 : 0), "together");
         put_bytes(sum, &b);
         bytes_putc(&b, '\n');
     }

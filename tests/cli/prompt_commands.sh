@@ -20,15 +20,38 @@ has ":time of an error" "$(prompt ':time zz' '5')" "'zz' is not defined
 
 # :who
 out=$(prompt 'x = ones(2, 3); loss = (x * 2).sum(); p = param(ones(3)); (p * 2).sum().backward()' 'd = {a: x, b: [x, x]}; n = 5' ':who')
-same ":who" "$out" "x             tensor f32[2,3], 24 bytes
-loss          tensor f32[], 4 bytes  tensor(12.)
-p             tensor f32[3], 12 bytes, param with gradient
-d             map of 2, 72 bytes
-n             5"
+same ":who" "$out" "x             w0  tensor f32[2,3], 24 bytes
+loss          w0  tensor f32[], 4 bytes  tensor(12.)
+p             w0  tensor f32[3], 12 bytes, param with gradient
+d             w0  map of 2, 72 bytes
+n                 5"
 out=$(prompt 'x = ones(2, 3)' 'y = ones(9)' ':who -m')
-same ":who -m" "$out" "y             tensor f32[9], 36 bytes
-x             tensor f32[2,3], 24 bytes
-together      60 bytes"
+same ":who -m" "$out" "y             w0  tensor f32[9], 36 bytes
+x             w0  tensor f32[2,3], 24 bytes
+together          60 bytes"
+cat >"$TMP/places" <<'GT'
+:workers 4
+signal.define("a", axis=0, workers=[0, 1, 3]); signal.define("r", replicated=true); signal.define("one", workers=[1])
+x = ones(6, 2); signal a { y = ones(6, 2) + 1 }; signal r { z = x + 1 }; signal one { w = x * 2 }
+d = {a: [x, w], n: 3}; e = [w, y]
+fn a_name_of_its_own(first_argument, second_argument, third_argument, fourth_argument) => 1
+:who
+x.info(); y.info(); z.info(); w.info(); param(zeros(0)).info()
+GT
+out=$("$GTSH" -iq --norc <"$TMP/places" 2>&1 | sed 's/^\(gt> \)*//')
+same ":who, several workers" "$out" "4
+x                  w0        tensor f32[6,2], 48 bytes
+y                  w0,w1,w3  tensor f32[6,2], 48 bytes
+z                  w0–w3     tensor f32[6,2], 48 bytes
+w                  w1        tensor f32[6,2], 48 bytes
+d                  w0,w1     map of 2, 96 bytes
+e                  w0,w1,w3  list of 2, 96 bytes
+a_name_of_its_own            a_name_of_its_own(first_argument, second_argument,…
+tensor[6, 2] f32 48B x∈[1, 1] μ=1 σ=0 nan=0 w0
+tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 shard axis 0 × w0,w1,w3
+tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 replicated × w0–w3
+tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 w1
+tensor[0] f32 0B param w0"
 has ":who of a word" "$(prompt ':who x')" ":who takes nothing, or -m"
 
 # :where shows the locals of the innermost call of the program

@@ -116,6 +116,7 @@ static void stuck_fetch(Cluster *c) {
     set_off(&s, "y = x + 1; y.sum().item()");
     interrupt(&s, "instructions; Ctrl-C again drops them\n");
     line(&s, "2 + 2", "\n4\n");
+    line(&s, ":who", "\nx             -  tensor f32[2], 8 bytes\n"); /* waits for no worker */
     line(&s, "z = y * host", NULL); /* issues an instruction, and does not wait either */
     set_off(&s, "z.sum().item()");
     expect(&s, "waiting: "); /* says what it waits for */
