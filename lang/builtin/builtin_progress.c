@@ -5,11 +5,15 @@
 #include "lang/eval/subscript.h"
 #include "lang/text/progress.h"
 #include "lang/builtin/builtin_host.h"
+#include <math.h>
 
 static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value v = arg[0], over, el;
     TRY(want_kind(arg[1], V_STR, "progress: the label must be a string", e));
-    if (v.kind == V_INT) {
+    bool is_endless = v.kind == V_FLOAT && v.f == INFINITY;
+    if (is_endless) {
+        over = v_range(0, INT64_MAX, 1);
+    } else if (v.kind == V_INT) {
         over = v_range(0, v.i, 1);
     } else if (v.kind == V_RANGE) {
         over = v_range(v.range->start, v.range->stop, v.range->step);
@@ -25,7 +29,7 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
             return false;
         }
     }
-    progress_open(in, over, arg[1].str->s);
+    progress_open(in, over, is_endless, arg[1].str->s);
     *out = over;
     return true;
 }
@@ -37,7 +41,8 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 const Builtin builtins_progress[] = {
     {"progress", "over, label=\"\"", bi_progress,
-     "Iterates over a list, or 0 to n - 1, and shows the progress on a line on stderr."},
+     "Iterates over a list, or 0 to n - 1, and shows the progress on a line on stderr. "
+     "progress(inf) counts until break."},
     {"track", "**values", bi_track,
      "Shows scalars on the progress line when they arrive, and logs them under --log-dir."},
     {NULL}};

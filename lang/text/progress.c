@@ -29,13 +29,15 @@ typedef struct Bar {
     Interp *in;
     Value over; /* what the loop iterates over; the reference keeps its identity */
     char *label;
-    int64_t ended, total; /* iterations that the program has finished, and all of them */
+    int64_t ended, total; /* iterations that the program has finished, and all of them, or -1 */
     /* ring: stream_count at the end of each iteration whose instructions are still pending */
     uint64_t *mark;
     uint32_t head, n, cap;
     double begun, drawn; /* seconds */
-    bool is_open;        /* its loop has begun */
-    bool is_hushed;      /* its loop was interrupted: the line is not redrawn */
+    Rate rate;
+    bool is_open;   /* its loop has begun */
+    bool is_over;   /* its loop is done, and its work: the line shows the mean rate */
+    bool is_hushed; /* its loop was interrupted: the line is not redrawn */
     struct Bar *next;
 } Bar;
 
@@ -101,8 +103,11 @@ static void screen(Progress *p) {
 }
 
 static int put_bar_line(Progress *p, Bar *bar, double t, int columns, bool is_last, Bytes *b) {
+    int64_t done = bar_done(bar);
+    double rate = progress_rate(&bar->rate, done, t);
     BarLine l = {.label = bar->label,
-                 .done = bar_done(bar),
+                 .done = done,
+                 .rate = bar->is_over ? 0 : rate,
                  .total = bar->total,
                  .elapsed = t - bar->begun,
                  .tracked = is_last ? p->tracked : ""};
@@ -201,6 +206,8 @@ struct Bar *progress_find(Interp *in, Value over) {
         if (value_is_heap(over) && value_is_heap(bar->over) && bar->over.heap == over.heap) {
             bar->ended = bar->n = 0;
             bar->begun = now_s();
+            bar->rate = (Rate){.at = bar->begun};
+            bar->is_over = false;
             bar->drawn = bar->begun;
             bar->is_open = true;
             if (in->progress->is_tty) draw(in->progress, bar, bar->begun);
@@ -242,6 +249,7 @@ static bool last_line(void *ctx, const Reply *r, Err *err) {
     Progress *p = bar->in->progress;
     Bar *shown[BARS_SHOWN];
     bar->n = 0; /* everything before this effect is done */
+    bar->is_over = true;
     bool is_inner = p->is_tty && !p->is_dumb && open_bars(p, shown) > 1; /* leaves no line */
     if (is_inner) bar->is_open = false;
     draw(p, bar, now_s());
@@ -299,7 +307,7 @@ void progress_fini(Interp *in) {
     in->progress = NULL;
 }
 
-void progress_open(Interp *in, Value over, const char *label) {
+void progress_open(Interp *in, Value over, bool is_endless, const char *label) {
     Progress *p = state(in);
     for (Bar *bar = p->bars, *next; bar; bar = next) { /* bars whose loop never started */
         next = bar->next;
@@ -310,7 +318,7 @@ void progress_open(Interp *in, Value over, const char *label) {
     bar->in = in;
     bar->over = value_ref(over);
     bar->label = xstrdup(label);
-    bar->total = sequence_count(over);
+    bar->total = is_endless ? -1 : sequence_count(over);
     bar->next = p->bars;
     p->bars = bar;
 }

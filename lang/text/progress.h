@@ -5,8 +5,9 @@
 #include "lang/value/interp.h"
 
 struct Bar; /* the bar of one progress(xs) */
-/* A loop over `over`, a list or a range (borrowed), will show its progress. */
-void progress_open(Interp *in, Value over, const char *label);
+/* A loop over `over`, a list or a range (borrowed), will show its progress. is_endless: how many
+ * iterations there are is unknown, since the loop ends by break. */
+void progress_open(Interp *in, Value over, bool is_endless, const char *label);
 /* Shows scalars on the line when they arrive, and writes them to the log under --log-dir. m: maps
  * names to numbers and tensors of one element. */
 bool progress_track(Interp *in, const MapV *m, LangError *e);

@@ -5,7 +5,18 @@
 #include <math.h>
 #include <string.h>
 
-enum { BAR_CELLS = 20, BAR_LEAST = 4 };
+enum { BAR_CELLS = 20, BAR_LEAST = 4, RATE_S = 3 };
+
+double progress_rate(Rate *r, int64_t done, double at) {
+    double dt = at - r->at, keep = exp(-dt / RATE_S);
+    if (done > r->done && dt > 0) {
+        r->n = r->n * keep + (double)(done - r->done);
+        r->s = r->s * keep + dt;
+        r->done = done;
+        r->at = at;
+    }
+    return r->s > 0 ? r->n / r->s : 0;
+}
 
 static void put_clock(Bytes *b, double s) {
     long long t = isfinite(s) && s < 1e9 ? (long long)s : 0;
@@ -30,13 +41,16 @@ static void put_bar(Bytes *b, double part, int cells, bool is_utf8) {
 }
 
 static void put_counts(Bytes *b, const BarLine *l) {
-    double rate = l->elapsed > 0 ? (double)l->done / l->elapsed : 0;
-    bytes_printf(b, "| %lld/%lld [", (long long)l->done, (long long)l->total);
-    put_clock(b, l->elapsed);
-    bytes_puts(b, "<");
-    if (rate > 0)
-        put_clock(b, (double)(l->total - l->done) / rate);
+    double rate = l->rate > 0 ? l->rate : l->elapsed > 0 ? (double)l->done / l->elapsed : 0;
+    if (l->total < 0)
+        bytes_printf(b, "%lld it [", (long long)l->done);
     else
+        bytes_printf(b, "| %lld/%lld [", (long long)l->done, (long long)l->total);
+    put_clock(b, l->elapsed);
+    if (l->total >= 0) bytes_puts(b, "<");
+    if (l->total >= 0 && rate > 0)
+        put_clock(b, (double)(l->total - l->done) / rate);
+    else if (l->total >= 0)
         bytes_puts(b, "?");
     if (rate >= 1 || rate == 0)
         bytes_printf(b, ", %.1f it/s]", rate);
@@ -75,15 +89,18 @@ int progress_line(const BarLine *l, int columns, bool is_utf8, Bytes *out) {
     int cells = BAR_CELLS;
     put_counts(&counts, l);
     if (*l->label) bytes_printf(out, "%s: ", l->label);
-    bytes_printf(out, "%3.0f%% |", floor(part * 100));
-    if (columns > 0) {
+    if (l->total < 0)
+        cells = 0;
+    else
+        bytes_printf(out, "%3.0f%% |", floor(part * 100));
+    if (columns > 0 && cells) {
         int room = columns - columns_of(out->data + from, out->n - from) -
                    columns_of(counts.data, counts.n);
         if (*l->tracked) room -= columns_of(l->tracked, strlen(l->tracked)) + 1;
         cells = room > BAR_CELLS ? BAR_CELLS : room < BAR_LEAST ? 0 : room;
     }
     put_bar(out, part, cells, is_utf8);
-    bytes_puts(out, cells ? counts.data : counts.data + 1);
+    bytes_puts(out, cells || l->total < 0 ? counts.data : counts.data + 1);
     if (*l->tracked) bytes_printf(out, " %s", l->tracked);
     bytes_fini(&counts);
     if (columns > 0) cut(out, from, columns);

@@ -4,6 +4,7 @@
 #include "lang/text/progress_line.h"
 #include "pty.h"
 #include "terminal.h"
+#include <math.h>
 
 static char *line_of(BarLine l, int columns, bool is_utf8) {
     static Bytes b;
@@ -41,6 +42,35 @@ static void test_text(void) {
               " 99% |################### | 999/1000 [00:00<?, 0.0 it/s]");
 }
 
+/* Without a total: tqdm's "37it [00:03, 11.2it/s]". */
+static void test_endless(void) {
+    BarLine l = {.label = "train", .done = 37, .total = -1, .elapsed = 3.3, .tracked = "loss 0.5"};
+    CHECK_STR(line_of(l, 0, true), "train: 37 it [00:03, 11.2 it/s] loss 0.5");
+    CHECK_STR(line_of(l, 40, true), "train: 37 it [00:03, 11.2 it/s] loss 0.5");
+    CHECK_STR(line_of(l, 12, true), "train: 37 it");
+    l.rate = 0.25;
+    CHECK_STR(line_of(l, 0, true), "train: 37 it [00:03, 4.00 s/it] loss 0.5");
+    l.total = 100; /* what is left is estimated from the rate of late, too */
+    CHECK_STR(line_of(l, 0, true),
+              "train:  37% |███████▍            | 37/100 [00:03<04:12, 4.00 s/it] loss 0.5");
+}
+
+/* The rate of late: that of the first count at once, then a mean of the last seconds. */
+static void test_rate(void) {
+    Rate r = {.at = 100};
+    double t = 100, rate = progress_rate(&r, 0, t);
+    CHECK(rate == 0);
+    rate = progress_rate(&r, 5, t += 0.5);
+    CHECK(fabs(rate - 10) < 1e-9);
+    CHECK(fabs(progress_rate(&r, 5, t + 0.2) - 10) < 1e-9); /* nothing was done since */
+    for (int i = 1; i <= 600; i++) rate = progress_rate(&r, 5 + i, t += 0.1);
+    CHECK(fabs(rate - 10) < 1e-6);
+    for (int i = 1; i <= 10; i++) rate = progress_rate(&r, 605 + i, t += 1);
+    CHECK(rate > 1 && rate < 1.5); /* ten times slower for ten seconds; the mean is 8.8 */
+    for (int i = 1; i <= 20; i++) rate = progress_rate(&r, 615 + 100 * i, t += 1);
+    CHECK(rate > 95 && rate <= 100);
+}
+
 /* No width breaks a line, whatever the label is. */
 static void test_widths(void) {
     static const char *const label[] = {"", "x", "a label of some length", "日本語の名前",
@@ -48,7 +78,11 @@ static void test_widths(void) {
     for (size_t i = 0; i < sizeof label / sizeof *label; i++)
         for (int columns = 1; columns < 140; columns++)
             for (int done = 0; done <= 7; done++) {
-                BarLine l = {label[i], done, 7, done * 1.3, done % 2 ? "loss 1.25" : ""};
+                BarLine l = {.label = label[i],
+                             .done = done,
+                             .total = done == 5 ? -1 : 7,
+                             .elapsed = done * 1.3,
+                             .tracked = done % 2 ? "loss 1.25" : ""};
                 Bytes b = {0};
                 int taken = progress_line(&l, columns, true, &b);
                 CHECK(taken <= columns);
@@ -131,6 +165,8 @@ static void test_dumb(void) {
 int main(void) {
     test_text();
     test_widths();
+    test_endless();
+    test_rate();
     if (pty_begin("progress")) {
         test_nested();
         test_narrow();
