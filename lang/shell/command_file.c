@@ -92,7 +92,8 @@ static void run_path(Repl *r, char *path, unsigned how) {
     Bytes text = {0};
     if (read_file(&path, &text)) {
         set_last_file(r, path);
-        repl_source(r, interp_source(r->in, path, text.n ? text.data : "", text.n, 1, false), how);
+        repl_source(r, interp_source(r->in, path, text.n ? text.data : "", text.n, 1, false),
+                    how | RUN_FILE);
     }
     bytes_fini(&text);
     free(path);
@@ -222,12 +223,41 @@ static bool has_word(const char *text, const char *word) {
     return false;
 }
 
+/* Appends a word as a shell takes it. */
+static void put_word(const char *word, Bytes *out) {
+    bool is_plain = *word && !word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
+                                                "YZ0123456789_-+=./,:@%")];
+    bytes_puts(out, is_plain ? " " : " '");
+    for (const char *s = word; *s; s++)
+        if (*s == '\'')
+            bytes_puts(out, "'\\''");
+        else
+            bytes_putc(out, *s == '\n' ? ' ' : *s);
+    if (!is_plain) bytes_putc(out, '\'');
+}
+
+char *command_file_comment(const Repl *r, const Source *src, unsigned how) {
+    bool has_args = how & RUN_ARGS && r->argv && r->argv[0], has_dir = strchr(src->name, '/');
+    Bytes b = {0};
+    bytes_puts(&b, how & RUN_ARGS ? "# :run" : "# :load");
+    put_word(src->name, &b);
+    for (char **w = r->argv; has_args && *w; w++) put_word(*w, &b);
+    bytes_putc(&b, '\n');
+    if (has_args) bytes_puts(&b, "# Its arguments are not repeated: give them to this program.\n");
+    if (!(how & RUN_ARGS)) bytes_puts(&b, "# Values that it showed are not printed here.\n");
+    if (has_dir && has_word(src->text, "import"))
+        bytes_printf(&b, "# Its imports are beside that file: GT_PATH=%.*s finds them.\n",
+                     (int)(strrchr(src->name, '/') - src->name), src->name);
+    return b.data;
+}
+
 /* Appends one statement as a line of a program: a value that was shown is printed. */
 static void put_typed(const Typed *t, bool uses_ans, bool uses_bar, Bytes *out) {
     size_t n = strlen(t->text);
     while (n && (t->text[n - 1] == '\n' || t->text[n - 1] == ' ' || t->text[n - 1] == ';')) n--;
     bool has_comment = memchr(t->text, '#', n) != NULL;
-    if (!t->is_value || has_comment)
+    if (t->comment) bytes_puts(out, t->comment);
+    if (!t->is_value || has_comment || t->comment)
         bytes_puts(out, t->text);
     else if (uses_ans || uses_bar)
         bytes_printf(out, "ans = (%.*s)\n%s%s", (int)n, t->text, uses_bar ? "_ = ans\n" : "",
@@ -238,12 +268,45 @@ static void put_typed(const Typed *t, bool uses_ans, bool uses_bar, Bytes *out) 
         bytes_printf(out, "print(%.*s)\n", (int)n, t->text);
 }
 
-void command_save(Repl *r, const char *rest) {
+/* Writes a new file; false with errno set if it is there already, or cannot be written. */
+static bool write_new(const char *path, const Bytes *text) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0) return false;
+    bool ok = write(fd, text->data, text->n) == (ssize_t)text->n;
+    if (close(fd) != 0) ok = false;
+    if (!ok) unlink(path);
+    return ok;
+}
+
+/* Replaces a file as a whole, or makes it. The old one stays if that fails; the new one has its
+ * mode. */
+static bool write_over(const char *path, const Bytes *text) {
+    struct stat st;
+    char *target = realpath(path, NULL); /* the path may be a link */
+    Bytes fresh = {0};
+    if (!target) return write_new(path, text);
+    bool ok = stat(target, &st) == 0;
+    if (ok && !S_ISREG(st.st_mode)) ok = false, errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    bytes_printf(&fresh, "%s.XXXXXX", target);
+    int fd = ok ? mkstemp(fresh.data) : -1;
+    ok = fd >= 0 && write(fd, text->data, text->n) == (ssize_t)text->n &&
+         fchmod(fd, st.st_mode & 07777) == 0;
+    if (fd >= 0 && close(fd) != 0) ok = false;
+    ok = ok && rename(fresh.data, target) == 0;
+    int error = errno;
+    if (fd >= 0 && !ok) unlink(fresh.data);
+    errno = error;
+    bytes_fini(&fresh);
+    free(target);
+    return ok;
+}
+
+void command_save(Repl *r, const char *rest, bool over) {
     char *path = next_word(&rest);
     Bytes out = {0};
     bool uses_ans = false, uses_bar = false; /* _ is ans */
     if (!path) {
-        fputs(":save needs a file\n", stderr);
+        fputs(over ? ":save! needs a file\n" : ":save needs a file\n", stderr);
         return;
     }
     for (size_t i = 0; i < r->n_typed; i++) {
@@ -252,15 +315,13 @@ void command_save(Repl *r, const char *rest) {
     }
     bytes_puts(&out, "#!/usr/bin/env gtsh\n");
     for (size_t i = 0; i < r->n_typed; i++) put_typed(&r->typed[i], uses_ans, uses_bar, &out);
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    bool ok = fd >= 0 && write(fd, out.data, out.n) == (ssize_t)out.n;
-    if (fd >= 0 && close(fd) != 0) ok = false;
+    bool ok = over ? write_over(path, &out) : write_new(path, &out);
     if (ok)
         fprintf(stderr, "%zu statement%s written to '%s'\n", r->n_typed, r->n_typed == 1 ? "" : "s",
                 path);
     else
         fprintf(stderr, "cannot write '%.200s': %s\n", path,
-                errno == EEXIST ? "it exists already" : strerror(errno));
+                errno == EEXIST ? "it exists already; :save! FILE replaces it" : strerror(errno));
     bytes_fini(&out);
     free(path);
 }
@@ -295,7 +356,7 @@ void command_history(Repl *r, const char *rest) {
 }
 
 void command_file_fini(Repl *r) {
-    for (size_t i = 0; i < r->n_typed; i++) free(r->typed[i].text);
+    for (size_t i = 0; i < r->n_typed; i++) free(r->typed[i].text), free(r->typed[i].comment);
     free(r->typed);
     free(r->last);
     free(r->last_file);

@@ -9,7 +9,10 @@
  * again, :run with the same arguments. */
 void command_run_file(Repl *r, const char *rest, bool echo);
 void command_edit(Repl *r, const char *rest);
-void command_save(Repl *r, const char *rest); /* overwrites nothing */
+void command_save(Repl *r, const char *rest, bool over); /* over: also over a file */
+/* The comment before a file's statements in what :save writes: how it ran, and what of that the
+ * saved program does not repeat. Malloc'ed. */
+char *command_file_comment(const Repl *r, const Source *src, unsigned how);
 void command_history(Repl *r, const char *rest);
 void words_free(char ***words); /* malloc'ed strings up to NULL; *words may be NULL */
 void command_file_fini(Repl *r);

@@ -235,7 +235,12 @@ static bool run_EDIT(Repl *r, const char *rest) {
 }
 
 static bool run_SAVE(Repl *r, const char *rest) {
-    command_save(r, rest);
+    command_save(r, rest, false);
+    return true;
+}
+
+static bool run_SAVE_OVER(Repl *r, const char *rest) {
+    command_save(r, rest, true);
     return true;
 }
 

@@ -255,7 +255,7 @@ static const char *defined_name(const char *s) {
 }
 
 /* Adds a statement that succeeded to what :save writes. */
-static void keep_typed(Repl *r, const Source *src, bool is_value, bool is_shown) {
+static void keep_typed(Repl *r, const Source *src, unsigned how, bool is_value, bool is_shown) {
     if (r->is_else && r->n_typed) { /* with the if before it, one statement again */
         Typed *t = &r->typed[r->n_typed - 1];
         Bytes whole = {0};
@@ -268,7 +268,8 @@ static void keep_typed(Repl *r, const Source *src, bool is_value, bool is_shown)
     char *text = xmalloc(src->n + 2);
     snprintf(text, src->n + 2, "%s%s", src->text,
              src->n && src->text[src->n - 1] == '\n' ? "" : "\n");
-    r->typed[r->n_typed++] = (Typed){text, is_value, is_shown};
+    char *comment = how & RUN_FILE ? command_file_comment(r, src, how) : NULL;
+    r->typed[r->n_typed++] = (Typed){text, comment, is_value, is_shown};
 }
 
 /* Runs the program, which it consumes; false if it failed or was not to run (e is E_NONE). */
@@ -339,7 +340,8 @@ bool repl_source(Repl *r, Source *src, unsigned how) {
     if (!ok && e.kind != E_NONE) run_failed(r, &e);
     bool was_interrupted = e.kind == E_INTERRUPT;
     ok = settle(r, issued, &was_interrupted) && ok;
-    if (ok && how & RUN_KEEP) keep_typed(r, src, is_one && r->in->n_answers > answers, is_shown);
+    if (ok && how & RUN_KEEP)
+        keep_typed(r, src, how, is_one && r->in->n_answers > answers, is_shown);
     if (ok && timing.is_begun) timing_print(r, &timing);
     behind_report_lost(r);
     fflush(stdout);

@@ -8,6 +8,7 @@
 
 typedef struct Typed {
     char *text;    /* ends with a newline */
+    char *comment; /* lines of comment before it: of a file, how it ran; or NULL */
     bool is_value; /* one expression with a value, */
     bool is_shown; /* which was shown: no semicolon */
 } Typed;
@@ -52,7 +53,8 @@ typedef struct Repl {
 enum {
     RUN_ECHO = 1, /* values of expressions are shown */
     RUN_KEEP = 2, /* :save has it if it succeeds */
-    RUN_ARGS = 4  /* with r->argv as its arguments */
+    RUN_ARGS = 4, /* with r->argv as its arguments */
+    RUN_FILE = 8  /* it is a file, named in its source */
 };
 /* Runs one complete text; its output and failures are shown before it returns. False if it
  * failed. */

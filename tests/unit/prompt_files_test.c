@@ -112,7 +112,8 @@ static void saves(void) {
     command(&s, ":save", "s.gt", "", "6 statements written");
     CHECK_STR(text_of("s.gt"), "#!/usr/bin/env gtsh\nx = ones(2)\nprint(x + 1)\nprint(\"one\")\n"
                                "x * 3;\nfn f(y) {\nreturn y * 2 }\nf(x) # doubled\n");
-    command(&s, ":save", "s.gt", "", "it exists already");
+    command(&s, ":save", "s.gt", "", "it exists already; :save! FILE replaces it");
+    CHECK(strstr(text_of("s.gt"), "f(x) # doubled") != NULL);
     line(&s, "ans + 1", "\ntensor([3., 3.])\n");
     command(&s, ":save", "t.gt", "", "7 statements");
     leave(&s, "\004", 0);
@@ -120,6 +121,43 @@ static void saves(void) {
     snprintf(run, sizeof run, "%s %s/t.gt >%s/out 2>/dev/null", gtsh(), dir, dir);
     CHECK(system(run) == 0);
     CHECK(strstr(text_of("out"), "tensor([2., 2.])\none\n") != NULL);
+}
+
+/* A file that ran is in the program, with a comment on how; :save! replaces a file, and keeps its
+ * mode; what cannot be written stays. */
+static void saves_over(void) {
+    char want[512], path[64], link[64];
+    struct stat st;
+    file("r.gt", "import c\nk = arg(\"k\", 1)\n");
+    file("c.gt", "base = 10\n");
+    file("l.gt", "k + 1\n");
+    snprintf(path, sizeof path, "%s/o.gt", dir);
+    snprintf(link, sizeof link, "%s/link.gt", dir);
+    file("o.gt", "old\n");
+    CHECK(chmod(path, 0751) == 0 && symlink("o.gt", link) == 0);
+    Session s = prompt();
+    line(&s, "a = 1", NULL);
+    command(&s, ":run", "r.gt", " --k 'two words'", "--k");
+    command(&s, ":run", "r.gt", " --k 5", "");
+    command(&s, ":load", "l.gt", "", "\n6\n");
+    command(&s, ":save!", "", "", "cannot write");
+    command(&s, ":save!", "no/o.gt", "", "cannot write");
+    command(&s, ":save", "link.gt", "", "it exists already");
+    CHECK_STR(text_of("o.gt"), "old\n");
+    command(&s, ":save!", "link.gt", "", "3 statements written");
+    command(&s, ":save!", "new.gt", "", "3 statements written");
+    leave(&s, "\004", 0);
+    snprintf(want, sizeof want,
+             "#!/usr/bin/env gtsh\na = 1\n# :run %s/r.gt --k 5\n"
+             "# Its arguments are not repeated: give them to this program.\n"
+             "# Its imports are beside that file: GT_PATH=%s finds them.\n"
+             "import c\nk = arg(\"k\", 1)\n# :load %s/l.gt\n"
+             "# Values that it showed are not printed here.\nk + 1\n",
+             dir, dir, dir);
+    CHECK_STR(text_of("o.gt"), want);
+    CHECK_STR(text_of("new.gt"), want);
+    CHECK(!stat(path, &st) && (st.st_mode & 07777) == 0751);
+    CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode));
 }
 
 /* Starts a prompt that reads its init file, and waits for the text and the prompt. */
@@ -188,6 +226,7 @@ int main(void) {
     runs();
     edits();
     saves();
+    saves_over();
     colors();
     init_file();
     char remove[64];
