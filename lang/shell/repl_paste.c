@@ -4,6 +4,7 @@
 #include "lang/shell/repl_paste.h"
 #include "lang/shell/typing.h"
 #include "lang/error/interrupt.h"
+#include "lang/syntax/ast.h"
 #include <ctype.h>
 #include <poll.h>
 #include <stdio.h>
@@ -65,23 +66,35 @@ static void clean_python(Bytes *text) {
     *text = kept;
 }
 
+/* True if the parser needs more lines. */
+static bool is_open(const Bytes *statement) {
+    Source probe = {.name = "paste", .text = statement->data, .n = statement->n, .first_line = 1};
+    LangError e = {0};
+    Program *p = parse_program(&probe, NULL, NULL, NULL, &e);
+    bool is_incomplete = !p && e.kind == E_INCOMPLETE;
+    program_free(&p);
+    return is_incomplete;
+}
+
 void paste_clean(Bytes *text) {
-    bool is_first, is_begun = false;
-    int n_first = 0;
+    bool is_first;
     clean_python(text);
-    for (const char *s = text->data; text->n && s; s = strchr(s, '\n'), s = s ? s + 1 : NULL) {
-        bool has_prompt = prompt_length(s, &is_first) > 0;
-        if (!is_begun && !has_prompt) return;
-        is_begun = true;
-        n_first += has_prompt && is_first;
-    }
-    if (n_first < 2) return;
-    Bytes kept = {0};
-    for (const char *s = text->data; *s;) {
-        size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL);
-        if (prompt_length(s, &is_first)) bytes_add(&kept, s, n);
+    const char *s = text->n ? text->data + strspn(text->data, "\n") : "";
+    if (!prompt_length(s, &is_first) || !is_first) return;
+    Bytes kept = {0}, statement = {0};
+    while (*s) {
+        size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL),
+               prompt = prompt_length(s, &is_first);
+        bool goes_on = !prompt && statement.n && is_open(&statement);
+        if (prompt && is_first) statement.n = 0;
+        if (!prompt && !goes_on) statement.n = 0; /* output */
+        if (prompt || goes_on) {
+            bytes_add(&kept, s, n);
+            bytes_add(&statement, s + prompt, n - prompt);
+        }
         s += n;
     }
+    bytes_fini(&statement);
     bytes_fini(text);
     *text = kept;
 }

@@ -13,8 +13,8 @@ const char *paste_skip_prompts(const char *s);
 /* Skips a prompt of Python or IPython, >>> or In [1]:, in front of a statement. */
 const char *paste_skip_python(const char *s);
 /* If the text is a transcript, removes the lines without a prompt, which are output. A transcript
- * begins with a prompt and has at least two of `gt> `, or it begins with one of Python or IPython.
- */
+ * begins with `gt> ` or with a prompt of Python or IPython. Lines that an unfinished statement of
+ * gtsh needs stay. */
 void paste_clean(Bytes *text);
 /* Makes readline's bracketed paste hold text that is taller than the terminal, instead of showing
  * it in the line. */

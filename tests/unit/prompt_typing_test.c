@@ -77,6 +77,31 @@ static void transcript(void) {
     leave(&s, "\004", 0);
 }
 
+/* A transcript may have one prompt; the lines that its statement needs have none if they were typed
+ * with Alt-Enter. Lines that begin with > alone are a program. */
+static void one_prompt(void) {
+    static const char *const rows[][2] = {
+        {"gt> a = 5; a * 2\r10\r", "\n10\n"},
+        {"\r\rgt> fn f(x) {\r    return x + a\r}\rgt> f(1)\r6\r", "\n6\n"},
+        {"gt> [a,\r> 3]\r[5, true]\r", "expected an expression, but found '>'"},
+        {"gt rows> b = [1,\r  2]\r[1, 2]\rzzz\r", ""},
+        {">>> a * 3\r15\rzzz\r", "\n15\n"},
+        {"c = (a\r> 4)\rc\r", "\ntrue\n"},
+        {"> a\ra\r", "expected an expression, but found '>'"},
+    };
+    Session s = prompt();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        type(&s, "\033[200~");
+        type(&s, rows[i][0]);
+        type(&s, "\033[201~\r");
+        expect(&s, rows[i][1]);
+        expect(&s, "gt> ");
+    }
+    line(&s, "b", "\n[1, 2]\n");
+    CHECK(!strstr(s.all.data, "not defined") && !strstr(s.all.data, "[5, true]\ngt> \n[5"));
+    leave(&s, "\004", 0);
+}
+
 /* Transcripts of Python and IPython: what was typed runs, what was printed is left out. */
 static void python(void) {
     Session s = prompt();
@@ -283,6 +308,7 @@ int main(void) {
     else_alone();
     half_typed();
     transcript();
+    if (IS_READLINE) one_prompt();
     python();
     long_paste();
     strange_paste();
