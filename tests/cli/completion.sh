@@ -27,6 +27,20 @@ printf 'lr = arg("steps", 1)\nsave(ones(1), "ran.npy")\n' >'b c.gt'
 touch notes.txt run.gti run.gtb run.tape a.yaml w.npy e.endpoint
 PATH=$B:$PATH
 export PATH
+# Sessions to attach to: two of them, alpha and beta.
+lists() { "$GTSH" --sessions 2>/dev/null | grep -q "^$1 "; }
+if command -v script >/dev/null; then
+    for name in alpha beta; do
+        mkfifo "$TMP/$name"
+        script -qc "$GTSH -q --norc --session=$name" /dev/null <"$TMP/$name" >/dev/null &
+        [ $name = alpha ] && exec 4>"$TMP/alpha" || exec 5>"$TMP/beta"
+        poll lists $name || fail "no session $name"
+    done
+    sessions="alpha beta" one=alpha
+else
+    skip "script is not installed"
+    sessions= one=a
+fi
 if command -v bash >/dev/null; then
     # Reads lines, and prints what bash offers at the end of each, in one line. Words break as in the shell.
     cat >"$TMP/tab" <<'END'
@@ -57,6 +71,9 @@ END
     offers "gtsh --eng" "--engine"
     offers "gtsh --em" "--emit --emit-step --emit="
     offers "gtsh --engine " "cpu null reference"
+    offers "gtsh --session " "$sessions"
+    offers "gtsh --session=" "$sessions"
+    offers "gtsh -q --session al" "${sessions%% *}"
     offers "gtsh --engine=" "cpu null reference"
     offers "gtsh --engine=r" "reference"
     offers "gtsh --color a" "always auto"
@@ -126,6 +143,8 @@ zpty -r tab out '*>>*'
 END
     ztab() { same "zsh: $1" "$(TMP=$TMP HOME=$TMP timeout 30 zsh -f "$TMP/ztab" "$1" </dev/null 2>&1)" "$2"; }
     ztab "gtsh --engine=r" "gtsh --engine=reference "
+    [ -z "$sessions" ] || ztab "gtsh --session=a" "gtsh --session=$one "
+    [ -z "$sessions" ] || ztab "gtsh --session b" "gtsh --session beta "
     ztab "gtsh --config a" "gtsh --config a.yaml "
     ztab "gtsh --emit=b" "gtsh --emit=binary "
     ztab "gtsh --bind x=w" "gtsh --bind x=w.npy "
@@ -138,5 +157,10 @@ END
         grep -c 'how it begins  (default "\\n")')" 1
 else
     skip "zsh is not installed"
+fi
+if [ -n "$sessions" ]; then
+    echo :q >&4; echo :q >&5
+    gone() { ! lists alpha && ! lists beta; }
+    poll gone || fail "the sessions do not end"
 fi
 finish
