@@ -8,8 +8,10 @@
 #include "lang/complete/paint.h"
 #include "lang/shell/draw.h"
 #include "lang/shell/typing_line.h"
+#include "lang/error/interrupt.h"
 #include "runtime/base/utf8.h"
 #include <ctype.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -263,14 +265,79 @@ static void replace(size_t start, const char *text, size_t n) {
     free(copy);
 }
 
+#if CAN_DRAW
+/* In place of rl_getc, which Ctrl-C does not end. */
+static int await_key(FILE *f) {
+    struct pollfd in = {.fd = fileno(f), .events = POLLIN};
+    while (!interrupt_count)
+        if (poll(&in, 1, 100) > 0) return rl_getc(f);
+    return EOF;
+}
+
+static int read_key(void) {
+    rl_getc_func_t *before = rl_getc_function;
+    rl_getc_function = await_key;
+    int key = rl_read_key();
+    rl_getc_function = before;
+    return interrupt_count ? EOF : key;
+}
+#else
+static int read_key(void) {
+    while (!interrupt_count && !input_waits()) usleep(10000);
+    return interrupt_count ? EOF : rl_read_key();
+}
+#endif
+
+/* Asks, and erases the question. The answer is the first of the keys that is pressed; that of a
+ * key that leaves, such as Ctrl-C or the end of input, is 'n'. */
+static char ask(const char *question, const char *keys) {
+    fputs(question, rl_outstream);
+    fflush(rl_outstream);
+    int key;
+    for (;; rl_ding()) {
+        key = read_key();
+        if (key == EOF || key == 'G' - '@' || key == 'C' - '@' || key == '\177') key = 'n';
+        if (key == '\r') key = '\n';
+        if (strchr(keys, key | 0x20) && isalpha(key)) key |= 0x20;
+        if (key && strchr(keys, key)) break;
+    }
+    fputs(is_dumb() ? "\n" : "\r\033[K", rl_outstream);
+    return (char)key;
+}
+
+/* Shows a text a page at a time, as more(1) does. */
+static void show_pages(const Bytes *text, int height) {
+    int left = height - 1;
+    for (const char *s = text->n ? text->data : ""; *s;) {
+        size_t n = strcspn(s, "\n") + 1;
+        if (left == 0) {
+            char key = ask("--More--", "yn q\n\t");
+            if (key == 'n' || key == 'q') return;
+            left = key == '\n' ? 1 : height - 1;
+        }
+        fwrite(s, 1, n, rl_outstream);
+        left--;
+        s += n;
+    }
+}
+
+/* Shows the candidates: more than the terminal should show unasked, after a question. */
 static void list(const Completion *c) {
-    Bytes out = {0};
+    Bytes out = {0}, all = {0};
     int width, height, point = rl_point;
+    char question[80];
+    bool asks = rl_completion_query_items > 0 && c->n >= (size_t)rl_completion_query_items;
+    snprintf(question, sizeof question, "Display all %zu possibilities? (y or n)", c->n);
     screen_size(&width, &height);
     if (typing.draws) draw_end(&typing.drawing, &out);
     bytes_puts(&out, typing.draws ? "\r\n" : "\n");
-    line_list(c, width, height, typing.has_color, &out);
     write_out(&out);
+    if (!asks || strchr("y \t", ask(question, "yn \t"))) {
+        line_list(c, width, asks ? INT_MAX : height, typing.has_color, &all);
+        show_pages(&all, asks ? height : INT_MAX);
+    }
+    bytes_fini(&all);
+    fflush(rl_outstream);
     draw_forget(&typing.drawing);
     rl_point = point;
     rl_on_new_line();

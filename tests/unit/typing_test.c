@@ -220,6 +220,36 @@ static void wrapping(void) {
     leave(&s, "\004", 0);
 }
 
+/* Of 100 names and more Tab asks, as readline does, and shows them a page at a time. */
+static void many(void) {
+    static const char question[] = "possibilities? (y or n)";
+    Session s = prompt();
+    key(&s, "x = gt.", "gt.");
+    key(&s, "\t", "\nDisplay all ");
+    expect(&s, question);
+    size_t from = s.seen;
+    key(&s, "?", "\a"); /* no answer */
+    key(&s, "n", "x = gt.");
+    CHECK(!strstr(s.all.data + from, "abs"));
+    key(&s, "\t", question);
+    from = s.seen;
+    key(&s, "y", "abs ");
+    expect(&s, "--More--");
+    int rows = 0;
+    for (const char *at = s.all.data + from; (at = strchr(at, '\n')); at++) rows++;
+    CHECK_INT(rows, pty_size.ws_row - 1 + (IS_READLINE == 0 || getenv("REPL_TERM") == NULL));
+    from = s.seen;
+    key(&s, "\r", "--More--");
+    key(&s, " ", "--More--");
+    key(&s, "q", "x = gt.");
+    CHECK(!strstr(s.all.data + from, "zeros_like")); /* on the last page */
+    key(&s, "\t", question);
+    key(&s, "\003", "gt> ");
+    key(&s, "y = 5; y\r", "\n5\n"); /* the line was dropped */
+    expect(&s, "gt> ");
+    leave(&s, "\004", 0);
+}
+
 /* A bracketed paste with tabs on a terminal of 10 rows: what fits is drawn, more is held back, and
  * either runs as it is. A line that becomes taller than the terminal shows the cursor's rows. */
 static void long_paste(void) {
@@ -258,9 +288,11 @@ int main(void) {
     files();
     inputrc();
     burst();
+    many();
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
     tab(false); /* NO_COLOR */
+    many();
     burst();
     indents();
     setenv("REPL_COLOR", "1", 1);
