@@ -292,6 +292,83 @@ static void test_pairs(uint32_t n) {
     printf("  atan2     %.2f ulp at most\n  hypot     %.2f ulp at most\n", worst[0], worst[1]);
 }
 
+/* fmod, mod and floordiv of the kernels against C's fmod, to the bit: numbers of all magnitudes and
+ * near each other, and every pair of special ones. */
+static double mod_of(double a, double b) {
+    double m = fmod(a, b);
+    return m != 0 ? (m < 0) != (b < 0) ? m + b : m : copysign(0, b);
+}
+static double floordiv_of(double a, double b) {
+    double m = fmod(a, b), d = (a - m) / b;
+    if (m != 0 && (m < 0) != (b < 0)) d -= 1;
+    double f = floor(d);
+    if (d - f > 0.5) f += 1;
+    return b == 0 ? a / b : d == 0 ? copysign(0, a / b) : f;
+}
+static float floordiv_of_f32(float a, float b) {
+    float m = fmodf(a, b), d = (a - m) / b;
+    if (m != 0 && (m < 0) != (b < 0)) d -= 1;
+    float f = floorf(d);
+    if (d - f > 0.5f) f += 1;
+    return b == 0 ? a / b : d == 0 ? copysignf(0, a / b) : f;
+}
+static bool is_same(double a, double b) {
+    return a == b ? signbit(a) == signbit(b) : a != a && b != b;
+}
+enum { DIVIDED = 4096 };
+static void check_division(Op op, const float *a, const float *b, const double *c,
+                           const double *d) {
+    static float got[DIVIDED], alone[1];
+    static double wide[DIVIDED];
+    for (int k = 0; k < n_isas; k++) {
+        isas[k]->map[op][DT_F32](DIVIDED, got, (const void *const[]){a, b}, 0);
+        isas[k]->map[op][DT_F64](DIVIDED, wide, (const void *const[]){c, d}, 0);
+        for (int i = 0; i < DIVIDED; i++) {
+            float want = op == OP_FMOD  ? fmodf(a[i], b[i])
+                         : op == OP_MOD ? (float)mod_of((double)a[i], (double)b[i])
+                                        : floordiv_of_f32(a[i], b[i]);
+            double want64 = op == OP_FMOD  ? fmod(c[i], d[i])
+                            : op == OP_MOD ? mod_of(c[i], d[i])
+                                           : floordiv_of(c[i], d[i]);
+            isas[k]->map[op][DT_F32](1, alone, (const void *const[]){a + i, b + i}, 0);
+            CHECK_MSG(is_same((double)got[i], (double)want), "%s: %s(%a, %a) is %a, not %a",
+                      isas[k]->isa, op_info[op].name, a[i], b[i], got[i], want);
+            CHECK_MSG(is_same((double)*alone, (double)want), "%s: %s(%a, %a) is %a alone, not %a",
+                      isas[k]->isa, op_info[op].name, a[i], b[i], *alone, want);
+            CHECK_MSG(is_same(wide[i], want64), "%s: %s(%a, %a) is %a, not %a", isas[k]->isa,
+                      op_info[op].name, c[i], d[i], wide[i], want64);
+        }
+    }
+}
+static void test_remainders(int rounds) {
+    static const float special[] = {0.0f,   -0.0f, 1,          -1,      INFINITY, -INFINITY,
+                                    NAN,    5.5f,  -3,         0x1p24f, 1e-38f,   0x1p-149f,
+                                    7e-42f, 3e38f, -0x1.8p97f, -3.4e38f};
+    static float a[DIVIDED], b[DIVIDED];
+    static double c[DIVIDED], d[DIVIDED];
+    uint64_t state = 5;
+    for (int r = 0; r < rounds; r++) {
+        for (int i = 0; i < DIVIDED; i++) {
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uint64_t u = state ^ state >> 29;
+            state = state * 6364136223846793005u + 1442695040888963407u;
+            uint64_t v = state ^ state >> 31;
+            a[i] = float_of((uint32_t)u), b[i] = float_of((uint32_t)v);
+            if (r % 4 > 1) a[i] = (float)(int32_t)u, b[i] = (float)((int32_t)v >> v % 29);
+            c[i] = f64_of_bits((int64_t)u);
+            d[i] = f64_of_bits((int64_t)(u ^ (v & UINT64_C(0x801fffffffffffff))));
+            if (r % 4 == 1) d[i] = f64_of_bits((int64_t)v);
+            if (r % 4 == 2) c[i] = (double)u * 0x1p-1074, d[i] = (double)(v >> 17) * 0x1p-1074;
+            if (r % 4 == 3) c[i] = (double)a[i], d[i] = (double)b[i];
+            if (r == 0 && i < 256) a[i] = special[i / 16], b[i] = special[i % 16];
+            if (r == 3 && i < 256) c[i] = (double)special[i / 16], d[i] = (double)special[i % 16];
+        }
+        check_division(OP_FMOD, a, b, c, d);
+        check_division(OP_MOD, a, b, c, d);
+        check_division(OP_FLOORDIV, a, b, c, d);
+    }
+}
+
 /* Python: divmod(a, b). */
 static void test_division(void) {
     static const double rows[][4] = {
@@ -412,6 +489,7 @@ int main(int argc, char **argv) {
     test_below(stride);
     test_pow(400000);
     test_pairs(400000);
+    test_remainders(8);
     test_division();
     test_ints();
     test_conversions();

@@ -48,9 +48,13 @@ static const char *const abc[3] = {"a", "b", "c"};
 void emit_map(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType result = o->out == OUT_boolean ? DT_BOOL : d;
-    bytes_printf(out, "MAP%d(%s_%s, %s, %s, ", o->arity, o->name, dtype_info[d].text, ctype[d],
-                 ctype[result]);
+    const char *type = dtype_info[d].text;
+    bool has_near = dtype_is_float(d) && (op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV);
+    bytes_printf(out, "MAP%d%s(%s_%s, %s, %s, ", o->arity, has_near ? "_NEAR" : "", o->name, type,
+                 ctype[d], ctype[result]);
+    if (has_near) bytes_printf(out, "%s, ", type);
     emit_expr(out, o->expr, d, d, abc);
+    if (has_near) bytes_printf(out, ", %s_%s_near(a, b)", type, o->name);
     bytes_puts(out, ")\n");
 }
 

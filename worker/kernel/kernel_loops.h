@@ -70,6 +70,26 @@
         }                                                                                          \
     }
 
+/* fmod, mod and floordiv of floats: two loops with the same results, one for runs of elements that
+ * are all near each other (prologue_div.h). */
+enum { NEAR_RUN = 256 };
+#define MAP2_NEAR(NAME, A, R, P, EXPR, EXPR_NEAR)                                                  \
+    MAP2(NAME##_any, A, R, EXPR)                                                                   \
+    MAP2(NAME##_near, A, R, EXPR_NEAR)                                                             \
+    static void NAME(int64_t n, void *out, const void *const *in, unsigned scalars) {              \
+        const int64_t p = !(scalars & 1), q = !(scalars & 2);                                      \
+        for (int64_t i = 0; i < n; i += NEAR_RUN) {                                                \
+            const A *x = (const A *)in[0] + p * i, *y = (const A *)in[1] + q * i;                  \
+            int64_t some = n - i < NEAR_RUN ? n - i : NEAR_RUN;                                    \
+            unsigned far = 0;                                                                      \
+            if (scalars == 0)                                                                      \
+                for (int64_t k = 0; k < some; k++) far |= !P##_is_near(x[k], y[k]);                \
+            else                                                                                   \
+                for (int64_t k = 0; k < some; k++) far |= !P##_is_near(x[k * p], y[k * q]);        \
+            (far ? NAME##_any : NAME##_near)(some, (R *)out + i, (const void *[]){x, y}, scalars); \
+        }                                                                                          \
+    }
+
 /* The first operand is bool. */
 #define LOOP3(A, J, K, EXPR)                                                                       \
     EACH {                                                                                         \

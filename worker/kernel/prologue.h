@@ -69,7 +69,6 @@ PRO_FN double f64_log10(double a) { return log10(a); }
 PRO_FN double f64_exp2(double a) { return exp2(a); }
 PRO_FN double f64_atan2(double a, double b) { return atan2(a, b); }
 PRO_FN double f64_hypot(double a, double b) { return hypot(a, b); }
-PRO_FN double f64_fmod(double a, double b) { return fmod(a, b); }
 PRO_FN double f64_pow(double a, double b) { return pow(a, b); }
 PRO_FN double f64_sigmoid(double a) {
     double e = exp(-__builtin_fabs(a));
@@ -153,18 +152,7 @@ PRO_FN float f32_lgamma(float a) { return (float)f64_lgamma((double)a); }
 PRO_FN float f32_digamma(float a) { return (float)f64_digamma((double)a); }
 PRO_FN float f32_polygamma(float n, float x) { return (float)f64_polygamma((double)n, (double)x); }
 
-PRO_FN double f64_mod(double a, double b) {
-    double m = fmod(a, b);
-    return m != 0 ? ((m < 0) != (b < 0) ? m + b : m) : __builtin_copysign(0, b);
-}
-PRO_FN double f64_floordiv(double a, double b) {
-    double m = fmod(a, b);
-    double d = (a - m) / b;
-    d = m != 0 && (m < 0) != (b < 0) ? d - 1 : d;
-    double f = __builtin_floor(d);
-    f = d - f > 0.5 ? f + 1 : f;
-    return b == 0 ? a / b : d == 0 ? __builtin_copysign(0, a / b) : f;
-}
+#include "worker/kernel/prologue_div.h"
 
 /* ---- whole numbers: S signed type, U the unsigned type in which it wraps ---- */
 

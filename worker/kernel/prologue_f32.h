@@ -82,20 +82,6 @@ PRO_FN float f32_hypot(float a, float b) {
     float h = (float)__builtin_sqrt((double)a * (double)a + (double)b * (double)b);
     return (f32_abs(a) == f32_inf) | (f32_abs(b) == f32_inf) ? f32_inf : h;
 }
-PRO_FN float f32_fmod(float a, float b) { return __builtin_fmodf(a, b); }
-/* Python's rule: the remainder has the divisor's sign. floordiv by zero gives the same as `/`. */
-PRO_FN float f32_mod(float a, float b) {
-    float m = __builtin_fmodf(a, b);
-    return m != 0 ? ((m < 0) != (b < 0) ? m + b : m) : f32_copysign(0, b);
-}
-PRO_FN float f32_floordiv(float a, float b) {
-    float m = __builtin_fmodf(a, b);
-    float d = (a - m) / b;
-    d = m != 0 && (m < 0) != (b < 0) ? d - 1 : d;
-    float f = __builtin_floorf(d);
-    f = d - f > 0.5f ? f + 1 : f;
-    return b == 0 ? a / b : d == 0 ? f32_copysign(0, a / b) : f;
-}
 
 /* ---- exponentials ---- */
 
