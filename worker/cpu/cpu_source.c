@@ -78,64 +78,47 @@ static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
 
 enum { WORDS = 1024 };
 
-/* Two 32-bit words make a uniform double; pairs of those make normal ones. */
-static void wide_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
-        if (r->call->inst->op == OP_RANDINT) {
-            int64_t v = rng_int64(w[2 * i], w[2 * i + 1], r->low, r->high);
-            if (r->dtype == DT_I64)
-                ((int64_t *)r->out)[first + i] = v;
-            else
-                ((double *)r->out)[first + i] = (double)v;
-            continue;
-        }
-        double *out = (double *)r->out + first + i;
-        if (r->call->inst->op == OP_RAND) {
-            *out = rng_double(w[2 * i], w[2 * i + 1]);
-            continue;
-        }
-        const uint32_t *pair = w + i / 2 * 4;
-        double u = rng_double(pair[0], pair[1]), v = rng_double(pair[2], pair[3]);
+/* Pairs of uniform doubles, of two words each, make pairs of normal ones. n may be odd. */
+static void wide_normal(const uint32_t *w, double *out, int64_t n) {
+    for (int64_t i = 0; i < n; i += 2, w += 4) {
+        double u = rng_double(w[0], w[1]), v = rng_double(w[2], w[3]);
         double length = sqrt(-2 * log(1 - u)), turn = 2 * M_PI * v;
-        *out = length * (i & 1 ? sin(turn) : cos(turn));
+        out[i] = length * cos(turn);
+        if (i + 1 < n) out[i + 1] = length * sin(turn);
     }
 }
-static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n);
-/* As float32, then rounded; except that a uniform number, which must stay below 1, takes fewer
- * bits. */
-static void half_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
-    float side[WORDS];
-    SourceRun wide = *r;
-    wide.dtype = DT_F32, wide.out = side;
-    if (r->call->inst->op == OP_RAND) {
-        int bits = r->dtype == DT_F16 ? RNG_F16_BITS : RNG_BF16_BITS;
-        for (int64_t i = 0; i < n; i++) side[i] = rng_half(w[i], bits);
-    } else {
-        narrow_numbers(&wide, w, 0, n);
-    }
-    cpu_cast(r->kernels, n, (uint16_t *)r->out + first, r->dtype, side, DT_F32);
+static void normal(const SourceRun *r, const uint32_t *w, float *out, int64_t n) {
+    float last[2];
+    r->kernels->random_normal(n / 2, w, out);
+    if (n % 2 == 0) return;
+    r->kernels->random_normal(1, w + n - 1, last);
+    out[n - 1] = last[0];
 }
-static void narrow_numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
-    if (dtype_is_half(r->dtype)) {
-        half_numbers(r, w, first, n);
-    } else if (r->call->inst->op == OP_RAND) {
-        r->kernels->random_uniform(n, w, (float *)r->out + first);
-    } else if (r->call->inst->op == OP_RANDN) {
-        float *out = (float *)r->out + first, last[2];
-        r->kernels->random_normal(n / 2, w, out);
-        if (n % 2 == 0) return;
-        r->kernels->random_normal(1, w + n - 1, last);
-        out[n - 1] = last[0];
-    } else {
-        for (int64_t i = 0; i < n; i++) {
-            int64_t v = rng_int32(w[i], r->low, r->high);
-            switch (r->dtype) {
-            case DT_I32: ((int32_t *)r->out)[first + i] = (int32_t)v; break;
-            case DT_F32: ((float *)r->out)[first + i] = (float)v; break;
-            default: ((uint8_t *)r->out)[first + i] = (uint8_t)v; /* bool, u8 */
-            }
-        }
-    }
+/* Numbers `first` and on of the part. Halves are drawn as float32, then rounded; except that a
+ * uniform number, which must stay below 1, takes fewer bits. */
+static void numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
+    const Kernels *k = r->kernels;
+    Op op = r->call->inst->op;
+    bool is_half = dtype_is_half(r->dtype);
+    float side[WORDS], *out = is_half ? side : (float *)r->out + first;
+    if (op == OP_RANDINT && !is_half)
+        k->random_int[r->dtype](n, w, r->low, r->high,
+                                (char *)r->out + first * dtype_info[r->dtype].size_bytes);
+    else if (op == OP_RANDINT)
+        k->random_int[DT_F32](n, w, r->low, r->high, out);
+    else if (r->dtype == DT_F64 && op == OP_RAND)
+        k->random_uniform_f64(n, w, (double *)r->out + first);
+    else if (r->dtype == DT_F64)
+        wide_normal(w, (double *)r->out + first, n);
+    else if (op == OP_RANDN)
+        normal(r, w, out, n);
+    else
+        k->random_uniform(n, w,
+                          r->dtype == DT_F16    ? RNG_F16_BITS
+                          : r->dtype == DT_BF16 ? RNG_BF16_BITS
+                                                : 24,
+                          out);
+    if (is_half) cpu_cast(k, n, (uint16_t *)r->out + first, r->dtype, side, DT_F32);
 }
 
 static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
@@ -147,10 +130,7 @@ static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t n = end - i < step ? end - i : step;
         int64_t blocks = (n + per_block - 1) / per_block;
         r->kernels->random_words(r->seed, r->counter, (uint64_t)(i / per_block), blocks, word);
-        if (is_wide)
-            wide_numbers(r, word, i, n);
-        else
-            narrow_numbers(r, word, i, n);
+        numbers(r, word, i, n);
     }
 }
 
@@ -167,10 +147,7 @@ static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
         int64_t before = at % per_block, count = n + before < step ? n + before : step;
         int64_t blocks = (count + per_block - 1) / per_block;
         r->kernels->random_words(r->seed, r->counter, (uint64_t)(at / per_block), blocks, word);
-        if (size == 8)
-            wide_numbers(&side, word, 0, count);
-        else
-            narrow_numbers(&side, word, 0, count);
+        numbers(&side, word, 0, count);
         count -= before;
         memcpy((char *)r->out + i * size, number + before * size, (size_t)(count * size));
         i += count, at += count, n -= count;

@@ -1,9 +1,9 @@
 /* kernels.h: the table of the cpu engine's inner loops, one per instruction set (base, v3, v4 of
  * x86-64). All give the same bits, except where base has no fma (prologue.h). They are generated
  * from ops.def (genkernels.c, kernel_loops.h), but for the hand-written ones at the end
- * (kernel_dense.h, kernel_lines.h). They know no shapes: cpu_*.c splits calls into runs for them.
- * Pointers are aligned to their element; `out` may equal an operand, otherwise nothing overlaps.
- * Halves have casts to and from f32, and keys: cpu_half.c.
+ * (kernel_dense.h, kernel_lines.h, kernel_random.h). They know no shapes: cpu_*.c splits calls into
+ * runs for them. Pointers are aligned to their element; `out` may equal an operand, otherwise
+ * nothing overlaps. Halves have casts to and from f32, and keys: cpu_half.c.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNELS_H
 #define GT_WORKER_KERNEL_KERNELS_H
@@ -81,8 +81,13 @@ typedef struct Kernels {
     /* Writes philox() of n_blocks blocks: four words each. */
     void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out);
-    void (*random_uniform)(int64_t n, const uint32_t *word, float *out);    /* n words  */
-    void (*random_normal)(int64_t pairs, const uint32_t *word, float *out); /* 2 words a pair */
+    /* n numbers from as many words, of which they take `bits` <= 24 bits: rng_float, rng_half. */
+    void (*random_uniform)(int64_t n, const uint32_t *word, int bits, float *out);
+    void (*random_uniform_f64)(int64_t n, const uint32_t *word, double *out); /* 2 words each */
+    void (*random_normal)(int64_t pairs, const uint32_t *word, float *out);   /* 2 words a pair */
+    /* rng_int32, or rng_int64 for dtypes of 8 bytes; all dtypes but halves. */
+    void (*random_int[DT_COUNT])(int64_t n, const uint32_t *word, int64_t low, int64_t high,
+                                 void *out);
     HashSumFn hash[3];
 } Kernels;
 
