@@ -110,6 +110,16 @@ static void finish(Cpu *c, const Call *call, DType acc, int64_t n, const char *t
         cpu_cast(c->kernels, n, o->data, o->type.dtype, table, acc);
 }
 
+/* Returns the width of a tile of adjacent results: whole rows of x if they are short and few
+ * threads wait for a tile, because memory is read fastest in long runs. */
+static int64_t tile_width(const Cpu *c, int64_t results) {
+    enum { WIDEST = 1024, LINE = 64 };
+    int64_t threads = pool_threads(c->pool), wanted = threads > 1 ? 4 * threads : 1;
+    int64_t width = WIDEST;
+    while (width > LINE && results / width < wanted) width /= 2;
+    return width;
+}
+
 enum { MERGE_POLLS = 1024 };
 bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
@@ -148,7 +158,7 @@ bool cpu_reduce(Cpu *c, const Call *call, Err *err) {
     int64_t block = n < REDUCE_BLOCK ? n : REDUCE_BLOCK;
     /* Adjacent results are read row by row, so a tile should span whole cache lines. */
     r.width = cpu_part(block);
-    if (stride != 1 && step == 1 && r.width < 64) r.width = 64;
+    if (stride != 1 && step == 1) r.width = tile_width(c, r.kept.n * r.blocks);
     if (r.width > length) r.width = length;
     r.tiles_per_line = (length + r.width - 1) / r.width;
     int64_t tiles = r.kept.n / length * r.tiles_per_line * r.blocks;

@@ -96,6 +96,8 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
  * columns [begin, end), left in t[begin] and on: lanes by a tree, then blocks, as in cpu_reduce.c.
  * NAME_tree: combines those of n >= 1 blocks, as cpu_reduce.c does its table. NAME_ending: combines
  * the lanes of a row. */
+#define REDUCE_ABREAST(NAME, A, R, INIT)
+#define REDUCE_IN_TURN(NAME, A, R)
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     PRO_FN R NAME##_tree(R *t, int64_t n) {                                                        \
         for (int64_t s = 1; s < n; s *= 2)                                                         \

@@ -118,36 +118,92 @@ enum { NEAR_RUN = 256 };
         }                                                                                          \
     }
 
-enum { COLUMNS = 256 };
+/* NAME_rows: reduces the first `rows`, at most 4, of n elements each, `apart` from each other. A
+ * lane's accumulator waits for itself, so 4 rows take hardly longer than one. */
+#define REDUCE_ABREAST(NAME, A, R, INIT)                                                           \
+    static inline R NAME##_folded(R *lane, int64_t n, const A *x) {                                \
+        if (n > 0) {                                                                               \
+            A tail[LANES];                                                                         \
+            LANE tail[l] = (A)(INIT);                                                              \
+            __builtin_memcpy(tail, x, (size_t)n * sizeof(A));                                      \
+            LANE lane[l] = NAME##_op(lane[l], tail[l]);                                            \
+        }                                                                                          \
+        FOLD_LANES(NAME, 8)                                                                        \
+        FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
+    }                                                                                              \
+    static void NAME##_rows(int64_t n, int64_t rows, const A *x, int64_t apart, R *out) {          \
+        const A *y = x + apart, *z = y + apart, *w = z + apart;                                    \
+        R lane[4][LANES];                                                                          \
+        int64_t i = 0;                                                                             \
+        if (rows < 4) {                                                                            \
+            for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x + r * apart);              \
+            return;                                                                                \
+        }                                                                                          \
+        LANE lane[0][l] = lane[1][l] = lane[2][l] = lane[3][l] = INIT;                             \
+        for (; i + LANES <= n; i += LANES) {                                                       \
+            LANE lane[0][l] = NAME##_op(lane[0][l], x[i + l]);                                     \
+            LANE lane[1][l] = NAME##_op(lane[1][l], y[i + l]);                                     \
+            LANE lane[2][l] = NAME##_op(lane[2][l], z[i + l]);                                     \
+            LANE lane[3][l] = NAME##_op(lane[3][l], w[i + l]);                                     \
+        }                                                                                          \
+        out[0] = NAME##_folded(lane[0], n - i, x + i);                                             \
+        out[1] = NAME##_folded(lane[1], n - i, y + i);                                             \
+        out[2] = NAME##_folded(lane[2], n - i, z + i);                                             \
+        out[3] = NAME##_folded(lane[3], n - i, w + i);                                             \
+    }
+#define REDUCE_IN_TURN(NAME, A, R)                                                                 \
+    static void NAME##_rows(int64_t n, int64_t rows, const A *x, int64_t apart, R *out) {          \
+        for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x + r * apart);                  \
+    }
+
+enum { COLUMNS = 1024 };
 _Static_assert((int)LANES == (int)REDUCE_LANES, "one order of reductions");
-/* NAME: see ReduceFn. NAME_columns: up to COLUMNS results side by side, elements `stride` apart. */
+/* NAME: see ReduceFn. NAME_columns: up to COLUMNS results side by side, elements `stride` apart. A
+ * lane takes four of its elements at a time: the accumulators of many columns exceed the first
+ * cache. */
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
     static void NAME##_columns(int64_t n, int64_t columns, const A *x, int64_t stride, R *out) {   \
-        R lane[LANES][COLUMNS];                                                                    \
+        R all[LANES * (COLUMNS + LANES)];                                                          \
+        const int64_t pitch = columns + LANES; /* not a power of two: lanes would alias */         \
         int used = n < LANES ? (int)n : LANES;                                                     \
         for (int l = 0; l < used; l++)                                                             \
-            for (int64_t c = 0; c < columns; c++) lane[l][c] = NAME##_op(INIT, x[l * stride + c]); \
-        for (int64_t i = LANES; i < n; i++) {                                                      \
+            for (int64_t c = 0; c < columns; c++)                                                  \
+                all[l * pitch + c] = NAME##_op(INIT, x[l * stride + c]);                           \
+        int64_t i = LANES;                                                                         \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                               \
+            for (int l = 0; l < LANES; l++) {                                                      \
+                const A *a = x + (i + l) * stride, *b = a + LANES * stride;                        \
+                const A *d = b + LANES * stride, *e = d + LANES * stride;                          \
+                R *acc = all + l * pitch;                                                          \
+                for (int64_t c = 0; c < columns; c++)                                              \
+                    acc[c] = NAME##_op(NAME##_op(NAME##_op(NAME##_op(acc[c], a[c]), b[c]), d[c]),  \
+                                       e[c]);                                                      \
+            }                                                                                      \
+        }                                                                                          \
+        for (; i < n; i++) {                                                                       \
             const A *row = x + i * stride;                                                         \
-            R *acc = lane[i % LANES];                                                              \
+            R *acc = all + i % LANES * pitch;                                                      \
             for (int64_t c = 0; c < columns; c++) acc[c] = NAME##_op(acc[c], row[c]);              \
         }                                                                                          \
         for (int w = LANES / 2; w; w /= 2)                                                         \
             for (int l = 0; l < w && l + w < used; l++)                                            \
                 for (int64_t c = 0; c < columns; c++)                                              \
-                    lane[l][c] = NAME##_both(lane[l][c], lane[l + w][c]);                          \
-        for (int64_t c = 0; c < columns; c++) out[c] = used ? lane[0][c] : (R)(INIT);              \
+                    all[l * pitch + c] =                                                           \
+                        NAME##_both(all[l * pitch + c], all[(l + w) * pitch + c]);                 \
+        for (int64_t c = 0; c < columns; c++) out[c] = used ? all[c] : (R)(INIT);                  \
     }                                                                                              \
     static void NAME(int64_t n, int64_t rows, const void *x_, int64_t stride, int64_t row_stride,  \
                      void *out_) {                                                                 \
         const A *x = x_;                                                                           \
         R *out = out_;                                                                             \
         if (stride == 1 || n <= 1) {                                                               \
-            for (int64_t r = 0; r < rows; r++) out[r] = NAME##_row(n, x + r * row_stride);         \
+            for (int64_t r = 0; r < rows; r += 4)                                                  \
+                NAME##_rows(n, rows - r < 4 ? rows - r : 4, x + r * row_stride, row_stride,        \
+                            out + r);                                                              \
         } else {                                                                                   \
-            for (int64_t c = 0; c < rows; c += COLUMNS)                                            \
-                NAME##_columns(n, rows - c < COLUMNS ? rows - c : COLUMNS, x + c, stride,          \
-                               out + c);                                                           \
+            int64_t most = n > LANES ? COLUMNS : COLUMNS / 4;                                      \
+            for (int64_t c = 0; c < rows; c += most)                                               \
+                NAME##_columns(n, rows - c < most ? rows - c : most, x + c, stride, out + c);      \
         }                                                                                          \
     }                                                                                              \
     static void NAME##_merge(int64_t n, void *a_, const void *b_) {                                \

@@ -1,7 +1,8 @@
 /* kernel_reduce.h: one block of a reduction over adjacent elements, in the order that every engine
  * and every kernel follows: 16 lanes by index mod 16, then a binary tree over the lanes.
  * The built-in kernels (kernel_loops.h) and those compiled at run time (kernel_fused.h) both
- * include this file; each defines REDUCE_REST, which ends a reduction.
+ * include this file; each defines REDUCE_REST, which ends a reduction, and REDUCE_ABREAST and
+ * REDUCE_IN_TURN, several rows at a time.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_KERNEL_REDUCE_H
 #define GT_WORKER_KERNEL_KERNEL_REDUCE_H
@@ -20,6 +21,7 @@ enum { LANES = 16 };
 #define REDUCE(NAME, A, R, INIT, EXPR)                                                             \
     REDUCE_OPS(NAME, A, R, EXPR)                                                                   \
     REDUCE_ROW(NAME, A, R, INIT)                                                                   \
+    REDUCE_ABREAST(NAME, A, R, INIT)                                                               \
     REDUCE_REST(NAME, A, R, INIT)
 #define REDUCE_OPS(NAME, A, R, EXPR)                                                               \
     static inline R NAME##_op(R a, A b) { return (R)(EXPR); }                                      \
@@ -53,6 +55,7 @@ enum { LANES = 16 };
         for (; i < n; i++) sum += x[i];                                                            \
         return sum;                                                                                \
     }                                                                                              \
+    REDUCE_IN_TURN(NAME, A, R)                                                                     \
     REDUCE_REST(NAME, A, R, INIT)
 /* W, D and Q are integer types of 2, 4 and 8 bytes, signed if A is. */
 #define REDUCE_PROD_BYTES(NAME, A, R, INIT, EXPR, W, D, Q)                                         \
@@ -72,5 +75,6 @@ enum { LANES = 16 };
         for (; i < n; i++) product *= (uint64_t)(Q)x[i];                                           \
         return (R)product;                                                                         \
     }                                                                                              \
+    REDUCE_IN_TURN(NAME, A, R)                                                                     \
     REDUCE_REST(NAME, A, R, INIT)
 #endif
