@@ -12,10 +12,12 @@ typedef struct Product {
     int64_t M, N, K, a_m, a_k, b_k, b_n;
     const char *a, *b;
     char *out;
+    GemmFn gemm;
     int size;
     DType dtype;
     int64_t down, across; /* blocks of a matrix */
     int64_t m, n;         /* rows and columns of a block, at most */
+    bool is_small;        /* contiguous matrices of at most 16 KiB, one block each */
     RangeFn after;        /* for blocks of whole rows; NULL: none */
     void *ctx;
 } Product;
@@ -55,6 +57,13 @@ static void product_init(Product *p, Cpu *c, const Call *call) {
     }
 }
 
+/* Returns the kernel: of results as narrow as half a vector of v4, that of v3, whose bits are the
+ * same, and which has no lanes to spare. */
+static GemmFn kernel_of(const Cpu *c, DType d, int64_t columns, int size) {
+    bool is_narrow = c->kernels == &kernels_v4 && dtype_is_float(d) && columns * size <= 32;
+    return (is_narrow ? &kernels_v3 : c->kernels)->gemm[d];
+}
+
 /* Chooses the blocks: as large as the caches allow (the rows of a that a block reads for one leaf
  * of K fit the second level), and enough of them for all threads. Columns are cut last, because
  * `after` needs whole rows. */
@@ -77,6 +86,12 @@ static void cut(Product *p) {
     }
 }
 
+/* Prefetches the next of many small matrices into the second-level cache. */
+static void prefetch(const char *p, int64_t bytes) {
+    enum { LINE = 64 };
+    for (int64_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + i, 0, 2);
+}
+
 static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Product *p = ctx;
     void *side = pool_scratch(p->cpu->pool, thread, gemm_side(p->m, p->n, p->K));
@@ -87,8 +102,12 @@ static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t at = (i * p->M + m) * p->N + n;
         const char *a = p->a + (loop_offset(&p->batch, 0, i) + m * p->a_m) * p->size;
         const char *b = p->b + (loop_offset(&p->batch, 1, i) + n * p->b_n) * p->size;
-        p->cpu->kernels->gemm[p->dtype](h, width, p->K, a, p->a_m, p->a_k, b, p->b_k, p->b_n,
-                                        p->out + at * p->size, p->N, side);
+        if (p->is_small && i + 1 < p->batch.n) {
+            prefetch(p->a + loop_offset(&p->batch, 0, i + 1) * p->size, p->M * p->K * p->size);
+            prefetch(p->b + loop_offset(&p->batch, 1, i + 1) * p->size, p->K * p->N * p->size);
+        }
+        p->gemm(h, width, p->K, a, p->a_m, p->a_k, b, p->b_k, p->b_n, p->out + at * p->size, p->N,
+                side);
         if (p->after) p->after(p->ctx, at, at + h * p->N, thread);
     }
 }
@@ -128,6 +147,11 @@ static bool matmul(Cpu *c, const Call *call, RangeFn after, void *ctx, bool *was
         return true;
     }
     cut(&p);
+    enum { SMALL_BYTES = 16 << 10, TINY_BYTES = 4 << 10 };
+    int64_t bytes = (p.M + p.N) * p.K * p.size;
+    p.is_small = p.batch.n > 1 && p.down * p.across == 1 && bytes > 2 * TINY_BYTES &&
+                 bytes <= 2 * SMALL_BYTES;
+    p.gemm = kernel_of(c, p.dtype, p.n, p.size);
     p.after = p.across == 1 ? after : NULL, p.ctx = ctx;
     cpu_ranges(c, p.batch.n * p.down * p.across, cpu_part(p.m * p.n * p.K / 16), block_range, &p);
     *was_called = p.after != NULL;

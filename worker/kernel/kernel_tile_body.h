@@ -16,7 +16,7 @@ typedef struct NAME(Tile) {
     const T *a, *b; /* at the chunk's first k; b's columns are adjacent */
     T *out;
     int64_t a_m, a_k, b_k, out_m;
-    int64_t width; /* columns of the result in this tile */
+    int64_t width;          /* columns of the result in this tile */
     int64_t K, chunk, last; /* last: the last leaf */
     int depth;              /* the level of the root */
     T *level[TREE_LEVELS];
@@ -325,8 +325,7 @@ NAME(dot_square)(const T *const *x, const T *const *y, int64_t k, VEC sum) {
 static void NAME(dot_leaves)(const T *const x[WAYS], const T *const y[WAYS], T sum[WAYS]) {
     VEC v[WAYS / L] = {{0}};
     for (int64_t k = 0; k < LEAF; k += L)
-        for (int w = 0; w < WAYS; w += L)
-            v[w / L] = NAME(dot_square)(x + w, y + w, k, v[w / L]);
+        for (int w = 0; w < WAYS; w += L) v[w / L] = NAME(dot_square)(x + w, y + w, k, v[w / L]);
     for (int w = 0; w < WAYS; w += L) STORE(sum + w, v[w / L]);
 }
 
@@ -367,6 +366,28 @@ static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_
     *out = s + 0;
 }
 
+/* A product of one leaf: no level waits. */
+static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t a_m, int64_t a_k,
+                            const T *b, int64_t b_k, int64_t b_n, T *out, int64_t out_m, T *panel) {
+    NAME(Tile) t;
+    t.a_m = a_m, t.a_k = a_k, t.out_m = out_m, t.K = K, t.chunk = t.last = 0, t.depth = 0;
+    const bool are_columns = a_m == 1 && M > 1;
+    const int64_t most = are_columns ? TILE_M : TILE_ROWS, tiles = (M + most - 1) / most;
+    for (int64_t n = 0; n < N; n += 2 * L) {
+        const int W = N - n > L ? 2 : 1;
+        t.b = b + n * b_n, t.b_k = b_k, t.width = N - n < W * L ? N - n : W * L;
+        if (b_n != 1 || t.width < W * L) {
+            NAME(pack)(t.b, b_n, b_k, t.width, W * L, K, panel);
+            t.b = panel, t.b_k = W * L;
+        }
+        for (int64_t i = 0; i < tiles; i++) {
+            int64_t m = M * i / tiles, h = M * (i + 1) / tiles - m;
+            t.a = a + m * a_m, t.out = out + m * out_m + n;
+            (are_columns ? NAME(tiles)[W][h] : NAME(rows)[W][h])(&t);
+        }
+    }
+}
+
 /* See GemmFn. */
 static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
@@ -382,6 +403,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     }
     if (M <= FEW && N >= L && K >= L && a_k == 1 && b_k == 1 && b_n != 1) {
         NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
+        return;
+    }
+    if (M > 2 && K <= LEAF && M * N <= LEAF * LEAF) {
+        NAME(gemm_leaf)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side);
         return;
     }
     s.outer = t.depth > CHUNK_LEVELS ? t.depth - CHUNK_LEVELS : 0;
