@@ -149,14 +149,88 @@ typedef struct SearchRun {
     int64_t n, step; /* elements of a line of x */
     const View *v;
     int64_t *out;
-    bool right;
+    bool right, is_sorted; /* is_sorted: see has_sorted_lines */
 } SearchRun;
+
+/* search_S_left, search_S_right: the places of SEARCHES values in a sorted line of n adjacent
+ * elements, n >= 1. They do not wait for each other, and no branch depends on an element. No value
+ * is nan; nan in the line is above all. is_sorted_S: in a line that is not, the place that is found
+ * depends on the steps, so such lines are left to search_range, whose steps all engines take. */
+enum { SEARCHES = 8 };
+#define EACH_VALUE _Pragma("GCC unroll 8") for (int k = 0; k < SEARCHES; k++)
+#define SEARCH_BY(NAME, T, BELOW)                                                                  \
+    __attribute__((optimize("no-tree-slp-vectorize"))) static void NAME(                           \
+        const T *x, int64_t n, const T *v, int64_t *out) {                                         \
+        int64_t at[SEARCHES] = {0};                                                                \
+        for (int64_t left = n, half; left > 1; left -= half) {                                     \
+            half = left / 2;                                                                       \
+            const T *y = x + half - 1;                                                             \
+            EACH_VALUE at[k] += half & -(int64_t)(y[at[k]] BELOW v[k]);                            \
+        }                                                                                          \
+        EACH_VALUE out[k] = at[k] + (x[at[k]] BELOW v[k]);                                         \
+    }
+#define SEARCH(ID, S, T, ...)                                                                      \
+    SEARCH_BY(search_##S##_left, T, <)                                                             \
+    SEARCH_BY(search_##S##_right, T, <=)                                                           \
+    static bool is_sorted_##S(const T *x, int64_t n) {                                             \
+        bool is_sorted = true;                                                                     \
+        for (int64_t i = 1; i < n; i++) is_sorted &= x[i - 1] <= x[i] || x[i] != x[i];             \
+        return is_sorted;                                                                          \
+    }                                                                                              \
+    static bool has_nan_##S(const T *v) {                                                          \
+        bool has = false;                                                                          \
+        for (int k = 0; k < SEARCHES; k++) has |= v[k] != v[k];                                    \
+        return has;                                                                                \
+    }
+CPU_DTYPES(SEARCH)
+
+/* True if the values from i on, SEARCHES of them, are adjacent, belong to one line of x, and their
+ * places have been written. */
+static bool search_some(const SearchRun *r, int64_t i, int64_t end) {
+    const Loop *l = &r->rows;
+    int inner = l->rank - 1;
+    if (i + SEARCHES > end || inner < 0 || !r->is_sorted) return false;
+    if (l->stride[0][inner] != 0 || l->stride[1][inner] != 1) return false;
+    if (l->shape[inner] - i % l->shape[inner] < SEARCHES) return false;
+    const void *x = view_at(r->x, loop_offset(l, 0, i)), *v = view_at(r->v, loop_offset(l, 1, i));
+    switch (r->x->type.dtype == DT_BOOL ? DT_U8 : r->x->type.dtype) {
+#define CASE(ID, S, ...)                                                                           \
+    case DT_##ID:                                                                                  \
+        if (has_nan_##S(v)) return false;                                                          \
+        (r->right ? search_##S##_right : search_##S##_left)(x, r->n, v, r->out + i);               \
+        return true;
+        CPU_DTYPES(CASE)
+#undef CASE
+    default: return false; /* halves */
+    }
+}
+
+/* True if x has adjacent, sorted lines, few compared to the values. */
+static bool has_sorted_lines(const View *x, int64_t values, int64_t n) {
+    int64_t all = type_numel(&x->type);
+    if (n == 0 || all / 8 > values || !view_is_contiguous(x)) return false;
+    for (int64_t i = 0; i < all; i += n) {
+        const void *line = view_at(x, i);
+        switch (x->type.dtype == DT_BOOL ? DT_U8 : x->type.dtype) {
+#define CASE(ID, S, ...)                                                                           \
+    case DT_##ID:                                                                                  \
+        if (!is_sorted_##S(line, n)) return false;                                                 \
+        break;
+            CPU_DTYPES(CASE)
+#undef CASE
+        default: return false; /* halves */
+        }
+    }
+    return true;
+}
 
 static void search_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const SearchRun *r = ctx;
     DType d = (DType)r->x->type.dtype;
     int size = view_size(r->x);
     for (int64_t i = begin; i < end; i++) {
+        while (search_some(r, i, end)) i += SEARCHES;
+        if (i == end) return;
         const char *x = view_at(r->x, loop_offset(&r->rows, 0, i));
         uint64_t key = cpu_key(d, view_at(r->v, loop_offset(&r->rows, 1, i)));
         int64_t low = 0, high = r->n;
@@ -179,6 +253,7 @@ bool cpu_SEARCHSORTED(Cpu *c, const Call *call, Err *err) {
     if (type_numel(&call->out[0].type) == 0) return true;
     r.right = inst_bool(call->inst, ATTR_RIGHT, false);
     r.n = x->type.shape[last], r.step = x->stride[last];
+    r.is_sorted = has_sorted_lines(x, type_numel(&call->out[0].type), r.n);
     View line = *x;
     line.type.shape[last] = 1;
     if (last == 0) line.type.rank = 0;

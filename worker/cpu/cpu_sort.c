@@ -16,7 +16,8 @@ typedef struct LineRun {
     const View *x;
     char *out;
     int64_t *position;
-    int64_t count; /* elements of a line to be returned */
+    int64_t count;    /* elements of a line to be returned */
+    int64_t out_size; /* of an element of out */
     DType dtype;
     int sign;
     bool descends;
@@ -356,23 +357,69 @@ bool cpu_TOPK(Cpu *c, const Call *call, Err *err) {
 
 /* ---- Running sums: element by element along the axis; floats in double ---- */
 
+/* cumsum_S_few: FEW_LINES lines, whose sums do not wait for each other. cumsum_S_columns: ABREAST
+ * adjacent lines, read row by row. */
+enum { FEW_LINES = 4, ABREAST = 32 };
 #define CUMSUM(ID, S, T, A, R)                                                                     \
     static void cumsum_##S(const T *x, int64_t in, R *out, int64_t step, int64_t n, Pool *p,       \
                            int thread) {                                                           \
         A sum = 0;                                                                                 \
         for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
             for (; i < end; i++) out[i * step] = (R)(sum += (A)x[i * in]);                         \
+    }                                                                                              \
+    static void cumsum_##S##_few(const void *const *from, int64_t in, void *const *to,             \
+                                 int64_t step, int64_t n, Pool *p, int thread) {                   \
+        const T *x = from[0], *y = from[1], *z = from[2], *w = from[3];                            \
+        R *a = to[0], *b = to[1], *c = to[2], *d = to[3];                                          \
+        A sum[FEW_LINES] = {0};                                                                    \
+        for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
+            for (; i < end; i++) {                                                                 \
+                a[i * step] = (R)(sum[0] += (A)x[i * in]);                                         \
+                b[i * step] = (R)(sum[1] += (A)y[i * in]);                                         \
+                c[i * step] = (R)(sum[2] += (A)z[i * in]);                                         \
+                d[i * step] = (R)(sum[3] += (A)w[i * in]);                                         \
+            }                                                                                      \
+    }                                                                                              \
+    static void cumsum_##S##_columns(const T *x, int64_t in, R *out, int64_t step, int64_t n,      \
+                                     Pool *p, int thread) {                                        \
+        A sum[ABREAST] = {0};                                                                      \
+        for (int64_t i = 0, end; (end = pool_ahead(p, thread, i, n)) > i;)                         \
+            for (; i < end; i++)                                                                   \
+                for (int c = 0; c < ABREAST; c++)                                                  \
+                    out[i * step + c] = (R)(sum[c] += (A)x[i * in + c]);                           \
     }
 CPU_DTYPES(CUMSUM)
 
+/* How many lines from line i on are computed at a time: ABREAST adjacent ones, FEW_LINES or 1. */
+static int64_t cumsum_lines(const LineRun *r, int64_t i, int64_t end) {
+    int inner = r->lines.rank - 1;
+    int64_t left = inner < 0 ? 0 : r->lines.shape[inner] - i % r->lines.shape[inner];
+    bool are_adjacent =
+        left >= ABREAST && r->lines.stride[0][inner] == 1 && r->lines.stride[1][inner] == 1;
+    return are_adjacent && i + ABREAST <= end ? ABREAST : i + FEW_LINES <= end ? FEW_LINES : 1;
+}
+
 static void cumsum_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const LineRun *r = ctx;
-    for (int64_t i = begin; i < end; i++) {
-        const void *x = view_at(r->x, loop_offset(&r->lines, 0, i));
-        int64_t at = loop_offset(&r->lines, 1, i), in = r->in_stride, out = r->out_stride;
+    int64_t in = r->in_stride, out = r->out_stride, wide = r->out_size;
+    for (int64_t i = begin, lines; i < end; i += lines) {
+        const void *x[FEW_LINES];
+        void *y[FEW_LINES];
+        lines = cumsum_lines(r, i, end);
+        for (int64_t k = 0; k < FEW_LINES && k < lines; k++) {
+            x[k] = view_at(r->x, loop_offset(&r->lines, 0, i + k));
+            y[k] = r->out + loop_offset(&r->lines, 1, i + k) * wide;
+        }
         switch (r->dtype == DT_BOOL ? DT_U8 : r->dtype) {
 #define CASE(ID, S, T, A, R)                                                                       \
-    case DT_##ID: cumsum_##S(x, in, (R *)r->out + at, out, r->n, r->pool, thread); break;
+    case DT_##ID:                                                                                  \
+        if (lines == ABREAST)                                                                      \
+            cumsum_##S##_columns(x[0], in, y[0], out, r->n, r->pool, thread);                      \
+        else if (lines == FEW_LINES)                                                               \
+            cumsum_##S##_few(x, in, y, out, r->n, r->pool, thread);                                \
+        else                                                                                       \
+            cumsum_##S(x[0], in, y[0], out, r->n, r->pool, thread);                                \
+        break;
             CPU_DTYPES(CASE)
 #undef CASE
         default: panic("cumsum of %s", dtype_info[r->dtype].name);
@@ -384,6 +431,9 @@ bool cpu_CUMSUM(Cpu *c, const Call *call, Err *err) {
     if (type_numel(&x->type) == 0) return true;
     LineRun r = {.pool = c->pool};
     lines_init(&r, x, &call->out[0], (int)inst_attr(call->inst, ATTR_AXIS)->ints[0]);
-    cpu_ranges(c, r.lines.n, cpu_part(r.n), cumsum_range, &r);
+    r.out_size = view_size(&call->out[0]);
+    int64_t part = cpu_part(r.n);
+    if (r.in_stride != 1 && part < ABREAST) part = ABREAST;
+    cpu_ranges(c, r.lines.n, part, cumsum_range, &r);
     return true;
 }
