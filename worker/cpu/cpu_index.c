@@ -8,6 +8,31 @@
 
 /* ---- Indices ---- */
 
+/* out[i] = from[i], n elements of an integer dtype. */
+static void widen(int64_t *out, const void *from, DType d, int64_t n) {
+    for (int64_t i = 0; i < n; i++) switch (d) {
+        case DT_I64: out[i] = ((const int64_t *)from)[i]; break;
+        case DT_I32: out[i] = ((const int32_t *)from)[i]; break;
+        case DT_I8: out[i] = ((const int8_t *)from)[i]; break;
+        default: out[i] = ((const uint8_t *)from)[i];
+        }
+}
+
+/* Returns the first of n indices that is not in [low, size), or n. */
+static int64_t first_bad(const int64_t *v, int64_t n, int64_t low, int64_t size) {
+    enum { STEP = 64 };
+    int64_t i = 0;
+    for (; i + STEP <= n; i += STEP) {
+        uint64_t is_bad = 0; /* its top bit */
+        for (int k = 0; k < STEP; k++)
+            is_bad |=
+                ((uint64_t)v[i + k] - (uint64_t)low) | ((uint64_t)(size - 1) - (uint64_t)v[i + k]);
+        if (is_bad >> 63) break;
+    }
+    while (i < n && v[i] >= low && v[i] < size) i++;
+    return i;
+}
+
 /* Adds stride * index to offset[i] for each element of b->idx broadcast to b->shape, in row-major
  * order. b: all set but `at` and `value`. Returns false on a bad index, or if cancelled. */
 static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Err *err) {
@@ -15,30 +40,35 @@ static bool add_indices(Cpu *c, BadIndex *b, int64_t stride, int64_t *offset, Er
     int64_t size = b->size, low = b->from_zero ? 0 : -size;
     Loop l;
     loop_init(&l, b->shape, (const View *const[]){idx}, 1);
-    union {
-        uint8_t b[CPU_CHUNK];
-        int8_t s[CPU_CHUNK];
-        int32_t w[CPU_CHUNK];
-        int64_t i[CPU_CHUNK];
-    } chunk;
+    int64_t chunk[CPU_CHUNK], v[CPU_CHUNK];
     for (int64_t begin = 0; begin < l.n; begin += CPU_CHUNK) {
         int64_t n = l.n - begin < CPU_CHUNK ? l.n - begin : CPU_CHUNK;
         if (begin % POOL_AHEAD == POOL_AHEAD - CPU_CHUNK && pool_is_cancelled(c->pool, 0))
             return false;
-        loop_gather(&l, 0, idx->data, view_size(idx), begin, begin + n, &chunk);
-        for (int64_t i = 0; i < n; i++) {
-            int64_t v = idx->type.dtype == DT_I64   ? chunk.i[i]
-                        : idx->type.dtype == DT_I32 ? chunk.w[i]
-                        : idx->type.dtype == DT_I8  ? chunk.s[i]
-                                                    : chunk.b[i];
-            if (v < low || v >= size) {
-                b->at = begin + i, b->value = v;
-                return index_is_bad(b, err);
-            }
-            offset[begin + i] += (v < 0 ? v + size : v) * stride;
+        bool is_wide = idx->type.dtype == DT_I64;
+        loop_gather(&l, 0, idx->data, view_size(idx), begin, begin + n, is_wide ? v : chunk);
+        if (!is_wide) widen(v, chunk, (DType)idx->type.dtype, n);
+        int64_t bad = first_bad(v, n, low, size);
+        if (bad < n) {
+            b->at = begin + bad, b->value = v[bad];
+            return index_is_bad(b, err);
         }
+        for (int64_t i = 0; i < n; i++)
+            offset[begin + i] += (v[i] + (v[i] < 0 ? size : 0)) * stride;
     }
     return true;
+}
+
+/* Returns the index's own elements if they are the offsets: along an axis of stride 1, adjacent,
+ * none of them negative or out of range. Else NULL. */
+static const int64_t *plain_offsets(Cpu *c, const View *idx, const TensorType *shape, int64_t size,
+                                    int64_t stride) {
+    int64_t n = type_numel(shape);
+    bool is_plain = idx->type.dtype == DT_I64 && stride == 1 && view_is_contiguous(idx) &&
+                    type_numel(&idx->type) == n;
+    for (int64_t i = 0, end; is_plain && (end = pool_ahead(c->pool, 0, i, n)) > i; i = end)
+        is_plain = first_bad((const int64_t *)idx->data + i, end - i, 0, size) == end - i;
+    return is_plain && !pool_is_cancelled(c->pool, 0) ? idx->data : NULL;
 }
 
 /* Returns a type like x's without the axes first .. last - 1. */
@@ -68,9 +98,9 @@ static View view_raised(const View *v, int rank) {
 /* x[before, index, after]: for each element of `before`, runs of `after` elements at the offsets of
  * `index`. */
 typedef struct IndexRun {
-    Loop before, after; /* operand 0: x or the output; operand 1: the values put */
-    Loop common;        /* operand 0: the values put */
-    int64_t *offset;    /* of the common axes: offsets in x or the output */
+    Loop before, after;    /* operand 0: x or the output; operand 1: the values put */
+    Loop common;           /* operand 0: the values put */
+    const int64_t *offset; /* of the common axes: offsets in x or the output */
     int64_t n_common;
     const View *x;
     char *out;
@@ -87,14 +117,17 @@ static int64_t *offsets_new(Cpu *c, const Call *call, int64_t n, Err *err) {
 }
 
 /* Resolves the k index operands of x along axis, axis + 1, ...; NULL after an error. */
-static int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *stride,
-                        const View *idx, int k, int axis, TensorType *common, Err *err) {
+static const int64_t *resolve(Cpu *c, const Call *call, const View *x, const int64_t *stride,
+                              const View *idx, int k, int axis, TensorType *common, Err *err) {
     *common = idx[0].type;
     for (int i = 1; i < k; i++) {
         TensorType before = *common;
         shape_broadcast(&before, &idx[i].type, common);
     }
     int64_t n = type_numel(common);
+    const int64_t *plain =
+        k > 1 ? NULL : plain_offsets(c, idx, common, x->type.shape[axis], stride[axis]);
+    if (plain) return plain;
     int64_t *offset = offsets_new(c, call, n, err);
     if (!offset) return NULL;
     /* The indices of one element are checked from the left, and elements in order. */
@@ -272,15 +305,18 @@ static bool along_init(AlongRun *r, Cpu *c, const Call *call, const View *x, con
     const View *idx = &call->in[1];
     int rank = x->type.rank;
     int64_t n = type_numel(&idx->type);
-    int64_t *offset = offsets_new(c, call, n, err);
+    r->offset = plain_offsets(c, idx, &idx->type, x->type.shape[axis], x->stride[axis]);
+    int64_t *offset = r->offset ? NULL : offsets_new(c, call, n, err);
     BadIndex bad = {.idx = idx,
                     .shape = &idx->type,
                     .axis = axis,
                     .size = x->type.shape[axis],
                     .from_zero = true,
                     .is_along = true};
-    if (!offset || !add_indices(c, &bad, x->stride[axis], offset, err)) return false;
-    r->offset = offset;
+    if (!r->offset) {
+        if (!offset || !add_indices(c, &bad, x->stride[axis], offset, err)) return false;
+        r->offset = offset;
+    }
     r->A = idx->type.shape[axis];
     r->x = x, r->src = src, r->size = view_size(x), r->dtype = (DType)x->type.dtype;
     View a = *x, b = src ? *src : *x; /* cropped to idx's shape: src may be longer */
