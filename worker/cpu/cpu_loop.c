@@ -93,13 +93,17 @@ void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int s
 }
 
 void copy_filled(void *to, const void *value, int64_t n, int size) {
+    enum { PATTERN = 4096 }; /* bytes filled one by one, and copied from then on */
+    int64_t all = n * size, first = all < PATTERN ? all : PATTERN;
 #define ACTION(T)                                                                                  \
     {                                                                                              \
         const T v = *(const T *)value;                                                             \
-        for (int64_t i = 0; i < n; i++) ((T *)to)[i] = v;                                          \
+        for (int64_t i = 0; i * size < first; i++) ((T *)to)[i] = v;                               \
     }
     COPY_CASES(ACTION)
 #undef ACTION
+    for (int64_t done = first; done < all; done += PATTERN)
+        memcpy((char *)to + done, to, (size_t)(all - done < PATTERN ? all - done : PATTERN));
 }
 
 void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
