@@ -29,9 +29,17 @@ static bool is_statement_word(const Scan *s, size_t i) {
            (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING || next == TOK_LBRACE);
 }
 
-static bool is_defined(Interp *in, const Scan *s, const char *name) {
-    for (size_t i = 0; i < s->n_defs; i++)
-        if (s->def[i].name == name) return true;
+typedef struct Painter {
+    Interp *in;
+    const Scan *s;
+    const PaintText *p;
+    Map defined; /* interned names that the text defines */
+    uint8_t *class;
+} Painter;
+
+static bool is_defined(const Painter *d, const char *name) {
+    Interp *in = d->in;
+    if (d->p->is_part || map_get(&d->defined, (uint64_t)(uintptr_t)name)) return true;
     const GlobalVar *var =
         in->globals ? map_get(&in->globals->by_name, (uint64_t)(uintptr_t)name) : NULL;
     return var && var->v.kind != V_UNDEF;
@@ -45,19 +53,21 @@ static bool is_label(const Scan *s, size_t i) {
            (i > 0 && is_statement_word(s, i - 1));
 }
 
-static PaintClass name_class(Interp *in, const Scan *s, size_t i, size_t cursor) {
+static PaintClass name_class(const Painter *d, const Scan *s, size_t i) {
     const Token *t = &s->tok[i];
+    size_t cursor = d->p->cursor;
     if (i > 0 && kind_of(s, i - 1) == TOK_DOT) return PAINT_PLAIN;
     if (is_statement_word(s, i)) return PAINT_KEYWORD;
     if (is_label(s, i) || scan_is(s, i, "self")) return PAINT_PLAIN;
     const char *name = scan_name(s, i);
-    if (is_defined(in, s, name)) return PAINT_PLAIN;
-    if (complete_knows(in, name)) return PAINT_BUILTIN;
+    bool is_builtin = complete_knows(d->in, name);
+    if (!(is_builtin && d->p->is_part) && is_defined(d, name)) return PAINT_PLAIN;
+    if (is_builtin) return PAINT_BUILTIN;
     bool is_touched = t->at <= cursor && cursor <= t->at + t->n;
     return is_touched ? PAINT_PLAIN : PAINT_UNKNOWN;
 }
 
-static PaintClass token_class(Interp *in, const Scan *s, size_t i, size_t cursor) {
+static PaintClass token_class(const Painter *d, const Scan *s, size_t i) {
     const Token *t = &s->tok[i];
     bool is_member = i > 0 && kind_of(s, i - 1) == TOK_DOT;
     switch ((Tok)t->kind) {
@@ -65,7 +75,7 @@ static PaintClass token_class(Interp *in, const Scan *s, size_t i, size_t cursor
     case TOK_FLOAT: return PAINT_NUMBER;
     case TOK_STRING:
     case TOK_FSTRING: return PAINT_STRING;
-    case TOK_NAME: return name_class(in, s, i, cursor);
+    case TOK_NAME: return name_class(d, s, i);
     case TOK_BAD: return PAINT_UNKNOWN;
     default:
         return t->is_word && t->kind != TOK_RESERVED && !is_member ? PAINT_KEYWORD : PAINT_PLAIN;
@@ -81,8 +91,9 @@ static void paint_gap(const char *text, size_t from, size_t to, uint8_t *class) 
 }
 
 /* Paints text[from .. to), the expression of a field of an f-string in the text of s. */
-static void paint_field(Interp *in, const Scan *s, size_t from, size_t to, size_t cursor,
-                        uint8_t *class) {
+static void paint_field(const Painter *d, size_t from, size_t to) {
+    const Scan *s = d->s;
+    uint8_t *class = d->class;
     Arena arena = {0};
     Tokens t;
     lex_range(&s->src, from, to, 1, 1, &arena, &t);
@@ -92,12 +103,14 @@ static void paint_field(Interp *in, const Scan *s, size_t from, size_t to, size_
     memset(class + from, PAINT_PLAIN, to - from);
     for (size_t i = 0; i < t.n; i++)
         if (t.tok[i].at + t.tok[i].n <= to)
-            memset(class + t.tok[i].at, token_class(in, &field, i, cursor), t.tok[i].n);
+            memset(class + t.tok[i].at, token_class(d, &field, i), t.tok[i].n);
     arena_fini(&arena);
 }
 
 /* Paints the fields of an f-string. */
-static void paint_fields(Interp *in, const Scan *s, size_t token, size_t cursor, uint8_t *class) {
+static void paint_fields(const Painter *d, size_t token) {
+    const Scan *s = d->s;
+    uint8_t *class = d->class;
     char quote;
     bool is_f;
     const char *text = s->src.text;
@@ -112,7 +125,7 @@ static void paint_fields(Interp *in, const Scan *s, size_t token, size_t cursor,
         else {
             size_t stop = lex_field_end(text, at + 1, end);
             class[at] = PAINT_PLAIN;
-            paint_field(in, s, at + 1, stop, cursor, class);
+            paint_field(d, at + 1, stop);
             const char *close = stop < end ? memchr(text + stop, '}', end - stop) : NULL;
             if (close) class[close - text] = PAINT_PLAIN;
             at = close ? (size_t)(close - text) + 1 : end;
@@ -121,19 +134,25 @@ static void paint_fields(Interp *in, const Scan *s, size_t token, size_t cursor,
 }
 
 /* Scans the text as one whole: the cursor only decides which word is unfinished. */
-void paint_text(Interp *in, const char *text, size_t n, size_t cursor, uint8_t *class) {
+void paint_text(Interp *in, const PaintText *p, uint8_t *class) {
     Scan s;
-    size_t end = 0;
-    scan_text(&s, text, n, n);
-    memset(class, PAINT_PLAIN, n);
+    size_t end = 0, n = p->n;
+    scan_text(&s, p->text, n, n);
+    Painter d = {.in = in, .s = &s, .p = p, .class = class};
+    for (size_t i = 0; i < s.n_defs; i++)
+        map_put(&d.defined, (uint64_t)(uintptr_t)s.def[i].name, &s.def[i]);
+    memset(class + p->from, PAINT_PLAIN, n - p->from);
     for (size_t i = 0; i < s.n; i++) {
         const Token *t = &s.tok[i];
-        if (t->at > end) paint_gap(text, end, t->at, class);
-        if (t->at + t->n <= n) memset(class + t->at, token_class(in, &s, i, cursor), t->n);
-        if (t->kind == TOK_FSTRING || t->kind == TOK_STRING) paint_fields(in, &s, i, cursor, class);
+        size_t before = end;
         end = t->at + t->n;
+        if (end <= p->from) continue;
+        if (t->at > before) paint_gap(p->text, before, t->at, class);
+        if (end <= n) memset(class + t->at, token_class(&d, &s, i), t->n);
+        if (t->kind == TOK_FSTRING || t->kind == TOK_STRING) paint_fields(&d, i);
     }
-    if (end < n) paint_gap(text, end, n, class);
+    if (end < n) paint_gap(p->text, end, n, class);
+    map_fini(&d.defined);
     scan_fini(&s);
 }
 

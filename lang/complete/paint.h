@@ -13,9 +13,17 @@ typedef enum PaintClass {
 
 enum { PAINT_INDENT = 4 }; /* blanks of a level */
 
-/* Sets class[0 .. n) to the PaintClass of each byte. The word that the cursor touches is never
- * UNKNOWN: it may be unfinished. */
-void paint_text(Interp *in, const char *text, size_t n, size_t cursor, uint8_t *class);
+/* A text to paint, from byte `from` on. The word that the cursor touches is never UNKNOWN: it may
+ * be unfinished. is_part: statements that the text begins with are left out, and no word is
+ * UNKNOWN. */
+typedef struct PaintText {
+    const char *text;
+    size_t n, from, cursor;
+    bool is_part;
+} PaintText;
+
+/* Sets class[from .. n) to the PaintClass of each byte. */
+void paint_text(Interp *in, const PaintText *p, uint8_t *class);
 /* The parameters of the terminal's SGR sequence for a class, "1;34"; "" for plain text. */
 const char *paint_sgr(PaintClass class);
 /* Finds the bracket before the cursor, or at it, and its partner. Returns false if there is none,

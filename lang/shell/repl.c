@@ -176,7 +176,10 @@ static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     rl_end = 0; /* libedit keeps that of the line before */
     typed.line = NULL;
     typed.has_line = false;
-    typing_begin(r->statement.data, r->statement.n);
+    typing_begin(&(TypingBefore){.text = r->statement.data,
+                                 .n = r->statement.n,
+                                 .open = r->probe.data,
+                                 .n_open = r->statement.n ? r->probe.n : 0});
     terminal_mode_begin();
     rl_callback_handler_install(prompt, on_line);
     char *line = await_line(r, dropped);

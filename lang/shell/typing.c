@@ -24,7 +24,7 @@
 
 /* The terminal has the line. */
 void typing_open(Interp *in) {}
-void typing_begin(const char *before, size_t n) {}
+void typing_begin(const TypingBefore *before) {}
 void typing_end(bool has_newline) {}
 void typing_resized(void) {}
 void typing_stopped(void) {}
@@ -36,11 +36,18 @@ void typing_again(void) { rl_redisplay(); }
 /* libedit says 4.2: it has its own display. */
 #define CAN_DRAW (RL_READLINE_VERSION >= 0x0600)
 
+enum {
+    WHOLE_MAX = 8 << 10, /* bytes of a statement that each key may go through */
+    COLOR_MAX = 32 << 10 /* bytes of a line, with those, that have colours */
+};
+
 /* Readline's functions take no argument of ours: one prompt a process. */
 static struct {
     Interp *in;
     const char *before; /* lines of the statement before this one */
     size_t n_before;
+    const char *shape; /* those of them that indents and colours need: all, if they are few */
+    size_t n_shape;
     size_t n_indent; /* blanks that the line began with */
     Drawing drawing;
     bool draws, has_color;
@@ -83,7 +90,7 @@ static bool is_dumb(void) {
 
 /* Marks the bracket at the cursor and its partner, if that is in this line. */
 static void mark_brackets(const Bytes *all, size_t cursor, uint8_t *class) {
-    size_t bracket, partner, at = typing.n_before;
+    size_t bracket, partner, at = typing.n_shape;
     if (!paint_match(all->data, all->n, cursor, &bracket, &partner)) return;
     if (bracket >= at) class[bracket] = PAINT_MATCH;
     if (partner >= at) class[partner] = PAINT_MATCH;
@@ -96,18 +103,23 @@ static void draw_line(bool is_last) {
     size_t n = (size_t)rl_end, cursor = (size_t)rl_point;
     const char *prompt = rl_display_prompt ? rl_display_prompt : "";
     bool is_word = !typing.n_before && n && strchr(":?!", rl_line_buffer[0]);
-    if (typing.has_color && n && !is_word) {
-        bytes_add(&all, typing.before, typing.n_before);
+    if (typing.has_color && n && !is_word && n + typing.n_shape <= COLOR_MAX) {
+        bytes_add(&all, typing.shape, typing.n_shape);
         bytes_add(&all, rl_line_buffer, n);
         class = xmalloc(all.n + 1);
-        paint_text(typing.in, all.data, all.n, typing.n_before + cursor, class);
-        if (!is_last) mark_brackets(&all, typing.n_before + cursor, class);
+        PaintText p = {.text = all.data,
+                       .n = all.n,
+                       .from = typing.n_shape,
+                       .cursor = typing.n_shape + cursor,
+                       .is_part = typing.shape != typing.before};
+        paint_text(typing.in, &p, class);
+        if (!is_last) mark_brackets(&all, p.cursor, class);
     }
     DrawText t = {.prompt = prompt,
                   .text = rl_line_buffer,
                   .n = n,
                   .cursor = is_last ? n : cursor,
-                  .class = class ? class + typing.n_before : NULL};
+                  .class = class ? class + typing.n_shape : NULL};
     screen_size(&width, &height);
     draw(&typing.drawing, &t, width, height, &out);
     write_out(&out);
@@ -185,9 +197,12 @@ void typing_stopped(void) {
 
 /* ---- a line begins and ends ---- */
 
-void typing_begin(const char *before, size_t n) {
-    typing.before = before;
-    typing.n_before = n;
+void typing_begin(const TypingBefore *before) {
+    bool is_long = before->n > WHOLE_MAX;
+    typing.before = before->text;
+    typing.n_before = before->n;
+    typing.shape = is_long ? before->open : before->text;
+    typing.n_shape = is_long ? before->n_open : before->n;
     draw_forget(&typing.drawing);
     handle_stop(on_stop);
 #if CAN_DRAW
@@ -381,7 +396,7 @@ static int on_tab(int count, int key) {
 #if CAN_DRAW
 /* The text before the cursor, from the beginning of the statement. */
 static void text_before(Bytes *b) {
-    bytes_add(b, typing.before ? typing.before : "", typing.n_before);
+    bytes_add(b, typing.shape ? typing.shape : "", typing.n_shape);
     bytes_add(b, rl_line_buffer, (size_t)rl_point);
 }
 
@@ -575,7 +590,7 @@ static int on_begin(void) {
     bind_erase();
     typing.n_indent = 0;
     if (typing.draws && typing.n_before && !input_waits())
-        typing.n_indent = paint_indent(typing.before, typing.n_before);
+        typing.n_indent = paint_indent(typing.shape, typing.n_shape);
     insert_blanks(typing.n_indent);
     return 0;
 }

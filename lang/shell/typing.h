@@ -8,9 +8,15 @@
 /* Binds the keys, after the user's inputrc, whose bindings stay. in: knows the names, and whether
  * standard error has colours. Call once. */
 void typing_open(Interp *in);
-/* A line will be read on an empty row of the terminal. before: n bytes of the same statement, lines
- * typed before, borrowed until the next call. Call before the handler is installed. */
-void typing_begin(const char *before, size_t n);
+/* What was typed of the same statement before a line: n bytes, and the n_open of them that
+ * parse_open_text leaves, for what is done at each key of a long statement. Borrowed. */
+typedef struct TypingBefore {
+    const char *text, *open;
+    size_t n, n_open;
+} TypingBefore;
+/* A line will be read on an empty row of the terminal. Borrows what `before` has until the next
+ * call. Call before the handler is installed. */
+void typing_begin(const TypingBefore *before);
 /* The line has been read, or dropped: moves below it. has_newline: false leaves the cursor behind
  * it. */
 void typing_end(bool has_newline);

@@ -251,18 +251,32 @@ static void string_done(Parser *p) {
     if (!memchr(s + t->at, '{', line - t->at)) parse_done(p, body, line);
 }
 
-/* Leaves out of text what is done; a newline takes its place. */
+/* Leaves the lines of text that are done out; a newline takes their place. What stays keeps the
+ * indent of its line. */
 static void leave_out(const Parser *p, Bytes *text) {
     Bytes rest = {0};
     size_t at = 0;
     for (size_t k = 0; k < p->n_done; k++) {
-        bytes_add(&rest, text->data + at, p->done[k].from - at);
+        const Done *d = &p->done[k];
+        size_t line = d->to;
+        while (line > d->from && text->data[line - 1] != '\n') line--;
+        if (line == d->from) continue; /* within a line */
+        bytes_add(&rest, text->data + at, d->from - at);
         bytes_putc(&rest, '\n');
-        at = p->done[k].to;
+        bytes_add(&rest, text->data + line, strspn(text->data + line, " \t"));
+        at = d->to;
     }
     bytes_add(&rest, text->data + at, text->n - at);
     bytes_fini(text);
     *text = rest;
+}
+
+static void parser_free(Parser *p) {
+    free(p->scratch);
+    free(p->done);
+    free(p->e);
+    arena_fini(&p->work);
+    free(p);
 }
 
 /* rest: the text of src, for parse_open_text; or NULL. */
@@ -276,8 +290,8 @@ static Program *parse(Source *src, WarnFn warn, void *ctx, Bytes *rest, char *op
     }
     Arena arena = {0};
     Program *prog = arena_zalloc(&arena, sizeof *prog);
-    Parser *p = arena_zalloc(&arena, sizeof *p);
-    LangError *found = arena_zalloc(&arena, sizeof *found);
+    Parser *p = xmalloc(sizeof *p);
+    LangError *found = xcalloc(1, sizeof *found);
     Arena *keep = &prog->arena; /* takes over the arena's blocks: the Program is in its own arena */
     *keep = arena;
     *p = (Parser){.src = src, .arena = keep, .e = found, .warn = warn, .warn_ctx = ctx};
@@ -289,12 +303,11 @@ static Program *parse(Source *src, WarnFn warn, void *ctx, Bytes *rest, char *op
             string_done(p);
             leave_out(p, rest);
         }
-        free(p->scratch);
-        free(p->done);
+        parser_free(p);
         program_free(&prog);
         return NULL;
     }
-    lex_source(src, keep, &p->t);
+    lex_source(src, &p->work, &p->t);
     size_t mark = parse_mark(p);
     Node *body = parse_node(p, N_BLOCK, 0);
     parse_statements(p, TOK_END);
@@ -303,8 +316,7 @@ static Program *parse(Source *src, WarnFn warn, void *ctx, Bytes *rest, char *op
     prog->src = src;
     prog->body = body;
     if (!rest && !resolve_program(prog, warn, ctx, found)) give_up(p);
-    free(p->scratch);
-    free(p->done);
+    parser_free(p);
     return prog;
 }
 

@@ -1,8 +1,8 @@
 /* parse.h: private to the parser; its public interface is parse_program in ast.h.
  *
  * A recursive descent over the token array, with one function per grammar symbol,
- * named after it. An error fills p->e and longjmps to parse_program. All
- * memory is in the Program's arena, except the scratch stack, which parse_program frees. Nesting is
+ * named after it. An error fills p->e and longjmps to parse_program. The tree is in the Program's
+ * arena; all else is the Parser's, and freed. Nesting is
  * limited (MAX_PARSE_DEPTH) and so is the height of the tree (MAX_TREE_HEIGHT): no input can
  * overflow the C stack.
  * SPDX-License-Identifier: MIT */
@@ -30,7 +30,8 @@ typedef struct Done {
 
 typedef struct Parser {
     const Source *src;
-    Arena *arena;
+    Arena *arena; /* of the Program */
+    Arena work;   /* tokens */
     Tokens t;
     size_t i;           /* next token                                              */
     size_t before;      /* the last token taken                                    */

@@ -73,7 +73,7 @@ static Node *field_expr(Parser *p, Cursor *c, size_t from, size_t to) {
     size_t i = p->i, before = p->before;
     bool skip = p->skip_newlines, in = p->in_fstring;
     uint32_t col = cursor_to(p, c, from);
-    lex_range(p->src, from, to, c->line, col, p->arena, &p->t);
+    lex_range(p->src, from, to, c->line, col, &p->work, &p->t);
     p->i = p->before = 0;
     p->skip_newlines = p->in_fstring = true;
     Node *n = parse_exprs(p);

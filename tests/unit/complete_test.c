@@ -500,7 +500,7 @@ static void any_text(Interp *in) {
         uint8_t class[sizeof noise];
         complete_code(in, noise, n, at, &c);
         completion_fini(&c);
-        paint_text(in, noise, n, at, class);
+        paint_text(in, &(PaintText){noise, n, 0, at, false}, class);
         for (size_t i = 0; i < n; i++) CHECK(class[i] < PAINT_COUNT);
         CHECK(!paint_match(noise, n, at, &a, &b) || (a < n && b < n));
         CHECK(paint_indent(noise, n) <= n + PAINT_INDENT);

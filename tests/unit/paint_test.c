@@ -55,13 +55,13 @@ static void classes(Interp *in) {
         uint8_t class[64];
         char got[65];
         size_t n = strlen(rows[i].text);
-        paint_text(in, rows[i].text, n, SIZE_MAX, class);
+        paint_text(in, &(PaintText){rows[i].text, n, 0, SIZE_MAX, false}, class);
         for (size_t k = 0; k < n; k++) got[k] = rows[i].text[k] == '\n' ? '|' : letters[class[k]];
         got[n] = '\0';
         CHECK_MSG(!strcmp(got, rows[i].want), "%s\n%s, not\n%s", rows[i].text, got, rows[i].want);
     }
     uint8_t class[8]; /* a word that may be unfinished is not undefined */
-    paint_text(in, "a undef", 7, 7, class);
+    paint_text(in, &(PaintText){"a undef", 7, 0, 7, false}, class);
     CHECK_INT(class[0], PAINT_UNKNOWN);
     CHECK_INT(class[2], PAINT_PLAIN);
 }
@@ -233,6 +233,41 @@ static void lists(Interp *in) {
             }
 }
 
+/* What the prompt uses of a long statement: the indents are those of all lines, only the line is
+ * painted, and no name that may be defined in what was left out is unknown. */
+static void parts(Interp *in) {
+    static const char *const lines[] = {
+        "fn f(x) {",         "    y = [x,",       "        2]", "    if y {",    "        g(x, {",
+        "            a: 1,", "            b: 2,", "        })", "        z = y", "    }",
+        "    else {"};
+    Bytes all = {0}, rest = {0};
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        char open_with;
+        bytes_printf(&all, "%s\n", lines[i]);
+        bytes_printf(&rest, "%s\n", lines[i]);
+        CHECK(parse_open_text(&rest, &open_with));
+        CHECK_INT(paint_indent(rest.data, rest.n), paint_indent(all.data, all.n));
+        CHECK_INT(paint_outdent(rest.data, rest.n), paint_outdent(all.data, all.n));
+    }
+    CHECK_MSG(rest.n < all.n && !strstr(rest.data, "z = y"), "%s", rest.data);
+    size_t from = rest.n;
+    bytes_puts(&rest, "z relu f(1)");
+    uint8_t class[256];
+    memset(class, 255, sizeof class);
+    PaintText p = {.text = rest.data, .n = rest.n, .from = from, .cursor = SIZE_MAX};
+    paint_text(in, &p, class);
+    CHECK_INT(class[0], 255);
+    CHECK_INT(class[from - 1], 255);
+    CHECK_INT(class[from], PAINT_UNKNOWN);
+    p.is_part = true;
+    paint_text(in, &p, class);
+    CHECK_INT(class[from], PAINT_PLAIN);
+    CHECK_INT(class[from + 2], PAINT_BUILTIN);
+    CHECK_INT(class[from + 9], PAINT_NUMBER);
+    bytes_fini(&all);
+    bytes_fini(&rest);
+}
+
 int main(void) {
     LangError e = {0};
     InterpConfig config = {.width = 80, .stream = {.mode = STREAM_CHECK, .workers = 1}};
@@ -241,6 +276,7 @@ int main(void) {
     Program *p = parse_program(src, NULL, NULL, NULL, &e);
     CHECK(p && interp_run(in, p, false, &e));
     classes(in);
+    parts(in);
     brackets();
     indents();
     drawing();
