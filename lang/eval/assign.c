@@ -38,7 +38,7 @@ bool bind_name(Interp *in, Node *n, const char *name, Value v, LangError *e) {
     case SCOPE_GLOBAL: {
         GlobalVar *g = n->cache;
         if (!g) n->cache = g = globals_var(in->frame->globals, name);
-        slot = &g->v, g->set = n;
+        slot = &g->v, g->set_line = n->at.line;
         break;
     }
     default:

@@ -29,7 +29,7 @@ static uint32_t line_assigned(Interp *in, const Node *n) {
     const Node *set = NULL;
     if (n->scope == SCOPE_GLOBAL) {
         const GlobalVar *g = map_get(&in->frame->globals->by_name, (uint64_t)(uintptr_t)n->str);
-        return g && g->set ? g->set->at.line : 0;
+        return g ? g->set_line : 0;
     }
     const AstFn *f = in->frame->fn;
     if (n->scope == SCOPE_OUTER) do

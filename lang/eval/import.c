@@ -67,7 +67,7 @@ GlobalVar *globals_var(Globals *g, const char *interned) {
     GlobalVar *v = map_get(&g->by_name, (uint64_t)(uintptr_t)interned);
     if (v) return v;
     v = xmalloc(sizeof *v);
-    *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}, NULL};
+    *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}, 0};
     if (g->n == g->cap) {
         g->cap = g->cap ? g->cap * 2 : 32;
         g->var = xrealloc(g->var, g->cap * sizeof *g->var);
@@ -119,6 +119,36 @@ static void keep_program(Interp *in, Program *p) {
     m->program[m->n_programs++] = p;
 }
 
+/* Drops the constants of n's strings, which keep_value got from number `from` on. */
+static void forget_strings(Modules *m, size_t from, const Node *n) {
+    if (!n) return;
+    for (uint32_t k = 0; k < n->n_kids; k++) forget_strings(m, from, n->kid[k]);
+    for (size_t i = m->n_kept; n->cache && n->kind == N_STRING && i-- > from;) {
+        if (m->kept[i].str != n->cache) continue;
+        value_drop(m->kept[i]);
+        m->kept[i] = m->kept[--m->n_kept];
+        break;
+    }
+}
+
+static bool has_functions(const Node *n) {
+    if (!n) return false;
+    bool has = n->kind == N_FN || n->kind == N_FN_STMT || n->kind == N_MODULE;
+    for (uint32_t k = 0; k < n->n_kids && !has; k++) has = has_functions(n->kid[k]);
+    return has;
+}
+
+/* At the prompt: frees a statement that has run and left nothing that points to it: neither a
+ * function nor a call whose work may still fail. */
+static void forget_program(Interp *in, Program *p, size_t n_kept, uint64_t n_traces) {
+    Modules *m = in->modules;
+    bool is_last = m->n_programs && m->program[m->n_programs - 1] == p;
+    if (!is_last || trace_count(in) != n_traces || has_functions(p->body)) return;
+    forget_strings(m, n_kept, p->body);
+    m->n_programs--;
+    program_free(&p);
+}
+
 /* At the prompt: shows the value of a statement unless it is none, and keeps it as `ans`. -p with
  * --format shows none, too. */
 static bool echo_value(Interp *in, Node *n, LangError *e) {
@@ -130,7 +160,8 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     bool ok = check_alone(in, n->kid[0], v, e) && (n->flag & 1 || interp_echo(in, v, e));
     GlobalVar *ans = globals_var(in->frame->globals, intern("ans", 3));
     GlobalVar *last = globals_var(in->frame->globals, intern("_", 1));
-    if (!last->set) value_set(&last->v, value_ref(v)); /* unless the program has a variable `_` */
+    if (!last->set_line)
+        value_set(&last->v, value_ref(v)); /* unless the program has a variable `_` */
     value_set(&ans->v, v);
     in->n_answers++;
     return at_node(in, n->kid[0], ok, e);
@@ -139,6 +170,8 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     int depth = signal_depth(in), no_grad = in->no_grad_depth;
     const Node *at = in->at;
+    size_t n_kept = in->modules->n_kept;
+    uint64_t n_traces = trace_count(in);
     keep_program(in, p);
     Value *base = in->stack->top;
     int n_slots = p->top ? p->top->n_slots : 0;
@@ -174,6 +207,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     in->stack->top = base;
     in->no_grad_depth = no_grad;
     if (!ok || !echo) signal_unwind(in, depth); /* at the prompt, scopes last until signal.exit */
+    if (echo && !up && in->config.interactive) forget_program(in, p, n_kept, n_traces);
     return ok;
 }
 

@@ -135,6 +135,11 @@ uint32_t trace_calls(void *interp) {
     return is_rule ? rule_calls(in) : calls_of(in);
 }
 
+uint64_t trace_count(const Interp *in) {
+    const Traces *t = in->traces;
+    return t ? (uint64_t)t->base + t->n : 0;
+}
+
 /* ---- frames of an error ---- */
 
 /* "Net.forward"; for forward of a prelude layer only the module's name: "nn.Linear". */

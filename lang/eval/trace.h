@@ -12,5 +12,7 @@ void trace_explain(Interp *in, uint32_t calls, LangError *e);
 void trace_leave(Interp *in, const AstFn *fn, const Node *call, LangError *e);
 /* Adds all running calls to an error that is caught here (attempt). */
 void trace_complete(const Interp *in, LangError *e);
+/* How many stacks were recorded so far. Each has the nodes of its calls. */
+uint64_t trace_count(const Interp *in);
 void trace_fini(Interp *in);
 #endif

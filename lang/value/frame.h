@@ -7,12 +7,12 @@
 #include "runtime/base/map.h"
 
 /* v: V_UNDEF if not assigned. builtin: the meaning of the name in that case, looked up at the first
- * use, or V_UNDEF. set: what assigned it last, or NULL. */
+ * use, or V_UNDEF. set_line: of the last assignment, or 0. */
 typedef struct GlobalVar {
     const char *name;
     Value v;
     Value builtin;
-    const Node *set;
+    uint32_t set_line;
 } GlobalVar;
 typedef struct Globals {
     GlobalVar **var;
