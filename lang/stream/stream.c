@@ -541,8 +541,14 @@ static void remember_file(Stream *s, const Effect *ef) {
     }
 }
 
+size_t stream_text_max(const Stream *s, Op op, int n) {
+    bool is_alone = n == 0 && !s->file && (op == OP_PRINT || op == OP_WRITE);
+    return is_alone || s->mode == STREAM_CHECK ? UINT32_MAX : MAX_STR;
+}
+
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e) {
-    if (!within_limits(ef->n, ef->attr, ef->n_attr, at, e) ||
+    int n_limited = stream_text_max(s, ef->op, ef->n) == MAX_STR ? ef->n_attr : 0;
+    if (!within_limits(ef->n, ef->attr, n_limited, at, e) ||
         !stream_has(s, (const Handle *const *)ef->handle, ef->n, at, e)) {
         if (ef->drop) ef->drop(ef->ctx);
         return false;

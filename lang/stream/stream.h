@@ -122,6 +122,9 @@ typedef struct Effect {
     bool may_be_lost; /* if an earlier failure lost an operand, report no failure of this effect */
 } Effect;
 bool stream_effect(Stream *s, const Effect *ef, Span at, LangError *e);
+/* The most bytes that a text of an effect with n operands may have. Those of a print or write
+ * without operands are neither sent nor, unless instruction text is written, limited. */
+size_t stream_text_max(const Stream *s, Op op, int n);
 
 /* ---- waiting ---- */
 /* Fetches a whole tensor; waits. *data is malloc'ed and row-major, the caller frees it. Fails if

@@ -133,6 +133,12 @@ static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes
     return n;
 }
 
+static void too_long(size_t bytes, int n, Op op, LangError *e) {
+    error_set(e, "a text of %zu bytes with %d tensor%s is too long: at most %u bytes, %d tensors",
+              bytes, n, n == 1 ? "" : "s", MAX_STR, MAX_IN);
+    if (op == OP_WRITE) error_hint(e, "in pieces: write(path, text, append=true)");
+}
+
 /* Takes ownership of x. first: an operand placed before those of p, or NULL. */
 static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *first, const Attr *more,
                  int n_more, bool (*done)(void *, const Reply *, Err *), LangError *e) {
@@ -140,8 +146,8 @@ static bool send(Interp *in, Op op, TextEffect *x, const Pieces *p, Tensor *firs
     Handle *few[8], **h = n > 8 ? xmalloc(sizeof *h * (size_t)n) : few;
     Attr attr[8];
     bool summarizes = false, ok = false;
-    if (x->n > MAX_STR || n > MAX_IN) {
-        error_set(e, "a text of %zu bytes with %d tensors is too long", x->n, n);
+    if (x->n > stream_text_max(in->stream, op, n) || n > MAX_IN) {
+        too_long(x->n, n, op, e);
         text_drop(x);
         goto done;
     }
@@ -167,7 +173,28 @@ done:
     return ok;
 }
 
+/* If the text with its tensors is too long to be sent, waits for their values: *whole is then the
+ * text without tensors, to be freed, else empty. */
+static bool look_if_long(Interp *in, Op op, const Pieces *p, Pieces *whole, LangError *e) {
+    *whole = (Pieces){0};
+    if (!p->n || p->format.n <= stream_text_max(in->stream, op, p->n) ||
+        p->format.n > stream_text_max(in->stream, op, 0))
+        return true;
+    Bytes text = {0};
+    bool ok = pieces_look(in, p, &text, e);
+    if (ok) show_escape(text.data, text.n, &whole->format);
+    bytes_fini(&text);
+    return ok;
+}
+
 bool effect_print(Interp *in, const Pieces *p, bool to_stderr, LangError *e) {
+    Pieces whole;
+    TRY(look_if_long(in, OP_PRINT, p, &whole, e));
+    if (whole.format.n) {
+        bool ok = effect_print(in, &whole, to_stderr, e);
+        pieces_fini(&whole);
+        return ok;
+    }
     TextEffect *x = text_new(in, p);
     Attr err = attr_bool(ATTR_ERR, true);
     x->to_stderr = to_stderr;
@@ -175,6 +202,13 @@ bool effect_print(Interp *in, const Pieces *p, bool to_stderr, LangError *e) {
 }
 
 bool effect_write(Interp *in, const char *path, bool append, const Pieces *p, LangError *e) {
+    Pieces whole;
+    TRY(look_if_long(in, OP_WRITE, p, &whole, e));
+    if (whole.format.n) {
+        bool ok = effect_write(in, path, append, &whole, e);
+        pieces_fini(&whole);
+        return ok;
+    }
     TextEffect *x = text_new(in, p);
     x->path = xstrdup(path), x->append = append;
     Attr more[2] = {attr_str(ATTR_PATH, x->path, strlen(path)), attr_bool(ATTR_APPEND, true)};
