@@ -19,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define TEXT_MAX (UINT64_C(1) << 30) /* the most bytes that read, lines and shell return */
+#define TEXT_MAX   (UINT64_C(1) << 30) /* the most bytes that read, lines and shell return */
+#define MAPPED_MAX (UINT32_MAX - 1u)   /* the same, of a file that is mapped */
+#define LOOK_BYTES ((size_t)4 << 20)   /* looked at before the pages of a mapping are given back */
 
 static bool path_of(Value v, LangError *e) {
     TRY(want_kind(v, V_STR, "a path must be a string", e));
@@ -37,14 +39,39 @@ static bool drain(FILE *f, const char *name, Bytes *out, LangError *e) {
     return !ferror(f) || error_set(e, "%s: %s", name, strerror(errno));
 }
 
-static bool read_text(Interp *in, Value path, Bytes *out, LangError *e) {
+/* A file read (b) or mapped: its n bytes from s on. */
+typedef struct FileText {
+    const char *s;
+    size_t n;
+    Bytes b;
+    Buf *map;
+} FileText;
+
+static void text_fini(FileText *t) {
+    bytes_fini(&t->b);
+    buf_unref(&t->map);
+}
+
+static bool read_open(FILE *f, const char *path, FileText *t, LangError *e) {
     struct stat st;
+    bool has_stat = fstat(fileno(f), &st) == 0;
+    if (has_stat && S_ISDIR(st.st_mode)) return error_set(e, "%s is a directory", path);
+    size_t n = has_stat && st.st_size > 0 ? (size_t)st.st_size : 0;
+    if (n > MAPPED_MAX) return error_set(e, "%s is longer than 4 GiB", path);
+    if (n >= FILE_MAP_LEAST) t->map = file_map(fileno(f), n, path);
+    if (!t->map) TRY(drain(f, path, &t->b, e));
+    t->s = t->map ? (const char *)t->map->data : t->b.data ? t->b.data : "";
+    t->n = t->map ? t->map->n : t->b.n;
+    return true;
+}
+
+/* *t: to be freed by text_fini, also on failure. */
+static bool read_text(Interp *in, Value path, FileText *t, LangError *e) {
+    *t = (FileText){0};
     TRY(path_of(path, e) && stream_files(in->stream, path.str->s, interp_span(in), e));
     FILE *f = fopen(path.str->s, "rb");
     if (!f) return error_set(e, "cannot read %s: %s", path.str->s, strerror(errno));
-    bool ok = fstat(fileno(f), &st) == 0 && S_ISDIR(st.st_mode)
-                  ? error_set(e, "%s is a directory", path.str->s)
-                  : drain(f, path.str->s, out, e);
+    bool ok = read_open(f, path.str->s, t, e);
     fclose(f);
     return ok;
 }
@@ -62,63 +89,99 @@ static const struct Head {
 };
 
 /* What a file of a known binary format is, or NULL. */
-static const char *kind_of(const Bytes *b) {
+static const char *kind_of(const FileText *t) {
     static const char no_high_bytes[4];
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        if (b->n >= heads[i].n && !memcmp(b->data, heads[i].bytes, heads[i].n))
-            return heads[i].kind;
+        if (t->n >= heads[i].n && !memcmp(t->s, heads[i].bytes, heads[i].n)) return heads[i].kind;
     /* safetensors: the length of the JSON header, in 8 bytes, then its {" */
     bool is_tensors =
-        b->n > 10 && !memcmp(b->data + 4, no_high_bytes, 4) && !memcmp(b->data + 8, "{\"", 2);
+        t->n > 10 && !memcmp(t->s + 4, no_high_bytes, 4) && !memcmp(t->s + 8, "{\"", 2);
     return is_tensors ? "a map of tensors (.safetensors)" : NULL;
 }
 
+static bool not_utf8(const char *path, size_t at, char byte, LangError *e) {
+    error_set(e, "%.200s is not UTF-8 text: byte %zu is %02x", path, at, (unsigned char)byte);
+    return error_hint(e,
+                      "shell(\"iconv -f latin1 %.200s\") for Latin-1 text; load reads "
+                      "the bytes of a .txt or .bin file",
+                      path);
+}
+
+/* Counts the code points of a text; marks: an array of uint32_t, the offset of every STR_MARK-th
+ * one. Fails if it is not UTF-8. A step at a time: mapped pages that were looked at are given
+ * back. */
+static bool count_chars(const char *path, const FileText *t, size_t *n_chars, Bytes *marks,
+                        LangError *e) {
+    size_t i = 0, n = 0;
+    for (size_t end = 0; i < t->n && !interrupt_count;) {
+        size_t from = i;
+        end = t->n - end < LOOK_BYTES ? t->n : end + LOOK_BYTES;
+        for (; i < end; n++) {
+            uint32_t at = (uint32_t)i;
+            if (n % STR_MARK == 0) bytes_add(marks, &at, sizeof at);
+            int len = utf8_decode(t->s + i, t->n - i, NULL);
+            if (!len) return not_utf8(path, i, t->s[i], e);
+            i += (size_t)len;
+        }
+        if (t->map) file_map_forget(t->s + from, i - from);
+    }
+    uint32_t at = (uint32_t)i;
+    if (n % STR_MARK == 0) bytes_add(marks, &at, sizeof at);
+    *n_chars = n;
+    return true;
+}
+
 /* Only UTF-8 is text: bytes of other files would become strings that no function can use. */
-static bool is_text(const char *path, const Bytes *b, LangError *e) {
-    const char *kind = kind_of(b);
+static bool is_text(const char *path, const FileText *t, size_t *n_chars, Bytes *marks,
+                    LangError *e) {
+    const char *kind = kind_of(t);
     if (kind) {
-        bool is_gzip = !memcmp(b->data, "\x1f\x8b", 2);
+        bool is_gzip = !memcmp(t->s, "\x1f\x8b", 2);
         error_set(e, "%.200s is %s, not text", path, kind);
         return is_gzip
                    ? error_hint(e, "shell(\"zcat %.200s\") for text, load(path) for tensors", path)
                    : error_hint(e, "load(\"%.200s\")", path);
     }
-    for (size_t i = 0; i < b->n && !interrupt_count;) {
-        int n = utf8_decode(b->data + i, b->n - i, NULL);
-        if (!n) {
-            error_set(e, "%.200s is not UTF-8 text: byte %zu is %02x", path, i,
-                      (unsigned char)b->data[i]);
-            return error_hint(e,
-                              "shell(\"iconv -f latin1 %.200s\") for Latin-1 text; load reads "
-                              "the bytes of a .txt or .bin file",
-                              path);
-        }
-        i += (size_t)n;
-    }
-    return true;
+    bool ok = count_chars(path, t, n_chars, marks, e);
+    return (!t->map || file_map_is_good(t->s, t->n, e)) && ok;
 }
 
 static bool bi_read(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Bytes b = {0};
-    bool ok = read_text(in, arg[0], &b, e) && is_text(arg[0].str->s, &b, e);
-    return give_bytes(ok && not_interrupted(e), &b, out);
+    FileText t;
+    Bytes marks = {0};
+    size_t n_chars;
+    bool ok = read_text(in, arg[0], &t, e) && is_text(arg[0].str->s, &t, &n_chars, &marks, e) &&
+              not_interrupted(e);
+    if (ok && t.map) {
+        *out = v_str_mapped(t.map, n_chars, (const uint32_t *)(const void *)marks.data);
+        t.map = NULL;
+    } else if (ok) {
+        *out = v_str(t.s, t.n);
+    }
+    bytes_fini(&marks);
+    text_fini(&t);
+    return ok;
 }
 
 static bool bi_lines(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Bytes b = {0};
-    if (!read_text(in, arg[0], &b, e) || !is_text(arg[0].str->s, &b, e)) {
-        bytes_fini(&b);
-        return false;
-    }
-    *out = v_list(in, 0);
-    for (size_t i = 0; i < b.n && !interrupt_count;) {
-        const char *end = memchr(b.data + i, '\n', b.n - i);
-        size_t n = end ? (size_t)(end - b.data) - i : b.n - i;
-        list_push(out->list, v_str(b.data + i, n && b.data[i + n - 1] == '\r' ? n - 1 : n));
+    FileText t;
+    Bytes marks = {0};
+    size_t n_chars, seen = 0;
+    bool ok = read_text(in, arg[0], &t, e) && is_text(arg[0].str->s, &t, &n_chars, &marks, e);
+    if (ok) *out = v_list(in, 0);
+    for (size_t i = 0; ok && i < t.n && !interrupt_count;) {
+        const char *end = memchr(t.s + i, '\n', t.n - i);
+        size_t n = end ? (size_t)(end - t.s) - i : t.n - i;
+        list_push(out->list, v_str(t.s + i, n && t.s[i + n - 1] == '\r' ? n - 1 : n));
         i += n + 1;
+        if (!t.map || i - seen < LOOK_BYTES) continue;
+        file_map_forget(t.s + seen, i - seen);
+        seen = i;
     }
-    bytes_fini(&b);
-    return true;
+    if (ok && t.map) ok = give_if(file_map_is_good(t.s, t.n, e), *out, out);
+    bytes_fini(&marks);
+    text_fini(&t);
+    return ok;
 }
 
 static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {

@@ -329,6 +329,12 @@ static bool hint_given(Interp *in, const Node *call, const Value *arg, int n_pos
     return false;
 }
 
+/* False if one of the arguments, or a text in one of them, lies in a file that was cut off. */
+static bool args_are_whole(const Value *arg, int n, LangError *e) {
+    for (int i = 0; file_map_count && i < n; i++) TRY(value_is_whole(arg[i], e));
+    return file_map_has_all(e);
+}
+
 bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw, const Node *call,
                   Value *out, LangError *e) {
     const BuiltinEntry *en = (const BuiltinEntry *)b;
@@ -354,7 +360,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
     if (ok && !en->b.fn(in, arg, out, e)) {
         ok = false;
         hint_given(in, call, arg, en->star >= 0 && en->star < n_pos ? en->star + 1 : n_pos, e);
-    } else if (ok && !not_interrupted(e)) {
+    } else if (ok && !(not_interrupted(e) && args_are_whole(arg, en->n_params, e))) {
         ok = false;
         value_drop(*out);
     }

@@ -457,12 +457,20 @@ OUTLINE void warn_unused(Interp *in, Node *n, Value v) {
     n->flag &= (uint8_t) ~(NODE_UNUSED | NODE_DROPPED);
 }
 
+OUTLINE bool eval_is_whole(Interp *in, const Node *n, LangError *e) {
+    if (file_map_has_all(e)) return true;
+    error_locate(e, node_span(in, n));
+    return false;
+}
+
 Flow exec(Interp *in, Node *n, LangError *e) {
     Value v;
     switch (n->kind) {
     case N_BLOCK:
         for (uint32_t i = 0; i < n->n_kids; i++) {
             Flow f = exec(in, n->kid[i], e);
+            if (file_map_news && f != FLOW_ERROR && !eval_is_whole(in, n->kid[i], e))
+                return FLOW_ERROR;
             if (f != FLOW_NEXT) return f;
             stream_step(in->stream);
         }

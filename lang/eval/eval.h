@@ -17,6 +17,9 @@ bool eval(Interp *in, Node *n, Value *out, LangError *e); /* expr.c */
 Flow exec(Interp *in, Node *n, LangError *e);             /* eval.c: one statement or block */
 /* At a loop's back edge: checks for interrupts and failures, and collects cycles. */
 bool eval_safepoint(Interp *in, LangError *e);
+/* False, with an error at the statement n, once after bytes were read of a file that was cut off.
+ * For file_map_news. */
+bool eval_is_whole(Interp *in, const Node *n, LangError *e);
 /* Returns ok. If false, places e at n, unless it has a position. */
 bool at_node(Interp *in, const Node *n, bool ok, LangError *e);
 /* Fails if n, a whole statement with value v, is the word backward without a loss. */

@@ -195,6 +195,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
         bool is_main = up == NULL, is_expr = n->kind == N_EXPR_STMT;
         if (is_main && in->n_dead_warnings && !is_expr) interp_warn_until(in, next);
         ok = echo && is_expr ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
+        ok = ok && (!file_map_news || eval_is_whole(in, n, e));
         stream_step(in->stream);
         if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
     }

@@ -283,9 +283,10 @@ static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *
         uint32_t n = s.str->n < t.str->n ? s.str->n : t.str->n;
         int r = memcmp(s.str->s, t.str->s, n);
         *c = r ? (r > 0) - (r < 0) : (s.str->n > t.str->n) - (s.str->n < t.str->n);
+        bool ok = value_is_whole(s, e) && value_is_whole(t, e);
         value_drop(s);
         value_drop(t);
-        return true;
+        return ok;
     }
     if (is_sequence(a) && is_sequence(b) && depth < 100) {
         int64_t na = sequence_count(a), nb = sequence_count(b);
@@ -624,8 +625,8 @@ static bool list_with_tensor(Interp *in, const Node *n, int oper, Value a, Value
     return false;
 }
 
-bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
-                    LangError *e) {
+static bool binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                   LangError *e) {
     bool r = false;
     if ((a.kind == V_OBJECT || b.kind == V_OBJECT) && oper != O_IS && oper != O_IS_NOT) {
         TRY(at_node(in, n, object_binary(in, oper, a, b, out, &r, e), e));
@@ -658,6 +659,14 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
         return true;
     }
     return list_with_tensor(in, n, oper, a, b, e);
+}
+
+bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
+                    LangError *e) {
+    bool ok = binary(in, n, oper, a, b, out, e);
+    if (!file_map_count) return ok;
+    TRY(at_node(in, n, ok, e));
+    return at_node(in, n, give_if(value_is_whole(a, e) && value_is_whole(b, e), *out, out), e);
 }
 
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {

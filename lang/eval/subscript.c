@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { LOOK_CHARS = 1024 }; /* between two looks whether the file of a text was cut off */
+
 /* ---- reading ---- */
 
 static bool whole_index(Interp *in, const Node *n, Value sub, const char *what, int64_t *i,
@@ -111,7 +113,7 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
     TRY(slice_places(in, n, sub.slice, count, &i, &step, &places, e));
     if (step == 1) {
         size_t from = str_offset(s, (size_t)i), to = str_offset(s, (size_t)(i + places));
-        *out = v_str(s->s + from, to - from);
+        *out = v_str(s->s + from, to > from ? to - from : 0);
         return true;
     }
     Bytes b = {0};
@@ -257,7 +259,9 @@ bool subscript_get(Interp *in, const Node *n, Value a, const Value *sub, int n_s
     switch (a.kind) {
     case V_LIST:
     case V_RANGE: return list_get_sub(in, n, a, sub[0], out, e);
-    case V_STR: return str_get_sub(in, n, a, sub[0], out, e);
+    case V_STR:
+        TRY(str_get_sub(in, n, a, sub[0], out, e));
+        return at_node(in, n, give_if(value_is_whole(a, e), *out, out), e);
     case V_TEXT:
         TRY(value_look(in, a, &look, e));
         ok = str_get_sub(in, n, look, sub[0], out, e);
@@ -514,6 +518,8 @@ int iter_next(Interp *in, Iter *it, Value *out, LangError *e) {
         if (it->byte >= s->n) return 0;
         size_t len = utf8_skip(s->s + it->byte, s->n - it->byte, 1);
         *out = v_str(s->s + it->byte, len);
+        bool is_due = it->i % LOOK_CHARS == 0 || it->byte + len >= s->n;
+        if (is_due && !give_if(value_is_whole(it->over, e), *out, out)) return -1;
         it->byte += len;
         it->i++;
         return 1;

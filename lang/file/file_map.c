@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/file/file_map.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,7 +24,8 @@ typedef struct FileMap {
     _Atomic(char *) begin; /* NULL: the row is free */
     size_t n_file, n_all;
     char *path;
-    _Atomic size_t lost_at; /* where the lost bytes begin; SIZE_MAX: none are */
+    int fd;
+    _Atomic size_t lost_at; /* where the bytes begin that were missing; SIZE_MAX: none were */
 } FileMap;
 
 static FileMap table[MAPS_MAX];
@@ -31,7 +33,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sigaction before; /* of SIGBUS */
 static bool is_installed;
 static size_t page; /* bytes of one */
-volatile int file_map_losses, file_map_news;
+volatile int file_map_count, file_map_news;
 
 static FileMap *find(const void *p) {
     for (int i = 0; i < MAPS_MAX; i++) {
@@ -67,9 +69,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context) {
     uintptr_t begin = m ? (uintptr_t)atomic_load(&m->begin) : 0, end = m ? begin + m->n_file : 0;
     if (at < end && syscall(SYS_mmap, at, end - at, PROT_READ,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (long)at) {
-        size_t lost_at = atomic_load(&m->lost_at);
-        if (lost_at == SIZE_MAX) file_map_losses++;
-        if (at - begin < lost_at) atomic_store(&m->lost_at, at - begin);
+        if (at - begin < atomic_load(&m->lost_at)) atomic_store(&m->lost_at, at - begin);
         file_map_news = 1;
     } else {
         pass_on(sig, info, context);
@@ -88,17 +88,25 @@ static bool install(void) {
 #define LOST      "'%.200s' was cut off while it was in use: bytes that it had are gone"
 #define LOST_HINT "replace a file by rename, as mv does; then load or read it again"
 
-/* The lost mapping that has one of n bytes at p among its lost ones, or (p NULL) any; NULL: none.
- */
+/* True if some of n bytes from `at` on were found missing, or the file is now shorter. Of the page
+ * that a file ends in, the rest is zeros without a signal. */
+static bool is_lost(const FileMap *m, size_t at, size_t n) {
+    struct stat st;
+    size_t end = at + n < m->n_file ? at + n : m->n_file;
+    return at < end &&
+           (atomic_load(&m->lost_at) < end || (fstat(m->fd, &st) == 0 && (size_t)st.st_size < end));
+}
+
+/* The mapping of n bytes at p of which some are lost, or (p NULL) any that has lost some; NULL:
+ * none. */
 static const FileMap *lost(const void *p, size_t n) {
     file_map_news = 0;
-    for (const FileMap *m = table; m < table + MAPS_MAX; m++) {
-        const char *begin = atomic_load(&m->begin);
-        size_t lost_at = atomic_load(&m->lost_at);
-        if (!begin || lost_at == SIZE_MAX) continue;
-        const char *from = begin + lost_at, *to = begin + m->n_file;
-        if (!p || ((const char *)p < to && (const char *)p + n > from)) return m;
+    if (p) {
+        const FileMap *m = find(p);
+        return m && is_lost(m, (size_t)((const char *)p - atomic_load(&m->begin)), n) ? m : NULL;
     }
+    for (const FileMap *m = table; m < table + MAPS_MAX; m++)
+        if (atomic_load(&m->begin) && atomic_load(&m->lost_at) != SIZE_MAX) return m;
     return NULL;
 }
 
@@ -121,7 +129,8 @@ bool file_map_look_at(const void *p, size_t n, LangError *e) {
 static void release(void *data, void *ctx) {
     FileMap *m = ctx;
     pthread_mutex_lock(&lock);
-    if (atomic_load(&m->lost_at) != SIZE_MAX && --file_map_losses == 0) file_map_news = 0;
+    if (--file_map_count == 0) file_map_news = 0;
+    close(m->fd);
     atomic_store(&m->begin, NULL);
     munmap(data, m->n_all);
     free(m->path);
@@ -161,10 +170,14 @@ Buf *file_map(int fd, size_t n, const char *path) {
     pthread_mutex_lock(&lock);
     FileMap *m = table;
     while (m < table + MAPS_MAX && atomic_load(&m->begin)) m++;
-    char *p = m < table + MAPS_MAX && install() ? map_pages(fd, n) : NULL;
+    int own = m < table + MAPS_MAX && install() ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+    char *p = own >= 0 ? map_pages(fd, n) : NULL;
+    if (!p && own >= 0) close(own);
     if (p) {
         m->n_file = n / page * page, m->n_all = m->n_file + page;
         m->path = xstrdup(path);
+        m->fd = own;
+        file_map_count++;
         atomic_store(&m->lost_at, SIZE_MAX);
         atomic_store_explicit(&m->begin, p, memory_order_release);
         b = buf_wrap(p, n, release, m);

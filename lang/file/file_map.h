@@ -30,22 +30,25 @@ bool file_map_has(const void *p);
  * Does nothing outside of a mapping. */
 void file_map_forget(const void *p, size_t n);
 
-/* How many mappings have lost bytes, and whether one has since the last look. Written by the
+/* How many mappings there are, and whether one has lost bytes since the last look: written by the
  * handler. */
-extern volatile int file_map_losses, file_map_news;
+extern volatile int file_map_count, file_map_news;
 /* False if some of n bytes at p (NULL: of any mapping) are lost, with an error that names the file.
- * For the functions below, which cost no more than a look at a variable. */
+ * For the functions below. */
 bool file_map_look(const void *p, size_t n, Err *err);
 bool file_map_look_at(const void *p, size_t n, LangError *e);
 
-/* False if some of n bytes at p that were read are not the file's, with an error (ERR_IO). */
+/* False if the file of n mapped bytes at p has become shorter, so that what was read of them may be
+ * zeros: an error (ERR_IO). A system call if anything is mapped, else no more than a look at a
+ * variable. */
 static inline bool file_map_is_whole(const void *p, size_t n, Err *err) {
-    return !file_map_losses || file_map_look(p, n, err);
+    return !file_map_count || file_map_look(p, n, err);
 }
 static inline bool file_map_is_good(const void *p, size_t n, LangError *e) {
-    return !file_map_losses || file_map_look_at(p, n, e);
+    return !file_map_count || file_map_look_at(p, n, e);
 }
-/* False, once, after any mapping has lost bytes: for readers that do not know which they read. */
+/* False, once, after a reader has met lost bytes of any mapping: for callers that do not know what
+ * was read. */
 static inline bool file_map_has_all(LangError *e) {
     return !file_map_news || file_map_look_at(NULL, 0, e);
 }

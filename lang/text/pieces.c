@@ -234,6 +234,7 @@ static bool put(Interp *in, Pieces *p, Value v, bool is_repr, const Path *up, La
             put_quoted(p, v.str->s, v.str->n);
         else
             pieces_text(p, v.str->s, v.str->n);
+        TRY(value_is_whole(v, e));
         break;
     case V_TEXT:
         if (is_repr) { /* quoting reads every character */
@@ -275,7 +276,7 @@ static bool as_text(Interp *in, Value v, bool is_repr, Bytes *out, LangError *e)
 bool value_str(Interp *in, Value v, Bytes *out, LangError *e) {
     if (v.kind == V_STR) {
         bytes_add(out, v.str->s, v.str->n);
-        return true;
+        return value_is_whole(v, e);
     }
     return as_text(in, v, false, out, e);
 }

@@ -22,7 +22,7 @@ enum { EQUAL_DEPTH = 1000 }; /* limit of nesting for ==; deeper containers compa
 Value v_str(const char *s, size_t n) {
     assert(n < UINT32_MAX);
     Str *str = xmalloc(sizeof *str + n + 1);
-    *str = (Str){.h = {1, V_STR}, .n = (uint32_t)n, .n_chars = UINT32_MAX};
+    *str = (Str){.h = {1, V_STR}, .n = (uint32_t)n, .n_chars = UINT32_MAX, .s = str->own};
     if (s) memcpy(str->s, s, n);
     str->s[n] = 0;
     return (Value){.kind = V_STR, .str = str};
@@ -35,7 +35,42 @@ size_t str_chars(Str *s) {
     return s->n_chars;
 }
 
-size_t str_offset(Str *s, size_t i) { return str_chars(s) == s->n ? i : utf8_skip(s->s, s->n, i); }
+typedef struct MappedStr {
+    Str str;
+    Buf *file;
+    uint32_t *mark;
+} MappedStr;
+
+Value v_str_mapped(Buf *file, size_t n_chars, const uint32_t *mark) {
+    assert(file->n < UINT32_MAX);
+    size_t n = (n_chars / STR_MARK + 1) * sizeof *mark;
+    MappedStr *m = xmalloc(sizeof *m);
+    *m = (MappedStr){.str = {.h = {1, V_STR},
+                             .n = (uint32_t)file->n,
+                             .n_chars = (uint32_t)n_chars,
+                             .s = (char *)file->data},
+                     .file = file,
+                     .mark = memcpy(xmalloc(n), mark, n)};
+    return (Value){.kind = V_STR, .str = &m->str};
+}
+
+static bool is_mapped(const Str *s) { return s->s != s->own; }
+
+static void str_free(Heap *h) {
+    MappedStr *m = (MappedStr *)h; /* if it is one */
+    if (is_mapped((Str *)h)) {
+        buf_unref(&m->file);
+        free(m->mark);
+    }
+    free(h);
+}
+
+size_t str_offset(Str *s, size_t i) {
+    if (str_chars(s) == s->n) return i;
+    size_t from = is_mapped(s) ? ((MappedStr *)s)->mark[i / STR_MARK] : 0;
+    size_t left = is_mapped(s) ? i % STR_MARK : i;
+    return from + utf8_skip(s->s + from, s->n - from, left);
+}
 
 uint64_t str_hash(Str *s) {
     if (!s->hash) s->hash = hash_bytes(s->s, s->n, 0) | 1;

@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_VALUE_VALUE_H
 #define GT_LANG_VALUE_VALUE_H
+#include "lang/file/file_map.h"
 #include "lang/syntax/ast.h"
 #include "runtime/base/arena.h"
 #include "runtime/inst/op.h"
@@ -83,12 +84,15 @@ typedef struct Value {
     };
 } Value;
 
-/* UTF-8 with a NUL after n bytes; n_chars is set by str_chars */
+/* UTF-8 with a NUL after n bytes; n_chars is set by str_chars. s is own, or lies in a mapped file
+ * (v_str_mapped): its bytes may change when another program writes to the file, so code may rely on
+ * n and the NUL only. */
 struct Str {
     Heap h;
     uint32_t n, n_chars;
     uint64_t hash;
-    char s[];
+    char *s;
+    char own[];
 };
 /* First member of values that may form cycles; linked into the interpreter's list. mark is for
  * cycles_collect. */
@@ -170,6 +174,16 @@ static inline Value v_float(double f) { return (Value){.kind = V_FLOAT, .f = f};
 static inline Value v_dtype(DType d) { return (Value){.kind = V_DTYPE, .dtype = d}; }
 Value v_str(const char *s, size_t n);
 Value v_cstr(const char *s);
+/* The text of a mapped file of fewer than 2^32 - 1 bytes. Consumes file. mark: the byte offset of
+ * every STR_MARK-th code point of n_chars, the first one's included; copied. */
+Value v_str_mapped(Buf *file, size_t n_chars, const uint32_t *mark);
+enum { STR_MARK = 1 << 14 };
+/* False, with an error, if v is the text of a file that was cut off since it was mapped. Asked
+ * after v was read. */
+static inline bool value_is_whole(Value v, LangError *e) {
+    bool is_mapped = v.kind == V_STR && v.str->s != v.str->own;
+    return !is_mapped || file_map_look_at(v.str->s, v.str->n, e);
+}
 Value v_list(Interp *in, size_t cap);
 Value v_range(int64_t start, int64_t stop, int64_t step);
 Value v_slice(Value start, Value stop, Value step); /* takes ownership of all three */
