@@ -292,6 +292,120 @@ static void test_pairs(uint32_t n) {
     printf("  atan2     %.2f ulp at most\n  hypot     %.2f ulp at most\n", worst[0], worst[1]);
 }
 
+/* ---- float64 ---- */
+
+static bool is_same(double a, double b) {
+    return a == b ? signbit(a) == signbit(b) : a != a && b != b;
+}
+
+static double d_sigmoid64(double x) {
+    double e = exp(-fabs(x));
+    return (x < 0 ? e : 1) / (1 + e);
+}
+static double d_softplus64(double x) { return (x < 0 ? 0 : x) + log1p(exp(-fabs(x))); }
+typedef struct Wide {
+    const char *name;
+    Op op;
+    double (*plain)(double); /* libm's, for infinities, nan and signed zeros */
+    Quad (*exact)(Quad);
+    double low, high, ulp_max;
+} Wide;
+#define WIDE(OP, name, low, high, ulp_max)                                                         \
+    { #name, OP_##OP, name, Q(name), low, high, ulp_max }
+static const Wide wide[] = {
+    WIDE(EXP, exp, -708, 709.7, 0.512),
+    WIDE(EXP2, exp2, -1022, 1023.9, 0.512),
+    WIDE(EXPM1, expm1, -40, 709, 0.6),
+    WIDE(SINH, sinh, -709, 709, 1.93),
+    WIDE(COSH, cosh, -709, 709, 1.1),
+    WIDE(TANH, tanh, -20, 20, 2.12),
+    WIDE(LOG, log, 0, 1e300, 0.506),
+    WIDE(LOG2, log2, 0, 1e300, 0.506),
+    WIDE(LOG10, log10, 0, 1e300, 0.506),
+    WIDE(LOG1P, log1p, -1, 1e300, 0.508),
+    WIDE(ASINH, asinh, -1e300, 1e300, 1.4),
+    WIDE(ACOSH, acosh, 1, 1e300, 1.7),
+    WIDE(ATANH, atanh, -1, 1, 1.1),
+    WIDE(SIN, sin, -1e6, 1e6, 0.517),
+    WIDE(COS, cos, -1e6, 1e6, 0.517),
+    WIDE(TAN, tan, -1e6, 1e6, 0.62),
+    {"sigmoid", OP_SIGMOID, d_sigmoid64, q_sigmoid, -700, 40, 2.2},
+    {"softplus", OP_SOFTPLUS, d_softplus64, q_softplus, -700, 40, 1.5},
+};
+static double wide_error(double got, Quad want) {
+    double near = (double)want;
+    if (near != near || got != got) return (near != near) == (got != got) ? 0 : 1e30;
+    if (isinf(near) || isinf(got)) return near == got ? 0 : 1e20;
+    int e;
+    frexp(near, &e);
+    Quad off = (Quad)got - want;
+    return (double)(off < 0 ? -off : off) / ldexp(1, (e < -1021 ? -1021 : e) - 53);
+}
+static double unit_of(uint64_t *state) {
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    uint64_t z = (*state ^ *state >> 31) * 0x9E3779B97F4A7C15u;
+    return (double)((z ^ z >> 29) >> 11) * 0x1p-53;
+}
+/* Of the whole range, near 0, of every magnitude, near 1, and moderate ones. */
+static double wide_sample(const Wide *w, uint64_t *state, int way) {
+    double u = unit_of(state), v = unit_of(state), x;
+    if (way == 0)
+        x = w->low + u * (w->high - w->low);
+    else if (way == 1)
+        x = (u * 2 - 1) * 1.5;
+    else if (way == 2)
+        x = ldexp(1 + v, (int)(unit_of(state) * 80) - 60) * (u < 0.5 ? -1 : 1);
+    else if (way == 3)
+        x = 1 + (u * 2 - 1) * ldexp(1, -(int)(v * 30));
+    else
+        x = (u * 2 - 1) * 12;
+    return x >= w->low && x <= w->high ? x : w->low < 0 ? (u - 0.5) * 0.9 : 1 + u * 0.1;
+}
+static void test_wide_special(const Wide *w) {
+    static const double special[] = {0.0,   -0.0,    INFINITY,  -INFINITY, NAN,    1,
+                                     -1,    5e-324,  -5e-324,   1.7e308,   1e-310, -1e-310,
+                                     710.5, -800,    800,       -1.7e308,  2,      0x1p-60,
+                                     -1075, -745.13, 0x1p-1022, -0x1p-60,  1e5,    -12000};
+    for (int k = 0; k < n_isas; k++) {
+        for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+            double x = special[i], got, want = w->plain(x);
+            isas[k]->map[w->op][DT_F64](1, &got, (const void *const[]){&x}, 0);
+            bool is_exact = want != want || want == 0 || isinf(want);
+            CHECK_MSG(is_exact ? is_same(got, want) : wide_error(got, w->exact((Quad)x)) <= 2.5,
+                      "%s: %s(%a) is %a, not %a", isas[k]->isa, w->name, x, got, want);
+        }
+    }
+}
+/* The largest error, and the same bits from every instruction set and alone. */
+static void test_wide(const Wide *w, int64_t n) {
+    enum { SOME = 512 };
+    double x[SOME], y[SOME], other[SOME], worst = 0, at = 0;
+    uint64_t state = 17;
+    for (int64_t i = 0; i < n; i += SOME) {
+        for (int k = 0; k < SOME; k++) x[k] = wide_sample(w, &state, (int)(i / SOME % 5));
+        const void *in[] = {x};
+        isas[0]->map[w->op][DT_F64](SOME, y, in, 0);
+        for (int k = 1; k <= n_isas; k++) {
+            if (k < n_isas)
+                isas[k]->map[w->op][DT_F64](SOME, other, in, 0);
+            else
+                for (int j = 0; j < SOME; j++)
+                    isas[0]->map[w->op][DT_F64](1, other + j, (const void *const[]){x + j}, 0);
+            for (int j = 0; j < SOME; j++)
+                CHECK_MSG(is_same(y[j], other[j]), "%s(%a): %a and %a", w->name, x[j], y[j],
+                          other[j]);
+        }
+        for (int k = 0; k < SOME; k++) {
+            double e = wide_error(y[k], w->exact((Quad)x[k]));
+            if (e > worst) worst = e, at = x[k];
+        }
+    }
+    CHECK_MSG(worst <= w->ulp_max, "float64 %s is off by %.4f ulp at %a, not at most %g", w->name,
+              worst, at, w->ulp_max);
+    printf("  %-9s float64 %.4f ulp at most, at %a\n", w->name, worst, at);
+    test_wide_special(w);
+}
+
 /* fmod, mod and floordiv of the kernels against C's fmod, to the bit: numbers of all magnitudes and
  * near each other, and every pair of special ones. */
 static double mod_of(double a, double b) {
@@ -311,9 +425,6 @@ static float floordiv_of_f32(float a, float b) {
     float f = floorf(d);
     if (d - f > 0.5f) f += 1;
     return b == 0 ? a / b : d == 0 ? copysignf(0, a / b) : f;
-}
-static bool is_same(double a, double b) {
-    return a == b ? signbit(a) == signbit(b) : a != a && b != b;
 }
 enum { DIVIDED = 4096 };
 static void check_division(Op op, const float *a, const float *b, const double *c,
@@ -485,6 +596,10 @@ int main(int argc, char **argv) {
     find_isas();
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
         if (argc < 3 || !strcmp(argv[2], unary[i].name)) test_unary(&unary[i], stride);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+        if (argc < 3 || !strcmp(argv[2], wide[i].name))
+            test_wide(&wide[i],
+                      stride == 1 ? 1 << 26 : (int64_t)1 << 31 >> (stride < 2048 ? 11 : 16));
     if (argc > 2) return check_report("prologue");
     test_below(stride);
     test_pow(400000);

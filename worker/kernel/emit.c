@@ -49,12 +49,16 @@ void emit_map(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType result = o->out == OUT_boolean ? DT_BOOL : d;
     const char *type = dtype_info[d].text;
-    bool has_near = dtype_is_float(d) && (op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV);
+    /* Rows with a second expression for most elements; see kernel_loops.h. */
+    bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
+    bool is_division = op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV;
+    bool has_near = dtype_is_float(d) && (is_circular || is_division);
     bytes_printf(out, "MAP%d%s(%s_%s, %s, %s, ", o->arity, has_near ? "_NEAR" : "", o->name, type,
                  ctype[d], ctype[result]);
     if (has_near) bytes_printf(out, "%s, ", type);
     emit_expr(out, o->expr, d, d, abc);
-    if (has_near) bytes_printf(out, ", %s_%s_near(a, b)", type, o->name);
+    if (has_near)
+        bytes_printf(out, ", %s_%s_%s", type, o->name, is_circular ? "low(a)" : "near(a, b)");
     bytes_puts(out, ")\n");
 }
 

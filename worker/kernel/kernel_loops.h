@@ -34,6 +34,24 @@
         }                                                                                          \
     }
 
+/* sin, cos and tan: two loops with the same results, one for runs of elements that are all low. */
+enum { NEAR_RUN = 256 };
+#define MAP1_NEAR(NAME, A, R, P, EXPR, EXPR_LOW)                                                   \
+    MAP1(NAME##_any, A, R, EXPR)                                                                   \
+    MAP1(NAME##_low, A, R, EXPR_LOW)                                                               \
+    static void NAME(int64_t n, void *out, const void *const *in, unsigned scalars) {              \
+        for (int64_t i = 0; i < n; i += NEAR_RUN) {                                                \
+            const A *x = (const A *)in[0] + (scalars ? 0 : i);                                     \
+            int64_t some = n - i < NEAR_RUN ? n - i : NEAR_RUN;                                    \
+            unsigned high = 0;                                                                     \
+            if (scalars)                                                                           \
+                high = !P##_is_low(*x);                                                            \
+            else                                                                                   \
+                for (int64_t k = 0; k < some; k++) high |= !P##_is_low(x[k]);                      \
+            (high ? NAME##_any : NAME##_low)(some, (R *)out + i, (const void *[]){x}, scalars);    \
+        }                                                                                          \
+    }
+
 /* One loop with operands at x[I], y[J]. */
 #define LOOP2(A, R, I, J, EXPR)                                                                    \
     EACH {                                                                                         \
@@ -72,7 +90,6 @@
 
 /* fmod, mod and floordiv of floats: two loops with the same results, one for runs of elements that
  * are all near each other (prologue_div.h). */
-enum { NEAR_RUN = 256 };
 #define MAP2_NEAR(NAME, A, R, P, EXPR, EXPR_NEAR)                                                  \
     MAP2(NAME##_any, A, R, EXPR)                                                                   \
     MAP2(NAME##_near, A, R, EXPR_NEAR)                                                             \

@@ -47,34 +47,16 @@ PRO_FN double f64_round(double a) { return __builtin_rint(a); }
 PRO_FN double f64_sqrt(double a) { return __builtin_sqrt(a); }
 PRO_FN uint8_t f64_isnan(double a) { return a != a; }
 PRO_FN uint8_t f64_isfinite(double a) { return __builtin_fabs(a) < __builtin_inf(); }
-PRO_FN double f64_exp(double a) { return exp(a); }
-PRO_FN double f64_expm1(double a) { return expm1(a); }
-PRO_FN double f64_log(double a) { return log(a); }
-PRO_FN double f64_log1p(double a) { return log1p(a); }
-PRO_FN double f64_sin(double a) { return sin(a); }
-PRO_FN double f64_cos(double a) { return cos(a); }
-PRO_FN double f64_tanh(double a) { return tanh(a); }
+
+#include "worker/kernel/prologue_f64.h"
+
 PRO_FN double f64_erf(double a) { return erf(a); }
-PRO_FN double f64_tan(double a) { return tan(a); }
 PRO_FN double f64_asin(double a) { return asin(a); }
 PRO_FN double f64_acos(double a) { return acos(a); }
 PRO_FN double f64_atan(double a) { return atan(a); }
-PRO_FN double f64_sinh(double a) { return sinh(a); }
-PRO_FN double f64_cosh(double a) { return cosh(a); }
-PRO_FN double f64_asinh(double a) { return asinh(a); }
-PRO_FN double f64_acosh(double a) { return acosh(a); }
-PRO_FN double f64_atanh(double a) { return atanh(a); }
-PRO_FN double f64_log2(double a) { return log2(a); }
-PRO_FN double f64_log10(double a) { return log10(a); }
-PRO_FN double f64_exp2(double a) { return exp2(a); }
 PRO_FN double f64_atan2(double a, double b) { return atan2(a, b); }
 PRO_FN double f64_hypot(double a, double b) { return hypot(a, b); }
 PRO_FN double f64_pow(double a, double b) { return pow(a, b); }
-PRO_FN double f64_sigmoid(double a) {
-    double e = exp(-__builtin_fabs(a));
-    return (a < 0 ? e : 1.0) / (1 + e);
-}
-PRO_FN double f64_softplus(double a) { return (a < 0 ? 0.0 : a) + log1p(exp(-__builtin_fabs(a))); }
 PRO_FN double f64_gelu(double a) {
     double c = a < -40 ? -40 : a; /* below it the result is 0 in double; avoids -inf times 0 */
     return 0.5 * c * erfc(c * -0.70710678118654752440);

@@ -285,8 +285,23 @@ PRO_FN float f32_quarter(double f, int32_t q) {
  * integer or small, and below 2^48; hi + mid + lo is 2/(pi scale) up to a multiple of 4. X has 24
  * bits, and hi and mid so few that their products with it are exact. Rows are chosen by
  * comparisons, because gathers from a table are not vectorised everywhere. */
-PRO_FN double f32_quarters(float x, int32_t *quarters) {
+PRO_FN double f32_quarters_by(double X, double hi, double mid, double lo, int64_t *quarters) {
     const double magic = 0x1.8p52; /* + magic rounds to whole, low bits in the sum's mantissa */
+    double p0 = X * hi, p1 = X * mid, p2 = X * lo;
+    double n0 = p0 + magic, n1 = p1 + magic;
+    double f = (p0 - (n0 - magic)) + (p1 - (n1 - magic));
+    double n2 = f + magic;
+    f = (f - (n2 - magic)) + p2;
+    *quarters = (f64_bits(n0) & 3) + (f64_bits(n1) & 3) + (f64_bits(n2) & 3);
+    return f;
+}
+/* Of x below 2^48, for runs of such elements (kernel_loops.h): the same bits as f32_quarters. */
+PRO_FN uint8_t f32_is_low(float x) { return f32_abs(x) < 0x1p48f; }
+PRO_FN double f32_quarters_low(float x, int64_t *quarters) {
+    return f32_quarters_by((double)x, 0x1.45f306cp-1, 0x1.c9c882ap-29, 0x1.4fe13abe8fa9ap-59,
+                           quarters);
+}
+PRO_FN double f32_quarters(float x, int64_t *quarters) {
     double a = (double)f32_abs(x);
     double scale = 1, hi = 0x1.45f306cp-1, mid = 0x1.c9c882ap-29, lo = 0x1.4fe13abe8fa9ap-59;
     scale = a >= 0x1p48 ? 0x1p-24 : scale, hi = a >= 0x1p48 ? 0x1.b72722p+1 : hi;
@@ -297,29 +312,38 @@ PRO_FN double f32_quarters(float x, int32_t *quarters) {
     mid = a >= 0x1p96 ? 0x1.534ddcp-28 : mid, lo = a >= 0x1p96 ? 0x1.b6c52b3278872p-57 : lo;
     scale = a >= 0x1p120 ? 0x1p-96 : scale, hi = a >= 0x1p120 ? 0x1.f534ddcp+0 : hi;
     mid = a >= 0x1p120 ? 0x1.b6c52ap-33 : mid, lo = a >= 0x1p120 ? 0x1.3278872083fcap-57 : lo;
-    double X = (double)x * scale, p0 = X * hi, p1 = X * mid, p2 = X * lo;
-    double n0 = p0 + magic, n1 = p1 + magic;
-    double f = (p0 - (n0 - magic)) + (p1 - (n1 - magic));
-    double n2 = f + magic;
-    f = (f - (n2 - magic)) + p2;
-    int32_t q = (int32_t)(f64_bits(n0) & 3) + (int32_t)(f64_bits(n1) & 3);
-    *quarters = q + (int32_t)(f64_bits(n2) & 3);
-    return f;
+    return f32_quarters_by((double)x * scale, hi, mid, lo, quarters);
 }
-PRO_FN float f32_circular(float x, int32_t shift) { /* sin(x + shift pi/2) */
-    int32_t q;
-    double f = f32_quarters(x, &q);
-    return f32_quarter(f, q + shift);
+/* sin((q + f) pi/2), the same bits as f32_quarter: chooses coefficients instead of results. */
+PRO_FN float f32_circular(double f, int64_t q) {
+    const int64_t is_cos = q & 1;
+    double y = f * 0x1.921fb54442d18p+0, z = y * y;
+    double p = is_cos ? 0x1.991641b651cf9p-16 : 0x1.6cd1afd2cb3fdp-19;
+    p = p * z - (is_cos ? 0x1.6c07efd8d468ep-10 : 0x1.a00f7e10cdc9fp-13);
+    p = p * z + (is_cos ? 0x1.55553c74a094fp-5 : 0x1.1111086905950p-7);
+    p = p * z - (is_cos ? 0x1.ffffffcb7798ap-2 : 0x1.5555554c6ff04p-3);
+    p = (is_cos ? 1 : y) * (1 + z * p);
+    return (float)f64_of_bits(f64_bits(p) ^ (int64_t)(((uint64_t)q & 2) << 62));
 }
-PRO_FN float f32_sin(float x) { return f32_circular(x, 0); }
-PRO_FN float f32_cos(float x) { return f32_circular(x, 1); }
-
-PRO_FN float f32_tan(float x) {
-    int32_t q;
-    double c, s = f32_sin_cos(f32_quarters(x, &q), &c);
-    double over = q & 1 ? -c : s, under = q & 1 ? s : c;
-    return (float)(over / under);
-}
+#define F32_CIRCULAR(LOW)                                                                          \
+    PRO_FN float f32_sin##LOW(float x) {                                                           \
+        int64_t q;                                                                                 \
+        double f = f32_quarters##LOW(x, &q);                                                       \
+        return f32_circular(f, q);                                                                 \
+    }                                                                                              \
+    PRO_FN float f32_cos##LOW(float x) {                                                           \
+        int64_t q;                                                                                 \
+        double f = f32_quarters##LOW(x, &q);                                                       \
+        return f32_circular(f, q + 1);                                                             \
+    }                                                                                              \
+    PRO_FN float f32_tan##LOW(float x) {                                                           \
+        int64_t q;                                                                                 \
+        double c, s = f32_sin_cos(f32_quarters##LOW(x, &q), &c);                                   \
+        double over = q & 1 ? -c : s, under = q & 1 ? s : c;                                       \
+        return (float)(over / under);                                                              \
+    }
+F32_CIRCULAR()
+F32_CIRCULAR(_low)
 /* Of y / x for 0 <= y <= x, not both 0. */
 PRO_FN double f32_atan_wide(double y, double x) {
     const int32_t is_large = y > x * 0.41421356237309503;

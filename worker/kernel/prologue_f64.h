@@ -1,0 +1,315 @@
+/* prologue_f64.h: float64 functions for generated kernels, written as those of prologue_f32.h: no
+ * branches, no calls, no tables, so that loops over them are vectorised. Without fma, so that all
+ * instruction sets give the same bits: sums whose rounding counts are kept in two parts (Dekker,
+ * Numer. Math. 18, 1971), and products that must be exact have factors of few bits.
+ *
+ * Errors are at most those of libm, which these functions replaced (prologue_test compares them
+ * with __float128): in ulp, exp 0.51, exp2 0.51, expm1 0.6, log 0.51; ...
+ *
+ * exp, exp2, expm1: x = k ln(2) / 4 + r, by a ln 2 in two parts as in Cody and Waite; e^r by a
+ * polynomial, and 2^(k / 4) as one of four constants times a power of two. log: x = 2^e m; one of
+ * four constants c with few bits brings m c within 0.091 of 1, exactly, and the first two terms of
+ * log(1 + r) are summed exactly; as in Muller, "Elementary Functions", chapters 6 and 11.
+ * Polynomials are minimax fits (weighted least squares, reweighted until the errors level out),
+ * with coefficients rounded from the lowest power up. Part of prologue.h, which includes it.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_PROLOGUE_F64_H
+#define GT_WORKER_KERNEL_PROLOGUE_F64_H
+#include "worker/kernel/prologue.h"
+
+/* ---- exponentials ---- */
+
+/* e^x = 2^n (sum + rest), rest below 2^-25; power = 4n + 8192 + 0 .. 3. */
+typedef struct F64Exp {
+    double sum, rest;
+    uint64_t power;
+} F64Exp;
+
+#define F64_ROUND (0x1.8p52 + 8192) /* x + this - this rounds to whole */
+
+/* e^x - 1 - x, for |x| <= 0.0867: 2^-61 in e^x - 1. */
+#define F64_SMALL 0.0866
+PRO_FN double f64_exp_more(double x) {
+    double x2 = x * x, x4 = x2 * x2;
+    double a = 0.5 + x * 0x1.5555555555555p-3, b = 0x1.55555555565cdp-5 + x * 0x1.1111111112855p-7;
+    double c = 0x1.6c16c112c6c3ep-10 + x * 0x1.a01a012033a94p-13;
+    double d = 0x1.a02c3abb7afc9p-16 + x * 0x1.71efc85980cfdp-19;
+    return x2 * ((a + x2 * b) + x4 * (c + x2 * d));
+}
+/* From t = k + F64_ROUND and arg = r - w, of which r is exact and w < 2^-29. */
+PRO_FN F64Exp f64_exp_of(double t, double r, double w) {
+    F64Exp y = {.power = (uint64_t)f64_bits(t) & 0x3fff};
+    double a = (r + 0x1.8p23) - 0x1.8p23, b = (r - a) - w; /* a: 26 bits */
+    double x = a + b, p = f64_exp_more(x);
+    int64_t is_odd = (int64_t)(y.power & 1), is_upper = (int64_t)(y.power & 2);
+    double T0 = is_odd ? 0x1.306fe0cp+0 : 1,
+           T1 = is_odd ? 0x1.ae89f98p+0 : 0x1.6a09e68p+0; /* 27 bits */
+    double L0 = is_odd ? -0x1.ce48ead2172a6p-28 : 0,
+           L1 = is_odd ? 0x1.5ad3ad5e8734dp-28 : -0x1.80c4336f74d05p-28;
+    double T = is_upper ? T1 : T0, L = is_upper ? L1 : L0, h = T * a;
+    y.sum = T + h;
+    y.rest = ((T - y.sum) + h) + ((T + L) * (b + p) + (L + L * a));
+    return y;
+}
+PRO_FN F64Exp f64_exp_parts(double x) {
+    double t = x * 0x1.71547652b82fep+2 + F64_ROUND, k = t - F64_ROUND;
+    return f64_exp_of(t, x - k * 0x1.62e42fefa4p-3, k * -0x1.8432a1b0e2634p-45);
+}
+/* y 2^n, rounded once; n + 2048 = power / 4. */
+PRO_FN double f64_times_power(double y, uint64_t power) {
+    uint64_t n = power >> 2, half = n >> 1;
+    return y * f64_of_bits((int64_t)((half - 1) << 52)) *
+           f64_of_bits((int64_t)((n - half - 1) << 52));
+}
+/* Results out of range are chosen last: a choice of arguments would make compilers compute twice.
+ */
+PRO_FN double f64_exp(double x) {
+    F64Exp e = f64_exp_parts(x);
+    double y = f64_times_power(e.sum + e.rest, e.power);
+    y = x > 710 ? f64_highest : y;
+    return x < -746 ? 0 : y;
+}
+/* The same for x known to be <= 0 or nan. */
+PRO_FN double f64_exp_below(double x) {
+    F64Exp e = f64_exp_parts(x);
+    double y = f64_times_power(e.sum + e.rest, e.power);
+    return x < -746 ? 0 : y;
+}
+/* x - k / 4 times ln 2, in parts whose products are exact. */
+PRO_FN double f64_exp2(double x) {
+    double t = x * 4 + F64_ROUND, d = x - (t - F64_ROUND) * 0.25;
+    double u = (d + 0x1.8p25) - 0x1.8p25, v = d - u;
+    double w = u * 0x1.05c610ca86c39p-29 - v * 0x1.62e42fefa39efp-1;
+    F64Exp e = f64_exp_of(t, u * 0x1.62e43p-1, w);
+    double y = f64_times_power(e.sum + e.rest, e.power);
+    y = x > 1025 ? f64_highest : y;
+    return x < -1076 ? 0 : y;
+}
+/* (e^x - 1) half, for -40 <= x <= 711; 2^-n is subtracted before the power is multiplied. */
+PRO_FN double f64_expm1_by(double x, double half) {
+    F64Exp e = f64_exp_parts(x);
+    double one = f64_of_bits((int64_t)((1023 + 2048 - (e.power >> 2)) << 52));
+    double u = e.sum - one, back = u + one, lost = (e.sum - back) - (one - (back - u));
+    double y = x > 50 ? e.sum + e.rest : u + (lost + e.rest);
+    return f64_times_power(y * half, e.power);
+}
+PRO_FN double f64_expm1(double x) {
+    double y = f64_expm1_by(x, 1);
+    y = __builtin_fabs(x) < F64_SMALL ? x + f64_exp_more(x) : y;
+    y = x > 710 ? f64_highest : y;
+    return __builtin_copysign(x < -40 ? -1 : y, x);
+}
+PRO_FN double f64_sinh(double x) {
+    double a = __builtin_fabs(x), m = f64_expm1_by(a, 0.5), y = m + m / (2 * m + 1);
+    double p = f64_exp_more(a), n = a + p, z = a + (p - 0.5 * n * n / (1 + n));
+    y = a < 40 ? y : m;
+    y = a < F64_SMALL ? z : y;
+    return __builtin_copysign(a > 711 ? f64_highest : y, x);
+}
+PRO_FN double f64_cosh(double x) {
+    double a = __builtin_fabs(x);
+    F64Exp e = f64_exp_parts(a);
+    double half = f64_times_power((e.sum + e.rest) * 0.5, e.power), y = half + 0.25 / half;
+    return a > 711 ? f64_highest : y;
+}
+PRO_FN double f64_tanh(double x) {
+    double a = __builtin_fabs(x), m = f64_expm1_by(2 * a, 1), y = m / (m + 2);
+    double p = f64_exp_more(2 * a), n = 2 * a + p, z = a + (p - a * n) / (2 + n);
+    y = 2 * a < F64_SMALL ? z : y;
+    return __builtin_copysign(a > 20 ? 1 : y, x);
+}
+PRO_FN double f64_sigmoid(double a) {
+    double e = f64_exp_below(-__builtin_fabs(a));
+    return (a < 0 ? e : 1.0) / (1 + e);
+}
+
+/* ---- logarithms ---- */
+
+typedef struct F64Sum {
+    double high, low;
+} F64Sum;
+
+/* The logarithm of x = 2^e m, 0.771 <= m < 1.543, plus extra * 2^e: high + low, low below 2^-27.
+ * x is normal, > 0; `extra` is small beside m. */
+PRO_FN F64Sum f64_log_sum(double m, double e, double extra) {
+    int64_t is_1 = m >= 0x1.d41d41d41d41dp-1, is_2 = m >= 0x1.15b1e5f75270dp+0;
+    int64_t is_3 =
+        m >= 0x1.4afd6a052bf5bp+0; /* c and -log(c), the upper part a multiple of 2^-42 */
+    double c = is_1 ? 1 : 0x1.3p+0, C = is_1 ? 0 : -0x1.5ff3070a7ap-3,
+           L = is_1 ? 0 : 0x1.8586f183bebf2p-44;
+    c = is_2 ? 0x1.bp-1 : c, C = is_2 ? 0x1.5bf406b544p-3 : C,
+    L = is_2 ? -0x1.27023eb68981cp-46 : L;
+    c = is_3 ? 0x1.68p-1 : c, C = is_3 ? 0x1.68ac83e9c7p-2 : C,
+    L = is_3 ? -0x1.7af966c548a3p-44 : L;
+    double upper = f64_of_bits(f64_bits(m) & ~INT64_C(0x3ffffff));
+    double a = upper * c - 1, b = (m - upper) * c; /* both exact */
+    double r = (a + b) + extra * c, r2 = r * r, r4 = r2 * r2;
+    double u = f64_of_bits(f64_bits(r) & ~INT64_C(0x7ffffff)),
+           w = ((a - u) + b) + extra * c; /* u: 26 bits */
+    /* p: (log(1 + r) - r + r^2 / 2) / r^3, 2^-65 in log */
+    double i = 0x1.5555555555552p-2 - r * 0x1.fffffffffffedp-3,
+           j = 0x1.999999999d69ep-3 - r * 0x1.555555555d2e6p-3;
+    double k = 0x1.24924918f5952p-3 - r * 0x1.ffffffda2bebap-4,
+           l = 0x1.c71c92441a075p-4 - r * 0x1.9999c5c7c75f5p-4;
+    double o = 0x1.744623d40f7cep-4 - r * 0x1.553a5b749720fp-4,
+           q = 0x1.430800ff52f45p-4 - r * 0x1.2cd9a9a9a2841p-4;
+    double p = (i + r2 * j) + r4 * ((k + r2 * l) + r4 * (o + r2 * q));
+    double whole = e * 0x1.62e42fefa38p-1 + C, high = whole + u, square = -0.5 * u * u;
+    F64Sum y = {.high = high + square}; /* whole and square are exact, whole is 0 or > u */
+    y.low = ((whole - high) + u) + ((high - y.high) + square);
+    y.low += (w - w * (u + 0.5 * w)) + r2 * r * p;
+    y.low += e * 0x1.ef35793c7673p-45 + L;
+    return y;
+}
+/* x = 2^e m, 0.771 <= m < 1.543, for finite x > 0; returns m. */
+PRO_FN double f64_split(double x, double *e) {
+    int64_t is_tiny = x < 0x1p-1022;
+    uint64_t i = (uint64_t)f64_bits(is_tiny ? x * 0x1p54 : x), one = UINT64_C(1023) << 52;
+    uint64_t k = (i - UINT64_C(0x3fe8acb90f6bf3aa) + one) >> 52;
+    double whole = f64_of_bits((int64_t)(k | UINT64_C(0x4330000000000000)));
+    *e = whole - (is_tiny ? 0x1p52 + 1023 + 54 : 0x1p52 + 1023);
+    return f64_of_bits((int64_t)(i - (k << 52) + one));
+}
+/* Where a logarithm y of x is not finite. */
+PRO_FN double f64_log_ends(double y, double x) {
+    y = x < f64_highest ? y : x;
+    return x > 0 ? y : x == 0 ? -f64_highest : __builtin_nan("");
+}
+PRO_FN double f64_log(double x) {
+    double e, m = f64_split(x, &e);
+    F64Sum y = f64_log_sum(m, e, 0);
+    return f64_log_ends(y.high + y.low, x);
+}
+/* Times 1 / log(base), in two parts of which the upper has 26 bits. */
+PRO_FN double f64_log_by(double x, double upper, double lower) {
+    double e, m = f64_split(x, &e);
+    F64Sum y = f64_log_sum(m, e, 0);
+    double high = f64_of_bits(f64_bits(y.high) & ~INT64_C(0x7ffffff)),
+           low = (y.high - high) + y.low;
+    return f64_log_ends(high * upper + (high * lower + low * (upper + lower)), x);
+}
+PRO_FN double f64_log2(double x) { return f64_log_by(x, 0x1.7154768p+0, -0x1.6a3e80f444178p-27); }
+PRO_FN double f64_log10(double x) { return f64_log_by(x, 0x1.bcb7b18p-2, -0x1.6c8d78e6acaa4p-29); }
+/* log(x + low) for finite x > 0 that is not tiny. */
+PRO_FN double f64_log_of(double x, double low) {
+    uint64_t i = (uint64_t)f64_bits(x), one = UINT64_C(1023) << 52;
+    uint64_t k = (i - UINT64_C(0x3fe8acb90f6bf3aa) + one) >> 52;
+    double e = f64_of_bits((int64_t)(k | UINT64_C(0x4330000000000000))) - (0x1p52 + 1023);
+    uint64_t back = (2046 - k) << 52; /* 2^-e; for the largest x, low does not matter */
+    double extra = low * f64_of_bits((int64_t)(k < 2046 ? back : 0));
+    F64Sum y = f64_log_sum(f64_of_bits((int64_t)(i - (k << 52) + one)), e, extra);
+    return y.high + y.low;
+}
+/* log(1 + x) for finite x > -1 */
+PRO_FN double f64_log_of_1(double x) {
+    double s = 1 + x, t = s - x;
+    return f64_log_of(s, (1 - t) + (x - (s - t)));
+}
+PRO_FN double f64_log1p(double x) {
+    double y = __builtin_copysign(f64_log_of_1(x), x);
+    y = x < f64_highest ? y : x;
+    return x > -1 ? y : x == -1 ? -f64_highest : __builtin_nan("");
+}
+PRO_FN double f64_softplus(double a) {
+    return (a < 0 ? 0.0 : a) + f64_log_of_1(f64_exp_below(-__builtin_fabs(a)));
+}
+/* log1p(a + (sqrt(a^2 + 1) - 1)); of large a, log(2a) */
+PRO_FN double f64_asinh(double x) {
+    double a = __builtin_fabs(x), c = a > 0x1p30 ? 1 : a, c2 = c * c;
+    double t = c2 / (1 + __builtin_sqrt(c2 + 1)), s = 1 + c, low = c - (s - 1);
+    low = c > 1 ? 1 - (s - c) : low;
+    double v = s + t, lost = t - (v - s);
+    double y = f64_log_of(a > 0x1p30 ? a : v, a > 0x1p30 ? 0 : low + lost);
+    y = a > 0x1p30 ? y + 0x1.62e42fefa39efp-1 : y;
+    return __builtin_copysign(a < f64_highest ? y : a, x);
+}
+/* log1p(t + sqrt(2t + t^2)), t = x - 1; of large x, log(2x) */
+PRO_FN double f64_acosh(double x) {
+    double c = x > 0x1p30 ? 1 : x, t = c - 1, r = __builtin_sqrt(2 * t + t * t);
+    double s = c + r, low = r > c ? c - (s - r) : r - (s - c);
+    double y = f64_log_of(x > 0x1p30 ? x : s, x > 0x1p30 ? 0 : low);
+    y = x > 0x1p30 ? y + 0x1.62e42fefa39efp-1 : y;
+    y = x < f64_highest ? y : x;
+    return x < 1 ? __builtin_nan("") : y;
+}
+/* log1p(2a / (1 - a)) / 2; of a < 1/2, 2a + 2 a^2 / (1 - a) */
+PRO_FN double f64_atanh(double x) {
+    double a = __builtin_fabs(x), c = a < 1 ? a : 0, t = (c < 0.5 ? c : 1) * (2 * c / (1 - c));
+    double s = c < 0.5 ? 1 + 2 * c : 1, low = c < 0.5 ? 2 * c - (s - 1) : 0;
+    double v = s + t, back = v - s, lost = (s - (v - back)) + (t - back);
+    double y = 0.5 * f64_log_of(v, low + lost);
+    y = a == 1 ? f64_highest : y;
+    y = a > 1 ? __builtin_nan("") : y;
+    return x != x ? x : __builtin_copysign(y, x);
+}
+
+/* ---- circular functions: of arguments below 12,000; others by libm. Kernels choose by runs of
+ * elements (kernel_loops.h), which gives the same bits. ---- */
+
+PRO_FN uint8_t f64_is_low(double x) { return __builtin_fabs(x) < 12000; }
+
+/* x = k pi/2 + r, |r| <= 0.7855; returns r in two parts, and k up to a multiple of 4. */
+PRO_FN F64Sum f64_quarters(double x, int64_t *quarters) {
+    double t = x * 0x1.45f306dc9c883p-1 + 0x1.8p52, k = t - 0x1.8p52;
+    double a = x - k * 0x1.921fb54442000p+0, b = k * 0x1.a308d3131a000p-41; /* all exact */
+    double c = a - b, back = c - a, low = (a - (c - back)) - (b + back);
+    low -= k * -0x1.d747f23e32ed7p-83;
+    F64Sum r = {.high = c + low};
+    r.low = (c - r.high) + low;
+    *quarters = f64_bits(t) & 3;
+    return r;
+}
+/* cos(r) if is_cos, else sin(r), in two parts: base (1 + s (p0 + s (p1 + s p))), with s = r^2, base
+ * 1 or r, p0 -1/2 or -1/6. G = base (p0 + s p1) and its product t with s are kept in two parts. */
+PRO_FN F64Sum f64_sine(F64Sum r, int64_t is_cos) {
+    const int64_t mask = ~INT64_C(0x7ffffff);
+    double u = f64_of_bits(f64_bits(r.high) & mask), v = (r.high - u) + r.low; /* u: 26 bits */
+    double S = u * u, s_low = v * (u + r.high), s = S + s_low;                 /* S is exact */
+    double base = is_cos ? 1 : r.high, base_low = is_cos ? 0 : r.low;
+    double p1 = is_cos ? 0x1.555555555554cp-5 : 0x1.111111111110fp-7; /* 2^-64 in the function */
+    double a = is_cos ? -0x1.6c16c16c15222p-10 : -0x1.a01a01a019459p-13;
+    double b = is_cos ? 0x1.a01a019cbfd37p-16 : 0x1.71de3a53e2694p-19;
+    double c = is_cos ? -0x1.27e4f813166d3p-22 : -0x1.ae64535a4cec9p-26;
+    double d = is_cos ? 0x1.1ee9f19937f19p-29 : 0x1.6121019f14128p-33;
+    double e = is_cos ? -0x1.8fb1572842bc1p-37 : -0x1.aad74a0c45155p-41;
+    double p = (a + s * b) + s * s * ((c + s * d) + s * s * e);
+    double G0 = is_cos ? -0.5 : u * -0x1.5555554p-3, z = base * (S * p1), G = G0 + z;
+    double g = is_cos ? 0 : u * -0x1.5555555555555p-31 - v * 0x1.5555555555555p-3;
+    g += ((G0 - G) + z) + base * (s_low * p1 + s * s * p);
+    double S1 = f64_of_bits(f64_bits(S) & mask), S2 = S - S1;
+    double G1 = f64_of_bits(f64_bits(G) & mask), G2 = G - G1, t = G * S;
+    double t_low = ((G1 * S1 - t) + (G1 * S2 + G2 * S1)) + G2 * S2;
+    double y = base + t, low = ((base - y) + t) + ((t_low + base_low) + (G * s_low + g * s));
+    F64Sum sum = {.high = y + low};
+    sum.low = (y - sum.high) + low;
+    return sum;
+}
+PRO_FN double f64_circular(double x, int64_t shift) { /* sin(x + shift pi/2) */
+    int64_t k;
+    F64Sum r = f64_quarters(x, &k), y;
+    y = f64_sine(r, (k + shift) & 1);
+    return f64_of_bits(f64_bits(y.high) ^ (int64_t)((uint64_t)((k + shift) & 2) << 62));
+}
+PRO_FN double f64_sin_low(double x) {
+    double y = f64_circular(x, 0);
+    return __builtin_fabs(x) < 0x1p-27 ? x : y;
+}
+PRO_FN double f64_cos_low(double x) { return f64_circular(x, 1); }
+/* A quotient in two parts: the remainder of the first is exact but for its last bits. */
+PRO_FN double f64_tan_low(double x) {
+    const int64_t mask = ~INT64_C(0x7ffffff);
+    int64_t k;
+    F64Sum r = f64_quarters(x, &k), a = f64_sine(r, 0), b = f64_sine(r, 1);
+    double over = k & 1 ? -b.high : a.high, over_low = k & 1 ? -b.low : a.low;
+    double under = k & 1 ? a.high : b.high, under_low = k & 1 ? a.low : b.low;
+    double q = over / under;
+    double q1 = f64_of_bits(f64_bits(q) & mask), q2 = q - q1;
+    double d1 = f64_of_bits(f64_bits(under) & mask), d2 = under - d1;
+    double left = (((over - q1 * d1) - q1 * d2) - q2 * d1) - q2 * d2;
+    double y = q + ((left + over_low) - q * under_low) / under;
+    return __builtin_fabs(x) < 0x1p-27 ? x : y;
+}
+PRO_FN double f64_sin(double x) { return f64_is_low(x) ? f64_sin_low(x) : sin(x); }
+PRO_FN double f64_cos(double x) { return f64_is_low(x) ? f64_cos_low(x) : cos(x); }
+PRO_FN double f64_tan(double x) { return f64_is_low(x) ? f64_tan_low(x) : tan(x); }
+#endif
