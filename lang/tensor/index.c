@@ -89,6 +89,35 @@ static bool int_sub(int64_t i, int64_t n, int axis, Sub *out, LangError *e) {
     return true;
 }
 
+/* The selection of a mask in two passes, without a branch for an element: which of them are true
+ * is hard to predict. */
+static int64_t count_true(const uint8_t *at, int64_t n) {
+    enum { STEP = 128 }; /* so many fit a byte */
+    int64_t count = 0, i = 0;
+    for (; i + STEP <= n; i += STEP) {
+        uint64_t ones = 0;
+        for (int k = 0; k < STEP; k += 8) {
+            uint64_t v;
+            memcpy(&v, at + i + k, 8);
+            v |= v >> 4, v |= v >> 2, v |= v >> 1;
+            ones += v & UINT64_C(0x0101010101010101);
+        }
+        for (int k = 0; k < 64; k += 8) count += ones >> k & 255;
+    }
+    for (; i < n; i++) count += at[i] != 0;
+    return count;
+}
+
+/* Writes the places of the true ones of n elements, from place[k] on; returns the new k. One more
+ * is written there. */
+static int64_t true_places(const uint8_t *at, int64_t n, int64_t *place, int64_t k) {
+    for (int64_t i = 0; i < n; i++) {
+        place[k] = i;
+        k += at[i] != 0;
+    }
+    return k;
+}
+
 /* Fetches a bool tensor and makes the index tensors of its true elements: one per axis, (count)
  * int64. */
 static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
@@ -97,13 +126,16 @@ static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
     void *data;
     TRY(stream_value(in->stream, mask->handle, interp_span(in), &data, e));
     const uint8_t *true_at = data;
-    for (int64_t i = 0; i < n; i++) count += true_at[i] != 0;
+    count = count_true(true_at, n);
     int64_t *index = xmalloc(sizeof *index * (size_t)(count * t->rank + 1));
-    for (int64_t i = 0, k = 0; i < n; i++) {
-        if (!true_at[i]) continue;
-        for (int64_t axis = t->rank, rest = i; axis-- > 0; rest /= t->shape[axis])
-            index[axis * count + k] = rest % t->shape[axis];
-        k++;
+    int last = t->rank - 1;
+    int64_t row[MAX_DIMS] = {0}, length = last < 0 ? 1 : t->shape[last];
+    for (int64_t i = 0, k = 0; i < n && last >= 0; i += length) {
+        int64_t first = k;
+        k = true_places(true_at + i, length, index + last * count, k);
+        for (int axis = 0; axis < last; axis++)
+            for (int64_t j = first; j < k; j++) index[axis * count + j] = row[axis];
+        for (int axis = last - 1; axis >= 0 && ++row[axis] == t->shape[axis]; axis--) row[axis] = 0;
     }
     free(data);
     TensorType type = {.dtype = DT_I64, .rank = 1, .shape = {count}};
@@ -118,8 +150,9 @@ static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
 }
 
 bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out, LangError *e) {
-    Tensor *mask = tensor_op2(in, OP_NE, arg_tensor(t), arg_int(0), e), *index[MAX_DIMS] = {0},
-           *column[MAX_DIMS] = {0};
+    bool is_mask = tensor_type(t)->dtype == DT_BOOL;
+    Tensor *mask = is_mask ? tensor_ref(t) : tensor_op2(in, OP_NE, arg_tensor(t), arg_int(0), e);
+    Tensor *index[MAX_DIMS] = {0}, *column[MAX_DIMS] = {0};
     int rank = tensor_type(t)->rank;
     *out = NULL;
     bool ok = mask && mask_indices(in, mask, index, e);

@@ -95,6 +95,27 @@ def cross_entropy(way):
 def cross_entropy_both(way): return both(way, loss_of(), scalar=True)
 
 
+# ---- selection and sums of products ----
+
+def select(way):
+    if way == "compile": return None
+    x = normal(1000000)
+    if way == "eager": x = torch.from_numpy(x)
+    return lambda: x[x > 0]
+def nonzero(way):
+    if way == "compile": return None
+    x = normal(1000000)
+    if way == "numpy": return lambda: np.argwhere(x > 0)
+    x = torch.from_numpy(x)
+    return lambda: torch.nonzero(x > 0)
+def einsum3(way):
+    if way == "compile": return None
+    xs = [normal(256, 300), normal(300, 320), normal(320, 200)]
+    if way == "numpy": return lambda: np.einsum("ij,jk,kl->il", *xs, optimize=True)
+    xs = [torch.from_numpy(x) for x in xs]
+    return lambda: torch.einsum("ij,jk,kl->il", *xs)
+
+
 # ---- training ----
 
 def adam(way):
@@ -199,7 +220,7 @@ def make(way, name):
     if way in ["foreach", "fused"] and name != "adam": return None
     return {f.__name__: f for f in [
         add_chain, add_live, gelu, softmax, softmax_both, layer_norm, layer_norm_both, cross_entropy,
-        cross_entropy_both, adam, mlp, charlm]}[name](way)
+        cross_entropy_both, select, nonzero, einsum3, adam, mlp, charlm]}[name](way)
 
 def timed(step, n):
     begin = time.perf_counter()
