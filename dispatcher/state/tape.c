@@ -201,7 +201,8 @@ static char place_of(const Flow *f, uint32_t *number) {
     return g->n > 1 ? 'g' : 'w';
 }
 
-/* Marks the beginning or end of a hot body's instructions in the tape, in the body's terms. */
+/* Marks where a hot record begins or ends: the number of its body, and which of the body's
+ * instructions it has. */
 void tape_hot(Dispatcher *d, const Client *c, const FrameReader *r, bool begins) {
     Bytes *line = begin_line(d, TAPE_SENT, c->id, c->rank);
     bytes_printf(line, "hot %s %llu", begins ? "begin" : "end",
@@ -273,14 +274,6 @@ void tape_times(Dispatcher *d, const WorkerPeer *w, const Times *times) {
     }
 }
 
-static void put_id(Bytes *b, uint64_t id) {
-    char text[24], *end = text + sizeof text, *at = end;
-    do *--at = (char)('0' + id % 10);
-    while (id /= 10);
-    *--at = 't';
-    bytes_add(b, at, (size_t)(end - at));
-}
-
 static void put_hex(Bytes *b, uint64_t v) {
     char text[16];
     for (int i = 16; i-- > 0; v >>= 4) text[i] = "0123456789abcdef"[v & 15];
@@ -292,8 +285,8 @@ static void put_hex(Bytes *b, uint64_t v) {
 static void put_hashes(Bytes *b, const HashRow *row) {
     static const char *const part[] = {"", " part=split", " part=partial"};
     for (unsigned i = 0; i < row->n_out; i++) {
-        bytes_puts(b, i ? "," : "hash ");
-        put_id(b, row->id + i);
+        bytes_puts(b, i ? ",t" : "hash t");
+        inst_put_u64(b, row->id + i);
     }
     bytes_puts(b, " op=");
     bytes_puts(b, op_info[row->op].name);

@@ -36,7 +36,7 @@ enum { WORDS_IN = 8, WORDS_OUT = 2 };
 typedef struct InstWords {
     uint64_t out; /* first result; UINT64_MAX: none */
     Word op;      /* "signal enter" and its kin are one word, with one space */
-    Word first;   /* the word after the operation that is neither operand nor attribute, or empty */
+    Word first;   /* the first word after op that is neither operand nor attribute; or empty */
     uint64_t in[WORDS_IN];
     int n_in;
     uint64_t on, from; /* ids of groups; UINT64_MAX: none */

@@ -1,4 +1,4 @@
-/* habit_call.h: a call in the program against the call in a row of habit.def.
+/* habit_call.h: matches a call in the program with the call in a row of habit.def.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_ERROR_HABIT_CALL_H
 #define GT_LANG_ERROR_HABIT_CALL_H
@@ -28,8 +28,8 @@ bool call_bind(const char *params, const char *args, Bound *b);
 void call_bind_names(const char *params, Bound *b);
 /* True if no operator around p takes it apart: x, x[0], f(a, b), 1e-3; not a + b. */
 bool piece_is_operand(Piece p);
-/* True if no operator stands beside an expression: between the last character before it that is no
- * blank, or 0, and the text behind it. */
+/* True if no operator stands beside an expression. before: the last character before it that is no
+ * blank, or 0. behind: the text after it. */
 bool stands_alone(char before, const char *behind);
 /* Writes the hint with arguments in place of the parameters, cut to size. */
 void call_expand(const char *hint, const Bound *b, char *out, size_t size);

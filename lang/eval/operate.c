@@ -17,15 +17,6 @@
 
 enum { REPEAT_MAX = 1 << 28 }; /* limit of the result of `*`, in elements or bytes */
 
-static const char *const oper_text[] = {
-    [O_ADD] = "+",         [O_SUB] = "-",    [O_MUL] = "*",         [O_DIV] = "/",
-    [O_FLOORDIV] = "//",   [O_MOD] = "%",    [O_POW] = "**",        [O_MATMUL] = "@",
-    [O_BITAND] = "&",      [O_BITOR] = "|",  [O_BITXOR] = "^",      [O_EQ] = "==",
-    [O_SHL] = "<<",        [O_SHR] = ">>",   [O_NE] = "!=",         [O_LT] = "<",
-    [O_LE] = "<=",         [O_GT] = ">",     [O_GE] = ">=",         [O_IN] = "in",
-    [O_NOT_IN] = "not in", [O_IS] = "is",    [O_IS_NOT] = "is not", [O_NEG] = "-",
-    [O_POS] = "+",         [O_INVERT] = "~", [O_NOT] = "not"};
-
 /* ---- numbers ---- */
 
 static bool overflow(Interp *in, const Node *n, int oper, int64_t a, int64_t b, LangError *e) {

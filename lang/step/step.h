@@ -23,7 +23,7 @@
 
 typedef enum StepKind { STEP_INST, STEP_INPUT, STEP_CARRY, STEP_OUTPUT } StepKind;
 
-/* What a step takes from outside, or was recorded with. */
+/* A value that a step takes from outside, or that was recorded in it. */
 typedef struct StepInput {
     const char *name;
     uint32_t line;
@@ -33,7 +33,7 @@ typedef struct StepInput {
     bool is_bound;
     bool cycles;         /* after the last row comes the first again */
     TensorType type;     /* of one round */
-    uint64_t rows;       /* rows of data; 0: there is no data; is_row false: 1 */
+    uint64_t rows;       /* of data: 1 unless is_row; 0: there is no data */
     bool is_same;        /* one row for all rounds */
     const uint8_t *data; /* row-major; the arena's, or that of buf */
     Buf *buf;
@@ -74,7 +74,8 @@ Span step_at(const Step *s, uint32_t line, int column);
  * arena: of the result. false: e, at the line. */
 bool step_parse(const Step *s, const StepLine *line, uint64_t round, Bytes *text, Arena *arena,
                 InstLine *out, LangError *e);
-/* The elements of an input in a round, which has them; type_bytes(&in->type) bytes. */
+/* The elements of an input in a round: type_bytes(&in->type) bytes. The input must have data for
+ * that round. */
 const uint8_t *step_row(const StepInput *in, uint64_t round);
 
 /* Cuts the step that repeats out of the instructions of a run (text of --emit), and writes it as

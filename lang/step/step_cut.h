@@ -12,11 +12,11 @@ enum { ROUNDS_MIN = 3, DISTANCE_MAX = 8, PEEL_MAX = 4 };
 typedef struct Class {
     uint64_t hash;
     uint32_t count;
-    uint32_t rounds;     /* items of it in the rounds but the last */
-    bool is_needed;      /* some item of it leads to an update of a parameter, or to a save */
-    bool is_of_training; /* is_needed without effects */
-    bool is_extra;       /* of the rounds: only effects need it, so each round has it */
-    bool is_wanted;      /* an effect that the step has: of every round, or after the last */
+    uint32_t rounds; /* its items in all rounds but the last */
+    bool is_needed;  /* a parameter's update, a save or a wanted effect needs one of its items */
+    bool is_of_training; /* an update or a save does */
+    bool is_extra;       /* only effects need it, of some rounds: the step has it in every round */
+    bool is_wanted;      /* effects that the step has: in every round, or after the last */
 } Class;
 
 typedef struct Item {
@@ -31,7 +31,7 @@ typedef struct Item {
     uint64_t out;       /* first result */
     const uint64_t *in; /* tensor operands, in the order of the text */
     Class *class_;
-    uint64_t loose; /* hash of its text without types, too */
+    uint64_t loose; /* hash of its text without ids, numbers and types */
 } Item;
 
 /* Where an operand of the body comes from. */
@@ -63,7 +63,7 @@ typedef struct Cut {
     uint64_t next; /* an id that no item has */
     int *seq;      /* indices of the kept items */
     int n_seq;
-    int begin, period, rounds; /* positions in seq: of the first round; its length */
+    int begin, period, rounds; /* round r is seq[begin + r * period] and the next period - 1 */
     int *bound;                /* [rounds + 1]: the first item of each round, and after the last */
     int *bound_all;            /* owns them */
     From *from;                /* of the operands of the first round, in order */
@@ -98,7 +98,7 @@ const Item *cut_def(const Cut *c, uint64_t id);
 /* ---- step_loop.c ---- */
 /* Finds the part that repeats: begin, period, rounds. */
 bool cut_find_loop(Cut *c);
-/* Adds what the step has besides: effects of every round, and those after the last. */
+/* Adds the effects that the step has: those of every round, and those after the last. */
 void cut_add_effects(Cut *c);
 /* Finds out where the operands of a round come from. Rounds at the beginning that differ become
  * part of what comes before. */

@@ -11,8 +11,8 @@
 enum { PERIODS_TRIED = 64 };
 
 typedef struct Period {
-    int p, begin,
-        covered; /* items in seq: of a round; where it begins to hold; how many it holds */
+    int p;              /* kept items of a round */
+    int begin, covered; /* the longest part of seq with this period */
     double votes;
 } Period;
 

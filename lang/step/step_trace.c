@@ -29,7 +29,7 @@ static bool lay_out(Cut *c) {
 
 /* Wants the effects after the last round, and those that come equally often in every round. */
 static void want(Cut *c, bool of_rounds) {
-    Map count = {0}; /* class -> rounds in which it comes once, + 1 */
+    Map count = {0}; /* hash of a class -> its effects in the rounds */
     for (int i = 0; i < c->n; i++) c->item[i].class_->is_wanted = false;
     for (int i = c->bound[c->rounds]; i < c->n; i++)
         if (c->item[i].is_effect && !c->item[i].class_->rounds) c->item[i].class_->is_wanted = true;

@@ -44,13 +44,13 @@ const char *intern(const char *s, size_t n) {
 
 /* ---- printing ---- */
 
-static const char *const oper_text[] = {
+const char *const oper_text[] = {
     [O_ADD] = "+",         [O_SUB] = "-",    [O_MUL] = "*",         [O_DIV] = "/",
     [O_FLOORDIV] = "//",   [O_MOD] = "%",    [O_POW] = "**",        [O_MATMUL] = "@",
     [O_BITAND] = "&",      [O_BITOR] = "|",  [O_BITXOR] = "^",      [O_EQ] = "==",
     [O_SHL] = "<<",        [O_SHR] = ">>",   [O_NE] = "!=",         [O_LT] = "<",
     [O_LE] = "<=",         [O_GT] = ">",     [O_GE] = ">=",         [O_IN] = "in",
-    [O_NOT_IN] = "not-in", [O_IS] = "is",    [O_IS_NOT] = "is-not", [O_NEG] = "-",
+    [O_NOT_IN] = "not in", [O_IS] = "is",    [O_IS_NOT] = "is not", [O_NEG] = "-",
     [O_POS] = "+",         [O_INVERT] = "~", [O_NOT] = "not",
 };
 
@@ -92,6 +92,11 @@ static void print_string(const char *s, size_t n, Bytes *out) {
 static void print_place(const Node *n, Bytes *out) {
     static const char mark[] = {[SCOPE_LOCAL] = '@', [SCOPE_CELL] = '%', [SCOPE_OUTER] = '^'};
     if (n->scope != SCOPE_GLOBAL) bytes_printf(out, "%c%d", mark[n->scope], n->slot);
+}
+
+/* "not in" as one word. */
+static void put_oper(Bytes *out, int oper) {
+    for (const char *s = oper_text[oper]; *s; s++) bytes_putc(out, *s == ' ' ? '-' : *s);
 }
 
 static void print_at(const Node *n, int depth, Bytes *out);
@@ -173,13 +178,14 @@ static void print_at(const Node *n, int depth, Bytes *out) {
         return;
     case N_UNARY:
     case N_BINARY:
-        bytes_printf(out, "(%s", oper_text[n->tok]);
+        bytes_putc(out, '(');
+        put_oper(out, n->tok);
         print_kids(n, depth, out);
         return;
     case N_CHAIN:
         bytes_puts(out, "(chain");
         for (uint32_t k = 0; k + 1 < n->n_kids; k++)
-            bytes_printf(out, " %s", oper_text[n->link[k]->tok]);
+            bytes_putc(out, ' '), put_oper(out, n->link[k]->tok);
         print_kids(n, depth, out);
         return;
     case N_AUGASSIGN:

@@ -91,6 +91,7 @@ typedef enum Oper {
     O_INVERT,
     O_NOT
 } Oper;
+extern const char *const oper_text[]; /* "+", "not in" */
 
 /* flag of N_FORMAT: {x!r}, {x!s} */
 #define FORMAT_REPR 1

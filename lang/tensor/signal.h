@@ -19,11 +19,11 @@ bool signal_open(Interp *in, const char *label, const char *backward, LangError 
 bool signal_exit(Interp *in, const char *label, size_t n, LangError *e);
 int signal_depth(const Interp *in);
 const char *signal_innermost(const Interp *in); /* label of the innermost open scope, or NULL */
-void signal_unwind(Interp *in, int depth); /* after errors: closes scopes above depth */
+void signal_unwind(Interp *in, int depth);      /* after errors: closes scopes above depth */
 /* An imported file has run: closes the scopes above depth that it left open, with a warning. */
 void signal_warn_open(Interp *in, int depth);
-/* Notes that a tensor of this rank was made. A scope that closes without a tensor that has its axis
- * is reported, once. */
+/* Notes that a tensor of this rank was made. When a scope closes in which no tensor had the axis
+ * that the scope splits, a warning says so, once per signal. */
 void signal_made(Interp *in, int rank);
 /* The backward scope of what is recorded now: an interned number (0: none), and its label. */
 uint32_t signal_backward(const Interp *in);
@@ -42,8 +42,8 @@ void signal_fini(Interp *in);
 bool signal_load(Interp *in, const char *path, LangError *e);
 /* Adds the signals that the program defines at its current line, and sends them. */
 bool signal_add(Interp *in, const Config *added, Err *err);
-/* Adds to an error about a signal the position in the file that configured it. An explain function
- * of StreamConfig; interp is an Interp. */
+/* Adds the signal's position in its configuration file to an error about the signal. An explain
+ * function of StreamConfig; interp is an Interp. */
 void signal_explain(void *interp, LangError *e);
 /* GT_AUTO_SHARD=1: splits large new tensors without a signal over all workers. */
 void signal_auto_shard(Interp *in);

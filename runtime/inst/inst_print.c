@@ -17,22 +17,21 @@ enum { INLINE_ELEMENTS = 64, PACKED_BYTES = 1024 };
 
 /* ---- Pieces ---- */
 
-static void put_u64(Bytes *b, uint64_t v) {
-    char digits[20];
-    int n = 20;
-    do digits[--n] = (char)('0' + v % 10);
+void inst_put_u64(Bytes *b, uint64_t v) {
+    char text[20], *end = text + sizeof text, *s = end;
+    do *--s = (char)('0' + v % 10);
     while (v /= 10);
-    bytes_add(b, digits + n, (size_t)(20 - n));
+    bytes_add(b, s, (size_t)(end - s));
 }
 
 static void put_i64(Bytes *b, int64_t v) {
     if (v < 0) bytes_putc(b, '-');
-    put_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    inst_put_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 static void put_id(Bytes *b, uint64_t id) {
     bytes_putc(b, 't');
-    put_u64(b, id);
+    inst_put_u64(b, id);
 }
 
 /* nan and inf; false if v is neither. */
@@ -414,8 +413,8 @@ void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column) {
     else
         inst_quote(b, file, n);
     bytes_putc(b, ':');
-    put_u64(b, pos.line);
-    if (column && pos.col) bytes_putc(b, ':'), put_u64(b, pos.col);
+    inst_put_u64(b, pos.line);
+    if (column && pos.col) bytes_putc(b, ':'), inst_put_u64(b, pos.col);
 }
 
 void inst_print_head(const Inst *in, const InstPrint *how, Bytes *out) {

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
 #include "runtime/inst/beside.h"
+#include "runtime/inst/inst_text.h"
 #include "runtime/base/clock.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ struct Tape {
     size_t tried; /* text.n when the last write would have blocked: retry one chunk later */
     bool is_broken, is_reported;
     Err err;
-    Beside *beside; /* NULL: there can be none */
+    Beside *beside;             /* NULL: there can be none */
     bool is_full, is_full_told; /* ... and why */
     Err full;
 };
@@ -166,22 +167,16 @@ int64_t tape_now_ns(const Tape *t) { return now_ns() - t->start_ns; }
 /* "0.003104 ": by hand, because it is done for every line. */
 static void put_seconds(Bytes *b, int64_t ns) {
     uint64_t us = ns > 0 ? (uint64_t)ns / 1000 : 0, whole = us / 1000000, part = us % 1000000;
-    char text[32], *end = text + sizeof text, *s = end;
-    *--s = ' ';
-    for (int i = 0; i < 6; i++, part /= 10) *--s = (char)('0' + part % 10);
-    *--s = '.';
-    do *--s = (char)('0' + whole % 10);
-    while (whole /= 10);
-    bytes_add(b, s, (size_t)(end - s));
+    char text[] = ".000000 ";
+    for (int i = 6; i > 0; i--, part /= 10) text[i] = (char)('0' + part % 10);
+    inst_put_u64(b, whole);
+    bytes_add(b, text, sizeof text - 1);
 }
 
 static void put_number(Bytes *b, char prefix, uint64_t v) {
-    char text[24], *end = text + sizeof text, *s = end;
-    *--s = ' ';
-    do *--s = (char)('0' + v % 10);
-    while (v /= 10);
-    if (prefix) *--s = prefix;
-    bytes_add(b, s, (size_t)(end - s));
+    if (prefix) bytes_putc(b, prefix);
+    inst_put_u64(b, v);
+    bytes_putc(b, ' ');
 }
 
 Bytes *tape_begin(Tape *t, int64_t at_ns, TapeEvent event, uint32_t client, char kind,

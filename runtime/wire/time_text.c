@@ -1,16 +1,13 @@
 /* time_text.c: see time_text.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/time_text.h"
-#include "runtime/inst/op.h"
+#include "runtime/inst/inst_text.h"
 #include "runtime/wire/wire_watch.h"
 
-/* " key=12". By hand, because it is done for every line. */
+/* " key=12" */
 static void put_number(Bytes *b, const char *key, uint64_t v) {
-    char text[24], *end = text + sizeof text, *s = end;
-    do *--s = (char)('0' + v % 10);
-    while (v /= 10);
     bytes_puts(b, key);
-    bytes_add(b, s, (size_t)(end - s));
+    inst_put_u64(b, v);
 }
 
 static void put_us(Bytes *b, uint64_t ns) {

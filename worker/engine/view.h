@@ -1,6 +1,6 @@
 /* view.h: the VIEW rows as arithmetic on strides; no data moves. `to` is the result type from
- * inst_infer, which has checked the attributes. Each returns false only if no strides can express
- * the result (reshape).
+ * inst_infer, which has checked the attributes. Returns false if no strides can express the result
+ * (reshape).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_VIEW_H
 #define GT_WORKER_ENGINE_VIEW_H
