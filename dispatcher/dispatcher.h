@@ -17,7 +17,7 @@ typedef struct DispatcherConfig {
     uint64_t client_bytes_max; /* live bytes per client, and of copies made here; 0: no limit */
     int peers_max;             /* clients and workers at the same time; 0: no limit              */
     int64_t beat_ms;           /* between two heartbeats to every peer; 0: none (embedded)       */
-    const struct Config *signals; /* every client's, under its own; NULL: none. Borrowed */
+    const struct Config *signals; /* of every client; its own override them. NULL: none. Borrowed */
     uint64_t seed;                /* of its hash tables: a value that clients cannot guess */
     uint32_t slice;       /* instructions written for a client before others get a turn; 0: SLICE */
     DetectorConfig hot;   /* for clients that do not look for hot bodies; all zero: off */
@@ -46,7 +46,7 @@ bool dispatcher_log(Dispatcher *d, const char *path, Err *err);
 void dispatcher_on_message(Dispatcher *d, PeerId from, Msg *m, int64_t now_ms); /* consumes m */
 /* A client: everything it had is freed. A worker: its clients get errors. */
 void dispatcher_on_gone(Dispatcher *d, PeerId peer, int64_t now_ms);
-/* A peer does not read what it is sent: its connection was cut. */
+/* The connection was cut because the peer did not read its messages. */
 void dispatcher_on_unread(Dispatcher *d, PeerId peer);
 void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms); /* likewise */
 void dispatcher_on_tick(Dispatcher *d, int64_t now_ms);                  /* heartbeats, timeouts */

@@ -5,11 +5,11 @@
  * What it is worth (`dispatcher_bench`, data-parallel over 72 workers, CPU per instruction): 0.447
  * us through the chain, 0.168 us if it is known.
  *
- * All that inference, the scopes and the rules of layouts read is compared: types and places of the
- * operands, the scope's target, numbers, attributes. If all of it is unchanged, only the ids in the
- * record change. The other steps are not remembered but repeated: convert_to converts operands and
- * inserts moves, results get handles, and mod_route.c writes the record. So what is kept depends on
- * no other instruction, and the workers get the same bytes as without it.
+ * The next iteration compares all that inference, the scopes and the rules of layouts read: types
+ * and places of the operands, the scope's target, numbers, attributes. If that is unchanged, only
+ * the ids in the record change. The other steps are not remembered but repeated: convert_to
+ * converts operands and inserts moves, results get handles, and mod_route.c writes the record. So
+ * what is kept depends on no other instruction, and the workers get the same bytes as without it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_HOT_PLACED_H
 #define GT_DISPATCHER_HOT_PLACED_H

@@ -84,7 +84,7 @@ typedef struct Client {
     char **file; /* names of its source files, by number; NULL: not defined */
     int n_files;
     size_t file_bytes;
-    SrcPos at; /* of the instruction that came last, as far as it has one */
+    SrcPos at; /* position of the last instruction that had one */
     Handles tensors;
     size_t n_away;             /* live tensors that are not on the home worker alone     */
     const Members *home, *all; /* groups: its home; the workers present at its welcome */

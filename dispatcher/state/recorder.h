@@ -1,5 +1,6 @@
-/* recorder.h: the flight recorder: what passed through the dispatcher lately, kept as it came, so
- * that it costs a copy of each frame's head, and made into text by those that ask for it.
+/* recorder.h: the flight recorder: the last messages that passed through the dispatcher, as they
+ * came. Recording costs a copy of each frame's head. The programs that ask for the messages make
+ * text of them.
  *
  * It is a queue of PAST messages (wire_watch.h) of up to RECORD_CHUNK bytes. When they exceed
  * DispatcherConfig.record_bytes the oldest is freed. A chunk that is being sent is kept alive by
@@ -24,8 +25,8 @@ Buf *recorder_preface(Dispatcher *d, uint32_t past_ms);
  * youngest, which is still being written. */
 size_t recorder_chunks(const Dispatcher *d);
 Buf *recorder_chunk(const Dispatcher *d, size_t i);
-/* Returns one PAST message's part (owned) for a client's own eyes: what is needed to read its
- * frames, then the last of them and its failures, about `limit` bytes at most. */
+/* Returns a PAST message's part (owned) with one client's history, for that client: what is needed
+ * to read its frames, then the last of them and its failures, about `limit` bytes at most. */
 Buf *recorder_of_client(Dispatcher *d, const Client *c, size_t limit);
 /* An entry with a worker's rows (owned). */
 Buf *recorder_rows(const Msg *times, int rank, int64_t ahead_ns);

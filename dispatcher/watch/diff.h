@@ -5,17 +5,18 @@
  *
  * 1. Each tape is read once (diff_tape.c). What remains is a list per client: its instructions that
  *    make tensors, in the order of the stream, each with op, source position and hash. The hash is
- *    that of the whole tensor, whatever its layout: the parts of a split tensor add up; of a
- *    replicated one every copy must have the same hash (if not, that is a difference within one
- *    run); terms of a partial sum have none until the collective that adds them up is done, whose
- *    result is then the tensor's. Views and the temporaries of a fusion have no hash.
+ *    that of the whole tensor, whatever its layout: the hashes of a split tensor's parts add up,
+ * and every copy of a replicated one must have the same hash (if not, that is a difference within
+ * one run). A partial sum gets the hash of the collective that adds up its terms. Views and the
+ *    temporaries of a fusion have no hash.
  * 2. The lists are aligned (diff_align.c), because two versions of a program or of gtsh may number
  *    their tensors differently. Two instructions correspond if they have the same op at the same
- *    source line, or at a line shifted by as much as others. Where they do not, the shortest run of
- *    inserted and removed instructions is found after which DIFF_ANCHOR correspond again.
- * 3. The first pair whose type or hash differs is the answer (diff_find.c). An instruction without
- * a hash in either run is passed over: if its bits differ, those of the first one after it do that
- *    reads it and has one. So the answer names the first result whose difference can be seen, and
+ *    source line, or at a line shifted by as much as others. Where they stop corresponding, the
+ *    shortest run of inserted and removed instructions is looked for after which DIFF_ANCHOR
+ *    instructions correspond again.
+ * 3. The first pair whose type or hash differs is the answer (diff_find.c). A pair without a hash
+ * in one of the runs is skipped: if its bits differ, so do those of the first instruction with a
+ *    hash that reads it. So the answer names the first result whose difference can be seen, and
  * says which operands are known to be equal.
  *
  * Reading takes nearly all of the time, so both tapes are read at the same time.
@@ -99,7 +100,8 @@ typedef struct DiffRow {
 } DiffRow;
 void diff_rows(const DiffTape *t, const DiffClient *c, uint64_t id,
                void (*fn)(void *ctx, const DiffRow *row), void *ctx);
-/* What has the hash of s: s itself, or the collective that adds up its terms; NULL: nothing. */
+/* Returns where the hash of s is: its own, or that of the collective that adds up its terms; NULL:
+ * there is none. */
 const DiffHash *diff_whole(const DiffTape *t, const DiffClient *c, const DiffStep *s);
 
 /* ---- diff_align.c ---- */

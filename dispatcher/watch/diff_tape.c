@@ -46,7 +46,7 @@ static bool number(Text *t, uint64_t *out) {
     return t->at > begin && t->at - begin <= 19;
 }
 
-/* Reads "t12" or "t12,t13": *n ids, of which each is one more than that before it. */
+/* Reads "t12" or "t12,t13": *n ids, each one more than the previous one. */
 static bool results(Text *t, uint64_t *id, int *n) {
     uint64_t next;
     for (*n = 0; t->at < t->end && *t->at == 't'; ++*n) {

@@ -41,7 +41,7 @@ typedef struct App {
     Monitor *monitor;
     TopModel model;
     TopView view;
-    Past past, next; /* next: to be asked for after the answer that is coming */
+    Past past, next; /* next: the request after the one that is being answered */
     int64_t asked_us;
     TopSave save;
     bool is_utf8, is_over;
@@ -120,7 +120,7 @@ static int past_seconds(const App *a) {
     return PAST_S + (int)(lag_us < PAST_MOST_US ? lag_us / 1000000 + 1 : PAST_MOST_US / 1000000);
 }
 
-/* Asks for the last seconds, or will when the answer that is coming is whole. */
+/* Requests the last seconds; at once, or if an answer is arriving, after its end. */
 static void ask_past(App *a, Past what) {
     Err err = {0};
     if (a->past != PAST_NONE && now_us() - a->asked_us < ANSWER_US) {

@@ -22,11 +22,12 @@
  *     op name="matmul" count= us= bytes=
  *
  * busy_us and idle_us count from the first watcher on, by the classes of op_class.h and the causes
- * of IdleWhy (wire_watch.h); clock_us is the worker's time at which its counters were read, so that
- * rates are differences by that. `sent` are instructions in flight to a worker, `queue` those that
- * it has and has not done. insts, frame_bytes: from clients; sent_bytes: to workers; data_bytes:
- * between workers. lag_us is the age of a client's oldest frame in flight, file and line the
- * position of its last instruction. A missing key: not known (yet).
+ * of IdleWhy (wire_watch.h); clock_us is the time, by the worker's clock, at which it read its
+ * counters: rates are differences of counters by differences of clock_us. `sent` are instructions
+ * in flight to a worker, `queue` those that it has and has not done. insts, frame_bytes: from
+ * clients; sent_bytes: to workers; data_bytes: between workers. lag_us is the age of a client's
+ * oldest frame in flight, file and line the position of its last instruction. A missing key: not
+ * known (yet).
  *
  * One thread uses a Monitor. What it holds is bounded: if the caller does not read, the dispatcher
  * drops lines and snapshots, and counts them.

@@ -209,7 +209,7 @@ static TimelineGroup *group_of(Timeline *t, uint64_t id) {
     return &t->group[t->n_groups - 1];
 }
 
-/* A group of one worker is in the tape only where an instruction names both. */
+/* Learns that a group is this worker alone: the tape has no line for such a group. */
 static void learn_group(Timeline *t, uint64_t id, int rank) {
     if (id == UINT64_MAX || rank < 0) return;
     TimelineGroup *g = group_of(t, id);
@@ -347,8 +347,8 @@ static bool add_ranks(Timeline *t, const Line *l, Word value, Slice *s, Err *err
     return true;
 }
 
-/* A tape without from=: a transfer reads from the group that has its operand. A group that no line
- * named is of one worker: that which made the operand. */
+/* In a tape without from=, a transfer reads from the group that has its operand. A group without a
+ * line is one worker: the one that made the operand. */
 static void derive_ranks(Timeline *t, const ClientLane *c, const Asked *a, int rank, Slice *s) {
     const Asked *made = a->has_from && a->n_in ? asked_find(t, c, a->in[0], NULL) : NULL;
     if (made && !map_get(&t->state->groups, a->from)) learn_group(t, a->from, made->rank);
@@ -365,7 +365,7 @@ static void derive_ranks(Timeline *t, const ClientLane *c, const Asked *a, int r
     }
 }
 
-/* heaviest: of a kernel of several operations, the id of that which gives it its name. */
+/* *heaviest: for a kernel of several operations, the id of the one that it is named after. */
 static bool read_done(Timeline *t, Line *l, Slice *s, uint64_t *heaviest, Err *err) {
     Word word, key, value;
     int64_t ns = 0;

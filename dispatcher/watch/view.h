@@ -20,9 +20,9 @@ ViewShares view_shares(const Timeline *t);
 
 /* "GT timeline: 24 ops, 4 workers, 0.079 s, 61% busy". */
 void view_title(const Timeline *t, Bytes *out);
-/* The parts of a run, each with its pattern: those outermost signals that have at least 3 % of
- * the computing, if at least two of them have a pattern and they come one after the other;
- * otherwise the run as a whole, one part. */
+/* The parts of a run, each with its pattern: the outermost signals that take at least 3 % of the
+ * computing, if they follow one another and at least two of them have a pattern. Otherwise the
+ * whole run is one part. */
 typedef struct ViewPart {
     uint32_t signal; /* Timeline.signal; 0: the whole run */
     int64_t begin_ns, end_ns;

@@ -19,7 +19,8 @@ extern volatile int interrupt_count;
 bool interrupt_fail(LangError *e);
 bool interrupt_fail_io(Err *err);
 
-/* False after Ctrl-C, with an error. As cheap as a look at a variable: once per element. */
+/* Returns false, with an error, after Ctrl-C. Reads one variable, so loops call it for every
+ * element. */
 static inline bool not_interrupted(LangError *e) { return !interrupt_count || interrupt_fail(e); }
 static inline bool not_interrupted_io(Err *err) {
     return !interrupt_count || interrupt_fail_io(err);

@@ -26,7 +26,7 @@ typedef struct FmtLine {
     const char *comment; /* borrowed from the source, or NULL */
     size_t n_comment;
     int column, gap; /* of the comment in the source: its column, the blanks before it */
-    bool opens;      /* ends with a block's brace, or so far */
+    bool opens;      /* ends with the brace of a block, at least so far */
     bool is_comment; /* the comment fills the line, in `code` */
 } FmtLine;
 
@@ -60,7 +60,7 @@ typedef struct Fmt {
 
 /* fmt_space.c: the blanks between the last token and token i on the same line, 0 or 1. */
 int fmt_blanks(const Fmt *f, size_t i);
-/* Updates what fmt_blanks has to know of the last token: i becomes it. was_map: it closes a map. */
+/* Makes token i the last token, for fmt_blanks. was_map: it closes a map. */
 void fmt_note_role(Fmt *f, size_t i, bool was_map);
 /* fmt_lines.c: appends the lines, with their comments aligned. */
 void fmt_join(const Fmt *f, Bytes *out);

@@ -59,7 +59,7 @@ size_t doc_path(const Doc *d, size_t from);
 
 /* ---- lsp_index.c: what is known of a text ---- */
 
-/* A use of a variable: of slot `slot` of function owner, or, owner NULL, of a global name. */
+/* A use of a variable: slot `slot` of function owner, or a global name if owner is NULL. */
 typedef struct Use {
     size_t at;
     const char *name;   /* interned */
@@ -83,8 +83,7 @@ typedef struct FieldUse {
     const Node *node;
 } FieldUse;
 
-/* The name of an argument, f(name=1), in a call of which the text alone does not say which function
- * of the program it calls, if any. */
+/* The name of an argument, f(name=1), in a call whose function the text alone does not tell. */
 typedef struct LooseArgument {
     size_t at;
     const char *name;

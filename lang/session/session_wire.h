@@ -1,4 +1,4 @@
-/* session_wire.h: what the terminals of a session and its server say to each other: packets with a
+/* session_wire.h: the protocol between the server of a session and its terminals: packets with a
  * head of 4 bytes, in the byte order of the machine. Private to lang/session/.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SESSION_SESSION_WIRE_H

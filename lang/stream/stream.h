@@ -36,7 +36,8 @@ typedef struct StreamConfig {
      * NULL. Borrowed: it outlives the stream. */
     InstFile *file;
     /* May be NULL. calls returns a number for the current call stack (0: none). If an instruction
-     * fails, explain gets the number from when it was issued, and adds the stack to the error. */
+     * fails, explain gets the number that calls returned when it was issued, and adds the stack to
+     * the error. */
     uint32_t (*calls)(void *program);
     void (*explain)(void *program, uint32_t calls, LangError *e);
     void *program;
@@ -142,8 +143,8 @@ bool stream_files(Stream *s, const char *path, Span at, LangError *e);
  * and reports no further failures. has_failed: that failure was reported already (is_late); then
  * returns true. */
 bool stream_finish(Stream *s, bool has_failed, LangError *e);
-/* Calls fn with what the operands of each effect and fetch are, before its effect runs; NULL: no
- * longer. The values are borrowed for the call. */
+/* Calls fn with the values of the operands of each effect and fetch, before the effect runs; NULL:
+ * ends that. The values are borrowed for the call. */
 typedef void (*StreamWatch)(void *ctx, Handle *const *handle, const Reply *r);
 void stream_watch(Stream *s, StreamWatch fn, void *ctx);
 /* Calls fn every 20 ms or more often while the stream waits, with the time since the wait began;

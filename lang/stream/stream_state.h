@@ -14,7 +14,7 @@
 enum {
     EFFECTS_MAX = 4096,               /* limit of pending effects; the next one waits         */
     CAUSES_MAX = 64,                  /* limit of stored failures                             */
-    EARLY_NOTES = 64,                 /* of notes that come before there is a cluster         */
+    EARLY_NOTES = 64,                 /* limit of notes kept until there is a cluster         */
     CONTROL_INSTS = WINDOW_INSTS / 8, /* reserved in the window for frees, scopes: cannot fail */
     /* Instructions and loop edges between two polls. Where a poll at the end of a statement comes
      * before the one at an edge, frames of x = x + b hold 1,500 instructions; else 300. */

@@ -8,7 +8,7 @@
 void stream_text_open(Stream *s); /* from the configuration; writes the header */
 /* Writes an instruction; out: the types of its results, or NULL. */
 void stream_text_put(Stream *s, const Inst *inst, const TensorType *out);
-/* LIVE: writes what the operands of an effect or fetch were. */
+/* LIVE: writes the values of the operands of an effect or fetch. */
 void stream_text_values(Stream *s, const Pending *p, const Reply *r);
 /* Ends the copy, because the ids start again; the reason becomes a comment. */
 void stream_text_end(Stream *s, const char *why);

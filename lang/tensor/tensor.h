@@ -119,7 +119,7 @@ int64_t tensor_numel(const Tensor *t);
 /* ---- parameters (tensor_param.c) ---- */
 /* p.data = e: sets p to e, cast to p's dtype and broadcast to its shape. Not recorded. */
 bool tensor_update(Interp *in, Tensor *param, Value v, LangError *e);
-/* The same for an e that may have p's layout already: `place`, which tensor_op_keep set. */
+/* The same. place: the handle that tensor_op_keep set; if it is v's, v has p's layout already. */
 bool tensor_update_keep(Interp *in, Tensor *param, Value v, const Handle *place, LangError *e);
 /* p op= v. Outside no_grad it is an error if v depends on parameters. */
 bool tensor_augment(Interp *in, Tensor *param, int oper, Value v, LangError *e);

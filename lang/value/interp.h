@@ -43,13 +43,13 @@ struct Interp {
     struct PrintOptions *print; /* set_print; NULL: defaults */
     Source **source;            /* all texts: interp_source */
     size_t n_sources;
-    /* for folders below those that define them: interp_call, object_show and progress_clear (NULL:
-     * there is no progress line) */
+    /* Functions of folders that the callers may not include: interp_call, object_show and
+     * progress_clear (NULL: there is no progress line). */
     bool (*call)(Interp *in, Value f, const Value *arg, int n_args, Value *out, LangError *e);
     bool (*show_object)(Interp *in, Object *o, int indent, Pieces *p, LangError *e);
     void (*clear_line)(Interp *in);
-    /* At the prompt: sees the locals, in fn's slots, of the innermost call of the user's functions
-     * that an error leaves. NULL: nothing does. */
+    /* At the prompt: gets the locals, in fn's slots, of the innermost of the user's calls that an
+     * error leaves. May be NULL. */
     void (*keep_locals)(Interp *in, const AstFn *fn, const Value *slot);
     bool (*show_as)(Interp *in, Value v, LangError *e); /* output_value: unless output is plain */
     OutputForm output;

@@ -1,5 +1,6 @@
-/* beside.h: a file PATH.data beside instruction text: the elements that are too many for a line,
- * equal ones once. A line has their offset and hash (InstBeside). A replay maps the file.
+/* beside.h: a file PATH.data beside instruction text. It has the elements that are too many for a
+ * line; equal ones are stored once. A line has their offset and hash (InstBeside). A replay maps
+ * the file.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_INST_BESIDE_H
 #define GT_RUNTIME_INST_BESIDE_H

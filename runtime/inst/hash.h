@@ -41,10 +41,10 @@ extern const HashSumFn hash_sums[3];
 uint64_t hash_elements(const HashSumFn sum[3], const void *data, int64_t n, int size,
                        uint64_t first, uint16_t sample);
 
-/* How much of a tensor is hashed. all: all of it, which is 1. Else 1 as well for tensors of at most
- * HASH_WHOLE words of 4 bytes. Of a larger one every k-th block on average is hashed, where k is
- * returned: about HASH_WHOLE to 2 * HASH_WHOLE words. Which ones depends on their numbers and k
- * alone, so that two runs and any layouts cover the same elements. */
+/* Returns k: of a tensor every k-th block is hashed, on average. k is 1 if `all`, or if the tensor
+ * has at most HASH_WHOLE words of 4 bytes. Otherwise about HASH_WHOLE to 2 * HASH_WHOLE words are
+ * hashed. Only k and the numbers of the blocks decide which ones, so that two runs and any layouts
+ * cover the same elements. */
 enum { HASH_WHOLE = 1 << 14 };
 uint16_t hash_sample(const TensorType *whole, bool all);
 #endif

@@ -9,11 +9,11 @@
  * understands them.
  *
  * Sending has no high-water mark: credit limits the flow, and hub_unread finds a peer that does not
- * read what needs no credit. A hub reads up to some thousand messages of a peer ahead; further ones
- * stay in the peer's memory. A ROUTER has ROUTER_MANDATORY: a send to a peer that is gone is an
- * error. Sends never block. One thread uses a Hub, and one thread uses a Link; _wake may be called
- * from any thread. A worker has both ends: it waits for its link to the dispatcher and for the hub
- * of its peers with net_wait.
+ * read the messages that need no credit. A hub reads up to some thousand messages of a peer ahead;
+ * further ones stay in the peer's memory. A ROUTER has ROUTER_MANDATORY: a send to a peer that is
+ * gone is an error. Sends never block. One thread uses a Hub, and one thread uses a Link; _wake may
+ * be called from any thread. A worker has both ends: it waits for its link to the dispatcher and
+ * for the hub of its peers with net_wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_NET_H
 #define GT_RUNTIME_NET_NET_H

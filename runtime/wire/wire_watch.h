@@ -73,11 +73,10 @@ bool wire_read_usage(const Msg *m, Arena *arena, Usage *u, Err *err);
 
 /* ---- The flight recorder ----
  *
- * The dispatcher keeps what passed lately as it came, in messages of entries (PAST), and sends
- * these to a watcher that asks. The watcher makes lines of a tape of them (past.h in
- * dispatcher/watch). First come entries that say what the others need: names of files, bodies; then
- * the recorded ones, oldest first; then the rows of each worker; then an EVENTS that is_past and
- * is_end. */
+ * The dispatcher keeps the last messages unchanged, as entries of PAST messages, and sends these to
+ * a watcher that asks. The watcher makes lines of a tape from them (past.h in dispatcher/watch).
+ * First come the entries that the others need (names of files, bodies), then the recorded ones,
+ * oldest first, then the rows of each worker, then an EVENTS that is_past and is_end. */
 
 typedef enum PastKind {
     PAST_SINCE, /* at_ns: when the past begins; data: the time (i64, ns) that lines count from */

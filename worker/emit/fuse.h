@@ -90,9 +90,9 @@ bool fuse_equal(const Fusion *a, const Fusion *b); /* equal signatures */
  * more than the ops. */
 bool fuse_is_worth(const Fusion *f);
 
-/* Estimates the part of its operations' separate time that a kernel saves, from 0 to 1. Of all
- * trips to memory one is left, none if the fusion is fused with a product; expensive computations
- * take their time either way. */
+/* Estimates which part of the time of the separate operations a kernel saves, from 0 to 1. A kernel
+ * makes one trip to memory, or none if the fusion is fused with a product. Expensive computations
+ * take as long as before. */
 double fuse_gain(const Fusion *f, bool has_product);
 
 /* ---- for the emitter: emit_fusion.c, emit_rows.c, emit_pass.c ---- */

@@ -115,10 +115,10 @@ const EngineOps *engine_find(const char *name);
 /* Writes the row-major strides of t, in elements. */
 void view_strides(const TensorType *t, int64_t *stride);
 bool view_is_contiguous(const View *v);
-/* The first index of a call that is out of range: `value`, for element `at` of the indices' common
- * `shape`, to which idx broadcasts, along `axis` of x, which has `size`. from_zero: a negative
- * index does not count from the end. is_along: idx has x's axes (gather). Fills err with value,
- * position in the whole idx, axis and size; returns false. */
+/* The first index of a call that is out of range. shape: the common shape of the indices, to which
+ * idx broadcasts; at: the element in it. axis, size: of x. from_zero: a negative index does not
+ * count from the end. is_along: idx has x's axes (gather). index_is_bad fills err with value,
+ * position in the whole idx, axis and size, and returns false. */
 typedef struct BadIndex {
     const View *idx;
     const TensorType *shape;

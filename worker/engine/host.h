@@ -1,5 +1,5 @@
-/* host.h: what engines share that compute inside submit, in the arena of mem.h. Every call that was
- * submitted is done, so a ticket only serves to report a failure.
+/* host.h: shared by the engines that compute inside submit, in the arena of mem.h. A call is done
+ * when submit returns, so a ticket only serves to report a failure.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_HOST_H
 #define GT_WORKER_ENGINE_HOST_H

@@ -22,7 +22,8 @@ static inline bool fit_is_product(const Storage *st) {
 bool fit_is_space(const Fusion *f, const TensorType *t); /* t has its shape, but for axes of 1 */
 /* True for an op that may fit. */
 bool fit_is_kind(Op op);
-/* True if such an instruction, when it does not fit, ends the fusion only if it reads from it. */
+/* True for an op whose instructions, if they do not fit, end the open fusion only if they read from
+ * it. */
 bool fit_is_source(Op op);
 /* Adds j, with operands and immediates set, as the next node of fusion f, which has n jobs; n = 0:
  * starts a new one. operand: set to its tensor operands, by their index in held. type: the

@@ -31,8 +31,8 @@ typedef struct ChoiceTrial {
     uint32_t used_at;
     bool is_decided;
     Way way;            /* the decision; valid if is_decided */
-    uint64_t left;      /* runs until it is measured again ... */
-    uint64_t interval;  /* ... of so many since the decision */
+    uint64_t interval;  /* runs between the decision and the next measurement ... */
+    uint64_t left;      /* ... and how many of them are left */
     double least[WAYS]; /* ns per element */
 } ChoiceTrial;
 

@@ -41,9 +41,9 @@ void cache_trim(Cache *c);
 void cache_sweep(const Cache *c);
 /* True if the directory is gone or its disk is full; why says which. */
 bool cache_is_lost(const Cache *c, char *why, size_t why_size);
-/* Takes the lock that one process at a time has. It ends with cache_unlock or the process. Returns
- * -1, and the caller goes on without it, after timeout_ms, when *ends, or where files cannot be
- * locked. */
+/* Takes the lock, which one process has at a time, until cache_unlock or the end of the process.
+ * Returns -1 after timeout_ms, when *ends is set, or where files cannot be locked; the caller then
+ * goes on without the lock. */
 int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends);
 void cache_unlock(int lock);
 #endif

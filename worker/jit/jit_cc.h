@@ -30,8 +30,8 @@ typedef struct Cc {
  * JitConfig. */
 void cc_init(Cc *c, const char *command, const char *isa);
 void cc_fini(Cc *c);
-/* Appends all that kernels depend on besides their source: command, flags, and which file of what
- * age the program is. (Running `cc --version` would take as long as loading many kernels.) Returns
+/* Appends all that kernels depend on besides their source: the command, the flags, and the file and
+ * age of the compiler. (Running `cc --version` would take as long as loading many kernels.) Returns
  * false, with errno set, if there is no such program. */
 bool cc_identify(Cc *c, Bytes *out);
 /* OVER_LIMIT: it was killed, or flooded its output; another call is unlikely to go better. */

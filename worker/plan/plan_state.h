@@ -186,7 +186,7 @@ struct Plan {
     bool compiles, compiles_after; /* Client.compiles before and after it */
     uint64_t size, runs;
     uint32_t undone;  /* times in a row that it was undone or skipped for that */
-    uint64_t look_at; /* runs after which it may be stale (again) */
+    uint64_t look_at; /* the number of runs at which it may be stale next */
     int n_words, n_externals, n_values, n_variables, n_steps, n_left, n_kept, n_regions, n_drops;
     int n_trials; /* while there are any, it is recorded again from time to time */
     Trial *trial;
@@ -201,7 +201,7 @@ struct Plan {
     char **base;                 /* of regions, in this run */
     int64_t *place;              /* of regions, in the block; PLAN_NONE: elsewhere */
     ErrCode *bad;                /* of regions, in this run: poison */
-    uint64_t block, own, beside; /* bytes: of temporaries, of what is left, of calls meanwhile */
+    uint64_t block, own, beside; /* bytes: of temporaries, of results, of calls meanwhile */
     uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
     uint64_t bytes_saved;
 };
@@ -293,10 +293,10 @@ typedef enum Miss {
 typedef struct Spot {
     Variants plans; /* first */
     uint64_t last_key;
-    uint32_t turns;  /* the key changed, or a plan's later turn did */
+    uint32_t turns;  /* changes of types: of the key, or in a later iteration of a plan */
     uint32_t visits; /* executed one by one since the last recording */
-    uint32_t tries;  /* recordings, without those of renewed plans or of a key's first */
-    uint32_t lost;   /* visits at which there were plans of the key, since one ran */
+    uint32_t tries;  /* recordings, except those that renew a plan or make a key's first */
+    uint32_t lost;   /* visits with plans of the key, since one of them ran */
     uint64_t n;      /* how often execution reached this position */
     uint8_t last_miss;
     Plan *renews; /* to be renewed; NULL: none */
