@@ -229,6 +229,21 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
 
+# The stand-ins for NVIDIA's libraries (tests/gpu), by the names that a program looks for; in build/test/gpu. Each has a soname
+# of its own: NVRTC asks the loader for libcuda.so.1, and crashes if it gets one without NVIDIA's hidden tables.
+GPU_CUDA := $(B)/test/gpu/libcuda.so.1
+GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c,$(wildcard tests/gpu/*.c))
+GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing
+$(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) | $(B)/gen/needs
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GPU_CF) -c -o $@ $<
+$(GPU_CUDA): $(GPU_SRC:%.c=$(B)/obj/%.o)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -o $@ $^ -lm -lpthread
+$(filter $(B)/test/gpu_%,$(UNITS)): $(GPU_CUDA) $(wildcard tests/gpu/*.h)
+
 # ---- the rest ----
 # The files of editors, all of one run: share/vim/ and share/vscode/.
 $(B)/share/vscode/syntaxes/gt.tmLanguage.json: scripts/gensyntax lang/syntax/tokens.def lang/math/functions.def runtime/inst/ops.def \
