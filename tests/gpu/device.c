@@ -188,6 +188,11 @@ int emu_enqueue(void *stream, EmuWork *work, void *ctx) {
     op->work = work, op->ctx = ctx;
     return api_end(stream_submit(s, op));
 }
+bool emu_row(int k, const char **name, const char **widths, uint8_t *facts) {
+    const LaneOp *op = lanes_row(k);
+    if (op) *name = op->name, *widths = op->widths, *facts = op->facts;
+    return op != NULL;
+}
 int emu_call(const char *name) { return api_end(api_begin(name)); }
 
 /* ---- Operations ---- */

@@ -42,6 +42,10 @@ EMU_API void emu_limit(uint64_t instructions);
  * order. */
 EMU_API int emu_forget(uint64_t at, size_t bytes, void *stream);
 
+/* The k-th instruction that only computes (ptx_ops.def): its name, with _ for points, and its
+ * operands as ptx.h says. */
+EMU_API bool emu_row(int k, const char **name, const char **widths, uint8_t *facts);
+
 /* For the other stand-ins: runs fn(ctx) in stream order; false: it refused, and `err` says why. ctx
  * is freed after it. */
 typedef bool EmuWork(void *ctx, const Actor *actor, Memory *memory, char *err, size_t size);

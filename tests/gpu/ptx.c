@@ -313,6 +313,16 @@ static void register_line(Reader *r) {
     } while (!r->bad && reader_take(r, ','));
     reader_need(r, ';');
 }
+static void place_local(Reader *r, Var *v) {
+    Function *f = r->f;
+    uint32_t before = f->local_bytes;
+    place(r, &f->local_bytes, SHARED_GAP, v);
+    if (r->bad) return;
+    f->local_is = realloc(f->local_is, f->local_bytes);
+    if (!f->local_is) abort();
+    memset(f->local_is + before, 0, f->local_bytes - before);
+    memset(f->local_is + v->at, 1, v->bytes);
+}
 static void body_variable(Reader *r, const char *word) {
     Function *f = r->f;
     Space space = word[1] == 's' ? SPACE_SHARED : word[1] == 'l' ? SPACE_LOCAL : SPACE_PARAM;
@@ -320,7 +330,7 @@ static void body_variable(Reader *r, const char *word) {
     if (r->bad) return;
     if (!v.bytes) reader_fail(r, "%s has no size", v.name);
     if (space == SPACE_LOCAL)
-        place(r, &f->local_bytes, SHARED_GAP, &v);
+        place_local(r, &v);
     else if (space == SPACE_PARAM)
         place(r, &f->call_bytes, 0, &v);
     else if (f->is_entry)
@@ -499,6 +509,7 @@ void ptx_free(Ptx *p) {
     for (int k = 0; k < p->n_functions; k++) {
         free(p->function[k].var);
         free(p->function[k].constant);
+        free(p->function[k].local_is);
     }
     for (int k = 0; k < p->n_vars; k++) free(p->initial[k]);
     free(p->function);

@@ -124,6 +124,7 @@ typedef struct Function {
     uint32_t frame_bytes, param_bytes, local_bytes, call_bytes, shared_bytes, max_threads;
     Var *var; /* results, parameters, then those of the body */
     int n_vars, cap_vars, n_results, n_params;
+    uint8_t *local_is; /* of local memory: bytes of variables, not of the gaps between them */
     Constant *constant;
     int n_constants, cap_constants;
     int32_t special[SPECIAL_COUNT]; /* slots, or -1 */

@@ -146,7 +146,7 @@ static uint8_t *reach_shared(Run *r, const Warp *w, const Ins *i, int lane, uint
 static uint8_t *reach_local(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
                             Access access) {
     uint32_t size = w->frame->f->local_bytes;
-    if (at >= size || n > size - at) {
+    if (at >= size || n > size - at || memchr(w->frame->f->local_is + at, 0, n)) {
         run_refuse(r, w, i, lane, "%u bytes at %llu lie outside local memory of %u", n,
                    (unsigned long long)at, size);
         return NULL;
@@ -290,6 +290,11 @@ static void load_store(Run *r, const Warp *w, const Ins *i, const uint64_t *at, 
         r->count.local++;
     else
         count_global(r, at, m, n, access == ACCESS_WRITE);
+    EACH(l, m) if (at[l] % n) {
+        run_refuse(r, w, i, l, "the address %#llx is not a multiple of %u",
+                   (unsigned long long)at[l], n);
+        return;
+    }
     if (space == SPACE_GLOBAL && access == ACCESS_WRITE && collide(r, w, i, at, m, n)) return;
     bool is_global = space == SPACE_GLOBAL || space == SPACE_CONST;
     if (is_global && is_row(i, at, m, n) && memory_find(r->l->memory, at[0], LANES * (uint64_t)n)) {

@@ -15,8 +15,9 @@
 
 #define EMU_FUNCTIONS(X)                                                                           \
     X(emu_reset)                                                                                   \
-    X(emu_seed) X(emu_memory) X(emu_refusal) X(emu_quiet) X(emu_counters) X(emu_stats)             \
-        X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget)
+    X(emu_seed)                                                                                    \
+    X(emu_memory) X(emu_refusal) X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters)   \
+        X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
@@ -133,8 +134,9 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     bool is_whole = library != NULL;
 #define F(name) is_whole = is_whole && (*(void **)&nvrtc.name = dlsym(library, #name)) != NULL;
     F(nvrtcVersion)
-    F(nvrtcCreateProgram) F(nvrtcCompileProgram) F(nvrtcDestroyProgram) F(nvrtcGetPTXSize)
-        F(nvrtcGetPTX) F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
+    F(nvrtcCreateProgram)
+    F(nvrtcCompileProgram) F(nvrtcDestroyProgram) F(nvrtcGetPTXSize) F(nvrtcGetPTX)
+        F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
 #undef F
             if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
