@@ -231,6 +231,7 @@ static Actor actor_of(Op *op) {
                .is_before = is_before,
                .who_is = who_is,
                .ctx = op};
+    a.first = a.phase = a.me;
     for (int k = 0; k < STREAMS_MAX; k++) {
         const struct CUstream_st *s = &device.stream[k];
         uint32_t next = op->after.upto[k] + 1;
@@ -271,7 +272,7 @@ static uint8_t *reach(uint64_t at, size_t bytes, Access access, const Actor *a, 
     if (!b) {
         snprintf(why, sizeof why, "%zu bytes at %#llx lie in no allocation", bytes,
                  (unsigned long long)at);
-    } else if (memory_touch(b, at - b->at, bytes, access, a, why, sizeof why)) {
+    } else if (memory_touch(&device.memory, b, at - b->at, bytes, access, a, why, sizeof why)) {
         return b->data + (at - b->at);
     }
     fail(CUDA_ERROR_ILLEGAL_ADDRESS, what, why);

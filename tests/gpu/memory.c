@@ -24,6 +24,7 @@ static void release(Block *b) {
 void memory_fini(Memory *m) {
     for (int k = 0; k < m->n_blocks; k++) release(m->block[k]);
     free(m->block);
+    free(m->set);
     memset(m, 0, sizeof *m);
 }
 Block *memory_alloc(Memory *m, uint64_t bytes, void *host) {
@@ -103,36 +104,110 @@ static bool race(const Block *b, uint64_t k, const char *what, const Actor *a, u
              a->who_is ? a->who_is(a->ctx, other) : "unknown");
     return false;
 }
-static bool touch_byte(Block *b, uint64_t k, Access access, const Actor *a, char *err,
+static const ReaderSet *set_of(const Memory *m, uint32_t reader) {
+    uint32_t id = reader & ~TOUCH_SEVERAL;
+    return reader & TOUCH_SEVERAL && id >= m->set_base ? &m->set[id - m->set_base] : NULL;
+}
+void memory_settle(Memory *m) {
+    m->set_base += m->n_sets;
+    m->n_sets = 0;
+}
+static uint32_t intern(Memory *m, const ReaderSet *s) {
+    if (s->n == 1 && !s->many[0]) return s->serial[0];
+    for (uint32_t k = 0; k < 8 && k < m->n_sets; k++)
+        if (!memcmp(&m->set[m->n_sets - 1 - k], s, sizeof *s))
+            return (m->set_base + m->n_sets - 1 - k) | TOUCH_SEVERAL;
+    if (m->n_sets == m->cap_sets) {
+        m->cap_sets = 2 * m->cap_sets + 64;
+        m->set = realloc(m->set, m->cap_sets * sizeof *m->set);
+        if (!m->set) abort();
+    }
+    m->set[m->n_sets] = *s;
+    return (m->set_base + m->n_sets++) | TOUCH_SEVERAL;
+}
+static void add_reader(ReaderSet *s, uint32_t serial, uint8_t many) {
+    for (uint32_t k = 0; k < s->n; k++)
+        if (s->serial[k] == serial && s->many[k] == many) return;
+    if (s->n == READERS_MAX) return;
+    s->serial[s->n] = serial;
+    s->many[s->n++] = many;
+}
+/* One that read, beside the one that reads now: those of one launch become many. */
+static bool join_reader(ReaderSet *s, const Actor *a, uint32_t serial, uint8_t many) {
+    if (serial < a->floor || (serial == a->me && !many)) return false;
+    if (many == MANY_BLOCKS && serial == a->first) return add_reader(s, serial, many), true;
+    if (serial >= a->phase) return add_reader(s, a->phase, MANY_WARPS), true;
+    if (a->is_before && a->is_before(a->ctx, serial)) return false;
+    if (serial >= a->first) return add_reader(s, a->first, MANY_BLOCKS), true;
+    add_reader(s, serial, many);
+    return false;
+}
+/* The mark of a byte that `reader` marked, after a read. */
+static uint32_t read_mark(Memory *m, uint32_t reader, const Actor *a) {
+    ReaderSet s;
+    memset(&s, 0, sizeof s);
+    const ReaderSet *old = set_of(m, reader);
+    bool has_me = false;
+    if (!old)
+        has_me = reader & TOUCH_SEVERAL ? false : join_reader(&s, a, reader, ONE_READER);
+    else {
+        const ReaderSet copy = *old;
+        for (uint32_t k = 0; k < copy.n; k++)
+            has_me |= join_reader(&s, a, copy.serial[k], copy.many[k]);
+    }
+    if (!has_me) add_reader(&s, a->me, ONE_READER);
+    return intern(m, &s);
+}
+/* Many that the one at work is of. */
+static bool is_mine(const Actor *a, uint32_t serial, uint8_t many) {
+    return (many == MANY_WARPS && serial == a->phase) ||
+           (many == MANY_BLOCKS && serial == a->first);
+}
+/* A reader that a write by `a` is not ordered after; 0: none. */
+static uint32_t unordered_reader(const Memory *m, uint32_t reader, const Actor *a) {
+    const ReaderSet *s = set_of(m, reader);
+    if (!s) return reader & TOUCH_SEVERAL || is_ordered(a, reader) ? 0 : reader;
+    for (uint32_t k = 0; k < s->n; k++) {
+        uint32_t serial = s->serial[k];
+        if (serial < a->floor || (serial == a->me && !s->many[k])) continue;
+        bool others = is_mine(a, serial, s->many[k]);
+        if (others || !a->is_before || !a->is_before(a->ctx, serial)) return serial;
+    }
+    return 0;
+}
+static bool touch_byte(Memory *m, Block *b, uint64_t k, Access access, const Actor *a, char *err,
                        size_t size) {
-    uint32_t writer = b->writer[k], serial = writer & ~TOUCH_ATOMIC, reader = b->reader[k];
+    uint32_t writer = b->writer[k], serial = writer & ~TOUCH_ATOMIC;
     bool both_atomic = access == ACCESS_ATOMIC && writer & TOUCH_ATOMIC;
     if (!both_atomic && !is_ordered(a, serial))
         return race(b, k, access == ACCESS_READ ? "one writes and another reads" : "two write", a,
                     serial, err, size);
-    uint32_t last = reader & ~TOUCH_SEVERAL;
-    bool others_read = last >= a->floor && ((reader & TOUCH_SEVERAL) || last != a->me);
     if (access == ACCESS_READ) {
-        b->reader[k] = others_read ? a->me | TOUCH_SEVERAL : a->me;
+        b->reader[k] = read_mark(m, b->reader[k], a);
         return true;
     }
-    if (others_read && ((reader & TOUCH_SEVERAL && last == a->me) || !is_ordered(a, last)))
-        return race(b, k, "one reads and another writes", a, last, err, size);
+    uint32_t reader = unordered_reader(m, b->reader[k], a);
+    if (reader) return race(b, k, "one reads and another writes", a, reader, err, size);
     bool stays_plain = access == ACCESS_ATOMIC && writer == a->me;
+    if (access == ACCESS_WRITE) b->reader[k] = 0; /* all that read come before */
     b->writer[k] = access == ACCESS_ATOMIC && !stays_plain ? a->me | TOUCH_ATOMIC : a->me;
     return true;
 }
-/* Most accesses meet bytes that nobody else touched since the last order: eight at a time, without
- * branches. */
-static bool is_quiet(const Block *b, uint64_t from, uint64_t n, const Actor *a) {
+/* Most accesses meet bytes that nobody else touched since the last order: without branches. */
+static bool is_quiet(const uint32_t *mark, uint64_t n, const Actor *a) {
     uint32_t floor = a->floor, me = a->me, loud = 0;
-    const uint32_t *writer = b->writer + from, *reader = b->reader + from;
-    for (uint64_t k = 0; k < n; k++) loud |= (writer[k] >= floor) & (writer[k] != me);
-    for (uint64_t k = 0; k < n; k++) loud |= (reader[k] >= floor) & (reader[k] != me);
+    for (uint64_t k = 0; k < n; k++) loud |= (mark[k] >= floor) & (mark[k] != me);
     return !loud;
 }
-bool memory_touch(Block *b, uint64_t offset, uint64_t n, Access access, const Actor *a, char *err,
-                  size_t size) {
+/* Bytes that many of the launch read: one more changes nothing. */
+static bool is_read_by_many(const Memory *m, const uint32_t *reader, uint64_t n, const Actor *a) {
+    const ReaderSet *s = set_of(m, reader[0]);
+    uint32_t differs = 0;
+    for (uint64_t k = 0; k < n; k++) differs |= reader[k] ^ reader[0];
+    return s && !differs && s->n == 1 && is_mine(a, s->serial[0], s->many[0]);
+}
+bool memory_touch(Memory *m, Block *b, uint64_t offset, uint64_t n, Access access, const Actor *a,
+                  char *err, size_t size) {
     if (access != ACCESS_WRITE) {
         const uint8_t *hole = memchr(b->written + offset, 0, n);
         if (hole) {
@@ -141,12 +216,15 @@ bool memory_touch(Block *b, uint64_t offset, uint64_t n, Access access, const Ac
             return false;
         }
     }
-    if (access != ACCESS_ATOMIC && is_quiet(b, offset, n, a)) {
+    bool is_calm = access != ACCESS_ATOMIC && is_quiet(b->writer + offset, n, a);
+    if (is_calm && access == ACCESS_READ && is_read_by_many(m, b->reader + offset, n, a))
+        return true;
+    if (is_calm && is_quiet(b->reader + offset, n, a)) {
         uint32_t *mark = (access == ACCESS_READ ? b->reader : b->writer) + offset;
         for (uint64_t k = 0; k < n; k++) mark[k] = a->me;
     } else {
         for (uint64_t k = offset; k < offset + n; k++)
-            if (!touch_byte(b, k, access, a, err, size)) return false;
+            if (!touch_byte(m, b, k, access, a, err, size)) return false;
     }
     if (access != ACCESS_READ) memset(b->written + offset, 1, n);
     return true;

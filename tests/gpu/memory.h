@@ -27,18 +27,28 @@ typedef struct Block {
     bool is_pinned, is_module;
 } Block;
 #define TOUCH_ATOMIC  (UINT32_C(1) << 31) /* of a writer */
-#define TOUCH_SEVERAL (UINT32_C(1) << 31) /* of a reader: others too */
+#define TOUCH_SEVERAL (UINT32_C(1) << 31) /* of a reader: the number of a ReaderSet */
+enum { READERS_MAX = 6, ONE_READER = 0, MANY_WARPS, MANY_BLOCKS };
+/* Who read a byte, none ordered before another. Of a launch the many: warps of a block between two
+ * barriers have the first serial of that phase, blocks the first of the launch. */
+typedef struct ReaderSet {
+    uint32_t n, serial[READERS_MAX];
+    uint8_t many[READERS_MAX]; /* ONE_READER ... */
+} ReaderSet;
 typedef struct Memory {
     Block **block; /* by address */
     int n_blocks, cap_blocks;
     uint64_t next, used, limit; /* bytes of the device, not pinned */
     Block *last;                /* found last */
+    ReaderSet *set;             /* numbers from set_base on */
+    uint32_t n_sets, cap_sets, set_base;
 } Memory;
 /* Whether what has the serial `earlier` is ordered before the one at work; who it is. */
 typedef bool IsBefore(void *ctx, uint32_t earlier);
 typedef const char *WhoIs(void *ctx, uint32_t earlier);
 typedef struct Actor {
     uint32_t me, floor;
+    uint32_t first, phase; /* serials: of the operation, of the block's warps since the barrier */
     IsBefore *is_before;
     WhoIs *who_is;
     void *ctx;
@@ -57,8 +67,10 @@ Block *memory_find(Memory *m, uint64_t at, uint64_t bytes);
 const Block *memory_below(const Memory *m, uint64_t at);
 /* Notes an access to bytes of b. False: `err` says which two are not ordered, or which byte was
  * never written. */
-bool memory_touch(Block *b, uint64_t offset, uint64_t n, Access access, const Actor *actor,
-                  char *err, size_t size);
+bool memory_touch(Memory *m, Block *b, uint64_t offset, uint64_t n, Access access,
+                  const Actor *actor, char *err, size_t size);
+/* All that ran is ordered before all that comes. */
+void memory_settle(Memory *m);
 /* Forgets what was written there: reading it before the next write is a mistake. */
 void memory_forget(Block *b, uint64_t offset, uint64_t n);
 #endif

@@ -182,7 +182,7 @@ static uint8_t *reach_global(Run *r, const Warp *w, const Ins *i, int lane, uint
         return NULL;
     }
     char why[200];
-    if (!memory_touch(b, at - b->at, n, access, &r->actor, why, sizeof why)) {
+    if (!memory_touch(r->l->memory, b, at - b->at, n, access, &r->actor, why, sizeof why)) {
         run_refuse(r, w, i, lane, "%s", why);
         return NULL;
     }

@@ -445,7 +445,8 @@ static void run_block(Run *r) {
         uint64_t from = run_random(r);
         for (int k = 0; k < r->n_warps && !r->bad; k++) {
             Warp *w = &r->warp[(from + (uint64_t)k) % (uint64_t)r->n_warps];
-            r->actor.me = w->serial;
+            r->actor.me = w->serial, r->actor.phase = r->phase_serial,
+            r->actor.first = r->first_serial;
             run_warp(r, w);
             lives |= w->alive != 0, waits |= w->at_barrier != 0;
         }

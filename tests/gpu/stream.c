@@ -123,6 +123,9 @@ void stream_run_all(void) {
 }
 void host_learns(const Clock *clock) {
     clock_join(&device.host, clock);
+    bool is_idle = true;
+    for (int k = 0; k < STREAMS_MAX; k++) is_idle &= device.host.upto[k] >= device.stream[k].issued;
+    if (is_idle) memory_settle(&device.memory);
     for (Op **at = &device.arriving; *at;) {
         Op *op = *at;
         if (device.host.upto[op->stream->index] < op->number) {

@@ -139,6 +139,17 @@ static void test_races_in_global(void) {
         "setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%o], 1; bar.sync 0; setp.eq.u32 %p2, %t, 32;"
         "@%p2 ld.global.u32 %r1, [%o];",
         1, 64);
+    PASSES("ld.global.u32 %r1, [%a]; bar.sync 0; setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%a], "
+           "%r1;",
+           1, 96);
+    REFUSED("ld.global.u32 %r1, [%a]; setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%a], %r1;", 1, 96,
+            "race");
+    REFUSED("ld.global.u32 %r1, [%a]; bar.sync 0; setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%a], "
+            "%r1;",
+            3, 64, "race");
+    PASSES(
+        "ld.global.u32 %r1, [%a]; ld.global.u32 %r2, [%a+4]; bar.sync 0; ld.global.u32 %r3, [%a];",
+        5, 64);
 }
 static void test_waiting(void) {
     PASSES("bar.sync 0;", 2, 96);
