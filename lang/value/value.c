@@ -56,13 +56,10 @@ Value v_str_mapped(Buf *file, size_t n_chars, const uint32_t *mark) {
 
 static bool is_mapped(const Str *s) { return s->s != s->own; }
 
-static void str_free(Heap *h) {
-    MappedStr *m = (MappedStr *)h; /* if it is one */
-    if (is_mapped((Str *)h)) {
-        buf_unref(&m->file);
-        free(m->mark);
-    }
-    free(h);
+static void mapped_free(MappedStr *m) {
+    buf_unref(&m->file);
+    free(m->mark);
+    free(m);
 }
 
 size_t str_offset(Str *s, size_t i) {
@@ -292,7 +289,9 @@ void pieces_fini(Pieces *p) {
 static void plain_free(Heap *h) { free(h); }
 
 static void str_free(Heap *h) {
-    if (interrupt_count)
+    if (is_mapped((Str *)h))
+        mapped_free((MappedStr *)h);
+    else if (interrupt_count)
         free_aside(h, ((Str *)h)->n);
     else
         free(h);
