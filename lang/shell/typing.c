@@ -269,8 +269,13 @@ static bool at_margin(void) {
     return true;
 }
 
-/* Replaces the text from `start` to the cursor. */
-static void replace(size_t start, const char *text, size_t n) {
+/* Replaces the text from `start` to the cursor. libedit deletes no text for a key's function: false
+ * unless the new text begins with what is there. */
+static bool replace(size_t start, const char *text, size_t n) {
+    size_t n_there = (size_t)rl_point - start;
+    bool begins = n >= n_there && !memcmp(rl_line_buffer + start, text, n_there);
+    if (!CAN_DRAW && !begins) return false;
+    if (begins) start += n_there, text += n_there, n -= n_there;
     char *copy = xstrndup(text, n);
     undo_group(true);
     rl_delete_text((int)start, rl_point);
@@ -278,6 +283,7 @@ static void replace(size_t start, const char *text, size_t n) {
     rl_insert_text(copy);
     undo_group(false);
     free(copy);
+    return true;
 }
 
 #if CAN_DRAW
@@ -365,7 +371,7 @@ static bool insert_common(const Completion *c) {
     const Candidate *first = &c->item[0];
     bool is_new = n > n_word || (n == n_word && memcmp(rl_line_buffer + c->start, first->text, n));
     if (n < n_word) return false;
-    if (is_new) replace(c->start, first->text, n);
+    if (is_new && !replace(c->start, first->text, n)) return false;
     if (c->n > 1) return false;
     size_t n_after = strlen(first->after);
     bool is_there = n_after && !strncmp(rl_line_buffer + rl_point, first->after, n_after);
@@ -388,6 +394,7 @@ static int on_tab(int count, int key) {
     else if (!insert_common(&c))
         list(&c);
     completion_fini(&c);
+    if (!CAN_DRAW) rl_forced_update_display();
     return 0;
 }
 
@@ -581,7 +588,8 @@ static void bind_keys(void) {
 }
 #else
 static void bind_erase(void) {}
-static void bind_keys(void) { rl_bind_key('\t', on_tab); }
+/* rl_bind_key() of libedit takes functions of its own only. */
+static void bind_keys(void) { rl_add_defun("gtsh-complete", on_tab, '\t'); }
 #endif
 
 /* When a line begins: the keys of the terminal, which readline binds anew for each line, and within
