@@ -76,27 +76,41 @@ static bool is_open(const Bytes *statement) {
     return is_incomplete;
 }
 
+/* True if the lines are statements, not output: they parse, and one is no mere expression. */
+static bool is_code(const Bytes *lines) {
+    Source probe = {.name = "paste", .text = lines->data, .n = lines->n, .first_line = 1};
+    LangError e = {0};
+    Program *p = lines->n ? parse_program(&probe, NULL, NULL, NULL, &e) : NULL;
+    bool is = false;
+    for (uint32_t i = 0; p && i < p->body->n_kids; i++) is |= p->body->kid[i]->kind != N_EXPR_STMT;
+    program_free(&p);
+    return is;
+}
+
 void paste_clean(Bytes *text) {
     bool is_first;
     clean_python(text);
     const char *s = text->n ? text->data + strspn(text->data, "\n") : "";
     if (!prompt_length(s, &is_first) || !is_first) return;
-    Bytes kept = {0}, statement = {0};
+    Bytes kept = {0}, statement = {0}, rest = {0};
+    int n_first = 0;
     while (*s) {
         size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL),
                prompt = prompt_length(s, &is_first);
         bool goes_on = !prompt && statement.n && is_open(&statement);
-        if (prompt && is_first) statement.n = 0;
-        if (!prompt && !goes_on) statement.n = 0; /* output */
+        if (prompt && is_first) statement.n = 0, n_first++;
+        if (!prompt && !goes_on) statement.n = 0, bytes_add(&rest, s, n);
         if (prompt || goes_on) {
             bytes_add(&kept, s, n);
             bytes_add(&statement, s + prompt, n - prompt);
         }
         s += n;
     }
+    bool is_program = n_first == 1 && is_code(&rest); /* pasted behind a prompt */
     bytes_fini(&statement);
-    bytes_fini(text);
-    *text = kept;
+    bytes_fini(&rest);
+    bytes_fini(is_program ? &kept : text);
+    if (!is_program) *text = kept;
 }
 
 /* ---- the line editor ---- */

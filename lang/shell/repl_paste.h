@@ -14,7 +14,7 @@ const char *paste_skip_prompts(const char *s);
 const char *paste_skip_python(const char *s);
 /* If the text is a transcript, removes the lines without a prompt, which are output. A transcript
  * begins with `gt> ` or with a prompt of Python or IPython. Lines that an unfinished statement of
- * gtsh needs stay. */
+ * gtsh needs stay, and after a single `gt> ` all lines if they are statements. */
 void paste_clean(Bytes *text);
 /* Makes readline's bracketed paste hold text that is taller than the terminal, instead of showing
  * it in the line. */
