@@ -108,7 +108,7 @@ static void set_signals(void) {
 static void report_plain(const Options *o, const LangError *e, const char *severity) {
     Bytes b = {0};
     fflush(stdout);
-    error_print(e, severity, has_color(o, STDERR_FILENO), &b);
+    error_print_on(e, severity, has_color(o, STDERR_FILENO), error_columns(STDERR_FILENO), &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);
 }

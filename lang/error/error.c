@@ -8,11 +8,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#define LINE_SHOWN_BYTES  400 /* of a longer line, such as data in instruction text, this part */
-#define LINE_BEFORE_BYTES 100 /* ... of it before the first caret */
-#define LABEL_MAX_COLUMNS 75  /* of a signature beside a caret; a longer one is the hint */
-#define LINE_MAX_COLUMNS  120 /* a hint that would exceed this goes on its own line */
+#define LINE_SHOWN_BYTES   400 /* of a longer line, such as data in instruction text, this part */
+#define LINE_BEFORE_BYTES  100 /* ... of it before the first caret */
+#define LABEL_MAX_COLUMNS  75  /* of a signature beside a caret; a longer one is the hint */
+#define LINE_MAX_COLUMNS   120 /* a hint that would exceed this goes on its own line */
+#define LINE_LEAST_COLUMNS 24  /* of a source line, however narrow the terminal is */
 
 /* Formats into a fixed buffer. Truncates at a character boundary. */
 static void set_text(char *to, size_t size, const char *format, va_list ap) {
@@ -122,6 +125,7 @@ int error_exit_code(const LangError *e) {
 
 typedef struct Paint {
     const char *bold, *tone, *off;
+    int columns; /* of the terminal; 0: source lines are shown in full */
 } Paint;
 typedef struct Caret {
     uint32_t col, len;
@@ -221,7 +225,8 @@ static void finish_row(size_t row_at, int width, const char *hint, bool has_text
     if (hint[0]) {
         size_t used = utf8_count(out->data + row_at, out->n - row_at);
         size_t gap = has_text ? 6 : 1;
-        if (used + gap + 6 + utf8_count(hint, strlen(hint)) > LINE_MAX_COLUMNS) {
+        size_t most = p->columns ? (size_t)p->columns : LINE_MAX_COLUMNS;
+        if (used + gap + 6 + utf8_count(hint, strlen(hint)) > most) {
             bytes_printf(out, "\n%*s | ", width, "");
         } else {
             bytes_printf(out, "%*s", (int)gap, "");
@@ -250,6 +255,68 @@ static void shorten(const char *s, size_t n, Caret *caret, int n_carets, Bytes *
     }
 }
 
+/* The columns of s[from, to) on a terminal; a tab counts as one, as put_columns and cut have it. */
+static int columns_of(const char *s, size_t from, size_t to) {
+    int columns = 0;
+    for (size_t len; from < to; from += len) {
+        uint32_t cp = 0;
+        len = (size_t)utf8_decode(s + from, to - from, &cp);
+        columns += len && cp >= 0x20 ? utf8_width(cp) : 1;
+        if (!len) len = 1;
+    }
+    return columns;
+}
+
+/* The byte behind those of s[from, n) that fit in the columns. */
+static size_t fitting(const char *s, size_t from, size_t n, int columns) {
+    for (size_t len; from < n; from += len) {
+        uint32_t cp = 0;
+        len = (size_t)utf8_decode(s + from, n - from, &cp);
+        columns -= len && cp >= 0x20 ? utf8_width(cp) : 1;
+        if (columns < 0) break;
+        if (!len) len = 1;
+    }
+    return from;
+}
+
+/* As columns_of, with tabs as wide as they are at most. */
+static int columns_on_screen(const char *s, size_t n) {
+    int columns = columns_of(s, 0, n);
+    for (size_t i = 0; i < n; i++) columns += s[i] == '\t' ? 7 : 0;
+    return columns;
+}
+
+/* Sets part to what of s fits in the columns, with the first caret in it, and moves the carets
+ * there. What is left out on either side is `...`; a tab becomes a blank. */
+static void cut(const char *s, size_t n, int columns, Caret *caret, int n_carets, Bytes *part) {
+    enum { DOTS = 4 };
+    size_t first = n_carets ? n : 0, last = first, from = 0;
+    for (int k = 0; k < n_carets; k++) {
+        if (caret[k].col - 1 >= first) continue;
+        first = caret[k].col - 1;
+        last = first + caret[k].len < n ? first + caret[k].len : n;
+    }
+    int room = columns - 2 * DOTS, wide = columns_of(s, first, last);
+    int before = wide > room * 2 / 3 ? room / 3 : room - wide < room / 2 ? room - wide : room / 2;
+    if (columns_of(s, 0, last) > columns - DOTS)
+        while (columns_of(s, from, first) > before) {
+            int len = utf8_decode(s + from, n - from, NULL);
+            from += len ? (size_t)len : 1;
+        }
+    if (from) bytes_puts(part, "... ");
+    size_t shift = part->n, to = fitting(s, from, n, columns - (int)shift);
+    if (to < n) to = fitting(s, from, n, columns - DOTS - (int)shift);
+    for (size_t i = from; i < to; i++) bytes_putc(part, s[i] == '\t' ? ' ' : s[i]);
+    if (to < n) bytes_puts(part, " ...");
+    for (int k = 0; k < n_carets; k++) {
+        size_t at = caret[k].col - 1, end = at + caret[k].len;
+        if (at > to) at = end = to;
+        if (end > to && to < n) end = to + DOTS;
+        caret[k].col = (uint32_t)(at - from + shift + 1);
+        caret[k].len = (uint32_t)(end - at);
+    }
+}
+
 static void draw_text(const char *s, size_t n, uint32_t line, Caret *caret, int n_carets,
                       const char *hint, const Paint *p, Bytes *out) {
     int width = gutter(line);
@@ -273,7 +340,16 @@ static void draw_text(const char *s, size_t n, uint32_t line, Caret *caret, int 
         bytes_puts(out, p->off);
     }
     if (n_carets && caret[n_carets - 1].text[0]) {
-        bytes_putc(out, ' ');
+        int row = (int)utf8_count(out->data + row_at, out->n - row_at) -
+                  (int)(n_carets * (strlen(p->tone) + strlen(p->off)));
+        int text = (int)utf8_count(caret[n_carets - 1].text, strlen(caret[n_carets - 1].text));
+        if (p->columns && row + 1 + text > p->columns) {
+            int left = p->columns - text - width - 3, at = row - width - 4;
+            bytes_putc(out, '\n');
+            row_at = out->n;
+            bytes_printf(out, "%*s | %*s", width, "", left < 0 ? 0 : left < at ? left : at, "");
+        } else
+            bytes_putc(out, ' ');
         error_words(caret[n_carets - 1].text, false, out);
         has_text = true;
     }
@@ -306,16 +382,26 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
         shorten(s, n, caret, n_carets, &part);
         s = part.data, n = part.n;
     }
+    int room = p->columns - gutter(line) - 3;
+    if (room < LINE_LEAST_COLUMNS) room = LINE_LEAST_COLUMNS;
+    if (p->columns && columns_on_screen(s, n) > room) {
+        Bytes fits = {0};
+        cut(s, n, room, caret, n_carets, &fits);
+        bytes_fini(&part);
+        part = fits;
+        s = part.data, n = part.n;
+    }
     draw_text(s, n, line, caret, n_carets, hint, p, out);
     bytes_fini(&part);
 }
 
 static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
 
-static void print_message(const LangError *e, const char *severity, bool color, Bytes *out) {
+static void print_message(const LangError *e, const char *severity, bool color, int columns,
+                          Bytes *out) {
     bool warning = !strcmp(severity, "warning");
-    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m"}
-                    : (Paint){"", "", ""};
+    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m", columns}
+                    : (Paint){"", "", "", columns};
     const Source *src = e->at.src;
     bytes_puts(out, p.bold);
     if (!src)
@@ -376,8 +462,18 @@ static void print_message(const LangError *e, const char *severity, bool color, 
 }
 
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out) {
-    print_message(e, severity, color, out);
+    error_print_on(e, severity, color, 0, out);
+}
+
+void error_print_on(const LangError *e, const char *severity, bool color, int columns, Bytes *out) {
+    print_message(e, severity, color, columns, out);
     error_stack_print(e, out);
+}
+
+int error_columns(int fd) {
+    struct winsize w;
+    if (!isatty(fd)) return 0;
+    return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
 /* ---- names ---- */

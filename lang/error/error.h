@@ -98,6 +98,11 @@ void error_stack_print(const LangError *e, Bytes *out);
 void error_words(const char *s, bool has_lines, Bytes *out);
 /* Appends the whole message, ending with a newline. severity: "error" or "warning". */
 void error_print(const LangError *e, const char *severity, bool color, Bytes *out);
+/* The same for a terminal of so many columns: of a longer source line the part around its first
+ * caret, with `...` on either side. columns 0: source lines in full, as in a file. */
+void error_print_on(const LangError *e, const char *severity, bool color, int columns, Bytes *out);
+/* The columns of the terminal at fd; 0 if that is no terminal. */
+int error_columns(int fd);
 /* Appends source text so that it cannot control a terminal: `?` replaces control characters, except
  * tabs, and invalid UTF-8. */
 void error_put_line(const char *s, size_t n, Bytes *out);

@@ -137,7 +137,7 @@ static void run_call(Repl *r, bool ok, const char *wants, const char *before, co
 static void print_where(Interp *in) {
     Bytes b = {0};
     if (in->last_error)
-        error_print(in->last_error, "error", in->config.color_out, &b);
+        error_print_on(in->last_error, "error", in->config.color_out, pager_columns(), &b);
     else
         bytes_puts(&b, "there was no error\n");
     if (in->last_error && in->locals.n) bytes_add(&b, in->locals.data, in->locals.n);

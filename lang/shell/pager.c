@@ -2,6 +2,7 @@
  * memory file, whose length decides whether $PAGER shows it.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/pager.h"
+#include "lang/error/error.h"
 #include "runtime/base/utf8.h"
 #include "runtime/base/arena.h"
 #include <errno.h>
@@ -32,6 +33,8 @@ void pager_begin(void) {
     if (kept >= 0) close(kept);
     terminal = kept = -1;
 }
+
+int pager_columns(void) { return error_columns(kept >= 0 ? terminal : STDOUT_FILENO); }
 
 static void read_all(int fd, Bytes *out) {
     char block[1 << 14];

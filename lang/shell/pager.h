@@ -10,6 +10,8 @@
 void pager_begin(void);
 /* Shows the collected output; returns when the pager has ended. */
 void pager_end(void);
+/* The columns of the terminal that standard output goes to, through a pager or not; 0: none. */
+int pager_columns(void);
 /* :pager: whether $PAGER is used at all; it is at first. */
 void pager_switch(bool on);
 bool pager_is_on(void);

@@ -54,7 +54,7 @@ void repl_report(Interp *in, const LangError *e, const char *severity) {
         in->has_new_locals = false;
     }
     fflush(stdout);
-    error_print(e, severity, in->config.color_err, &b);
+    error_print_on(e, severity, in->config.color_err, error_columns(STDERR_FILENO), &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);
 }

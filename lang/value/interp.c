@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- positions ---- */
 
@@ -72,7 +73,7 @@ void interp_free_sources(Interp *in) {
 void interp_warn(Interp *in, const LangError *w) {
     Bytes b = {0};
     if (in->clear_line) in->clear_line(in);
-    error_print(w, "warning", in->config.color_err, &b);
+    error_print_on(w, "warning", in->config.color_err, error_columns(STDERR_FILENO), &b);
     fwrite(b.data, 1, b.n, stderr);
     bytes_fini(&b);
 }

@@ -207,6 +207,65 @@ static void long_texts(void) {
     bytes_fini(&b);
 }
 
+/* The columns of a row of text. */
+static int wide(const char *s, size_t n) {
+    int columns = 0;
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0;
+        int len = utf8_decode(s + i, n - i, &cp);
+        columns += len ? utf8_width(cp) : 1;
+        i += len ? (size_t)len : 1;
+    }
+    return columns;
+}
+
+/* On a terminal no row is wider than that, and the carets are below the text that they point at. */
+static void on_terminals(void) {
+    static const char *const filler[] = {"abc ", "\xc3\xa9", "\xe6\x97\xa5", "\t"};
+    for (int f = 0; f < 4; f++)
+        for (int before = 0; before < 200; before += 7)
+            for (int columns = 30; columns < 130; columns += 9) {
+                Bytes line = {0}, b = {0};
+                for (int i = 0; i < before; i++) bytes_puts(&line, filler[f]);
+                uint16_t col = (uint16_t)(line.n + 1);
+                bytes_puts(&line, "MARK");
+                for (int i = 0; i < 150 - before; i++) bytes_puts(&line, filler[f]);
+                Source a = source("a.gt", line.data, 1);
+                LangError e = {0};
+                error_at(&e, at(&a, 1, col, 4), "bad");
+                if (before % 2) error_label(&e, e.at, "a label here");
+                error_hint(&e, "a hint");
+                error_print_on(&e, "error", false, columns, &b);
+                const char *mark = strstr(b.data, "MARK"), *caret = strstr(b.data, "^^^^");
+                CHECK_MSG(mark && caret, "%s", b.data);
+                if (!mark || !caret) continue;
+                const char *row = mark, *below = caret;
+                while (row[-1] != '\n') row--;
+                while (below[-1] != '\n') below--;
+                bool has_tabs = memchr(row, '\t', (size_t)(mark - row)) != NULL;
+                CHECK_MSG(wide(row, (size_t)(mark - row)) == wide(below, (size_t)(caret - below)),
+                          "%d columns\n%s", columns, b.data);
+                for (const char *s = row; *s && !has_tabs; s += strcspn(s, "\n") + 1)
+                    CHECK_MSG(wide(s, strcspn(s, "\n")) <= columns, "%d columns\n%s", columns,
+                              b.data);
+                bytes_fini(&b);
+                bytes_fini(&line);
+            }
+    Source a = source(
+        "a.gt", "value = first_function(1, 2) + second_function(3, missing_name, 4) + third(5)\n",
+        1);
+    LangError e = {0};
+    error_at(&e, at(&a, 1, 51, 12), "'missing_name' is not defined");
+    error_label(&e, e.at, "a label that is too long for here");
+    Bytes b = {0};
+    error_print_on(&e, "error", false, 60, &b);
+    CHECK_STR(b.data, "a.gt:1:51: error: 'missing_name' is not defined\n"
+                      "  1 | ... ) + second_function(3, missing_name, 4) + third(5)\n"
+                      "    |                            ^^^^^^^^^^^^\n"
+                      "    |                      a label that is too long for here\n");
+    bytes_fini(&b);
+}
+
 static void colour(void) {
     Source a = source("a.gt", "x = f(y)\n", 1);
     LangError e = {0};
@@ -286,6 +345,7 @@ int main(void) {
     no_column();
     columns();
     long_texts();
+    on_terminals();
     colour();
     codes();
     names();

@@ -277,6 +277,10 @@ static void resized(void) {
     line(&s, "x",
          "tensor([ 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12, 13, 14, 15, 16, 17, "
          "18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29])\n");
+    resize(&s, 40, 60);
+    line(&s, "abs(1) + abs(2) + abs(3) + abs(4) + abs(5) + missing + abs(6)",
+         " | ... 3) + abs(4) + abs(5) + missing + abs(6)\n");
+    resize(&s, 40, 200);
     line(&s, "set_print(precision=2)", NULL); /* keeps the terminal's width */
     resize(&s, 40, 60);
     line(&s, "x", " 0,  1,  2,  3,  4,  5,  6,  7,  8,  9, 10, 11, 12,\n");
