@@ -4,6 +4,7 @@
 #include "check.h"
 #include "lang/picture/axis.h"
 #include "lang/picture/figure.h"
+#include "lang/picture/figure_state.h"
 #include "lang/picture/palette.h"
 #include "random.h"
 #include <math.h>
@@ -161,6 +162,28 @@ static void test_far(void) {
     }
 }
 
+/* An axis covers the finite values: an infinite one changes it no more than a nan does. */
+static void test_infinite(void) {
+    for (int k = 0; k < 8; k++) {
+        Axis axis[2][2];
+        for (int i = 0; i < 2; i++) {
+            double v = i ? NAN : k & 1 ? -INFINITY : INFINITY;
+            double x[] = {0, 1, 2, 3, k & 2 ? v : 4}, y[] = {1, v, 3, 2};
+            Figure f;
+            figure_init(&f, k & 4 ? FIGURE_BARS : FIGURE_SCATTER);
+            f.n_series = 1;
+            f.series[0].n = 4;
+            f.series[0].x = calloc(5, sizeof(double)), f.series[0].y = calloc(5, sizeof(double));
+            memcpy(f.series[0].x, x, sizeof x);
+            memcpy(f.series[0].y, y, sizeof y);
+            figure_axes(&f, 0.05, 5, 5, &axis[i][0], &axis[i][1]);
+            figure_fini(&f);
+        }
+        for (int i = 0; i < 2; i++)
+            CHECK(axis[0][i].lo == axis[1][i].lo && axis[0][i].hi == axis[1][i].hi);
+    }
+}
+
 static void test_image(Rand *r) {
     for (int round = 0; round < rand_rounds(100); round++) {
         Figure f;
@@ -191,6 +214,7 @@ int main(int argc, char **argv) {
     test_palette();
     test_any_figure(&r);
     test_far();
+    test_infinite();
     test_image(&r);
     test_names();
     return check_report("figure");
