@@ -343,7 +343,7 @@ static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErro
 static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError *e) {
     IoValue plain = {.kind = IO_NONE};
     Value text;
-    if (is_too_deep(depth, e)) return false;
+    if (is_too_deep(depth, e) || !not_interrupted(e)) return false;
     switch (v.kind) {
     case V_NONE: break;
     case V_BOOL: plain = (IoValue){.kind = IO_BOOL, .b = v.b}; break;
@@ -425,7 +425,7 @@ static bool looks_like_list(Value v) {
 
 static bool collect(Interp *in, Job *j, Value v, Bytes *name, int depth, LangError *e) {
     Value key, item;
-    if (is_too_deep(depth, e)) return false;
+    if (is_too_deep(depth, e) || !not_interrupted(e)) return false;
     if (v.kind == V_TENSOR) return add_tensor(j, v.tensor, name, e);
     if (v.kind == V_OBJECT) {
         Value state;
