@@ -46,7 +46,12 @@ call writefile(out, "$TMP/groups")
 call setline(1, ["fn f(x) {", "if x > 0 {", "g(x,", "y)", "}", "else { z() }", "return \"{\"  # {", "}", "h()"])
 normal gg=G
 write! $TMP/indented.gt
-%delete
+edit! $TMP/continued.gt
+call setline(1, ["fn f(x) {", "y = x +", "2 *", "3  # three", "z = x.", "exp()", "w = [1,", "2 +", "3,", "4]", "v = y and", "g(1,",
+      \\ "2)", "t", "}", "a =", "1", "b, c = 1,", "2", "h()"])
+normal gg=G
+write! $TMP/continued.gt
+edit! $TMP/formatted.gt
 call setline(1, ["if x {", "    y=1", "", "    z  =2", "}", "# one", "w=3", "if ("])
 normal 2Ggq2j
 normal 6Ggqj
@@ -98,6 +103,26 @@ gt 4
     else { z() }
     return "{"  # {
 }
+h()'
+    same "vim: lines that go on" "$(cat "$TMP/continued.gt")" 'fn f(x) {
+    y = x +
+        2 *
+        3  # three
+    z = x.
+        exp()
+    w = [1,
+        2 +
+        3,
+        4]
+    v = y and
+        g(1,
+            2)
+    t
+}
+a =
+    1
+b, c = 1,
+    2
 h()'
     same "vim: gq formats a part of a block, and leaves what is no program" "$(cat "$TMP/formatted.gt")" 'if x {
     y = 1
