@@ -232,6 +232,7 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 # The stand-ins for NVIDIA's libraries (tests/gpu), by the names that a program looks for; in build/test/gpu. Each has a soname
 # of its own: NVRTC asks the loader for libcuda.so.1, and crashes if it gets one without NVIDIA's hidden tables.
 GPU_CUDA := $(B)/test/gpu/libcuda.so.1
+GPU_LIBS := $(GPU_CUDA) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1
 GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c,$(wildcard tests/gpu/*.c))
 GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing
 $(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) | $(B)/gen/needs
@@ -239,10 +240,13 @@ $(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GPU_CF) -c -o $@ $<
 $(GPU_CUDA): $(GPU_SRC:%.c=$(B)/obj/%.o)
+$(B)/test/gpu/libcublasLt.so.13: $(B)/obj/tests/gpu/blas.o $(B)/obj/tests/gpu/memory.o $(GPU_CUDA)
+$(B)/test/gpu/libnvidia-ml.so.1: $(B)/obj/tests/gpu/nvml.o
+$(GPU_LIBS):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -o $@ $^ -lm -lpthread
-$(filter $(B)/test/gpu_%,$(UNITS)): $(GPU_CUDA) $(wildcard tests/gpu/*.h)
+	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lm -lpthread && ln -sf $(@F) $(@D)/emulated-$(@F)
+$(filter $(B)/test/gpu_%,$(UNITS)): $(GPU_LIBS) $(wildcard tests/gpu/*.h)
 
 # ---- the rest ----
 # The files of editors, all of one run: share/vim/ and share/vscode/.

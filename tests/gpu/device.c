@@ -176,18 +176,18 @@ int emu_forget(uint64_t at, size_t bytes, void *stream) {
     op->to = at, op->bytes = bytes;
     return api_end(stream_submit(s, op));
 }
-int emu_enqueue(void *stream, EmuWork *work, void *ctx) {
+int emu_enqueue(void *stream, EmuWork *work, const void *ctx, size_t bytes) {
     CUresult code = api_begin_context("emu_enqueue");
     CUstream s = stream_of(stream);
     if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
-    if (code) {
-        free(ctx);
-        return api_end(code);
-    }
+    if (code) return api_end(code);
     Op *op = op_new(OP_WORK);
-    op->work = work, op->ctx = ctx;
+    op->work = work, op->ctx_bytes = bytes;
+    op->ctx = device_new(bytes);
+    memcpy(op->ctx, ctx, bytes);
     return api_end(stream_submit(s, op));
 }
+void emu_say(const char *text) { api_end(device_refuse(api_begin("emu_say"), "%s", text)); }
 bool emu_row(int k, const char **name, const char **widths, uint8_t *facts) {
     const LaneOp *op = lanes_row(k);
     if (op) *name = op->name, *widths = op->widths, *facts = op->facts;

@@ -58,7 +58,8 @@ typedef struct Op {
     CUevent event;
     CUhostFn host_fn;
     EmuWork *work;
-    void *ctx;
+    void *ctx; /* of OP_WORK owned */
+    size_t ctx_bytes;
 } Op;
 struct CUstream_st {
     int index;

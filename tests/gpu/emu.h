@@ -49,7 +49,8 @@ EMU_API bool emu_row(int k, const char **name, const char **widths, uint8_t *fac
 /* For the other stand-ins: runs fn(ctx) in stream order; false: it refused, and `err` says why. ctx
  * is freed after it. */
 typedef bool EmuWork(void *ctx, const Actor *actor, Memory *memory, char *err, size_t size);
-EMU_API int emu_enqueue(void *stream, EmuWork *work, void *ctx);
+EMU_API int emu_enqueue(void *stream, EmuWork *work, const void *ctx, size_t bytes);
+EMU_API void emu_say(const char *text); /* keeps and prints a refusal of theirs */
 /* Begins a call of another library: counts it; a code that is not 0: it must fail. */
 EMU_API int emu_call(const char *name);
 #endif

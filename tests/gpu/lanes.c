@@ -2,6 +2,7 @@
  * and found by name. The expressions are this file's own, not the worker's: what is compared with
  * them must not share their mistakes.
  * SPDX-License-Identifier: MIT */
+#include "tests/gpu/half.h"
 #include "tests/gpu/ptx.h"
 #include <fenv.h>
 #include <math.h>
@@ -19,16 +20,6 @@ static uint64_t next_random(uint64_t *state) {
 /* What a division by 0 gives: no result may depend on it. */
 static inline uint64_t undefined(const LaneArgs *x) { return next_random(x->random); }
 static double off(uint64_t *state) { return (double)(int64_t)next_random(state) * 0x1p-63; }
-static inline uint32_t f32_bits(float x) {
-    uint32_t u;
-    memcpy(&u, &x, sizeof u);
-    return u;
-}
-static inline float f32_from(uint32_t u) {
-    float x;
-    memcpy(&x, &u, sizeof x);
-    return x;
-}
 /* Devices give one nan of float32. */
 static inline float canonical(float x) { return x == x ? x : f32_from(0x7fffffff); }
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
@@ -113,28 +104,6 @@ static uint32_t dot4(uint32_t a, uint32_t b, bool is_signed_a, bool is_signed_b)
     }
     return (uint32_t)sum;
 }
-static uint16_t half_of(double a) {
-    uint16_t sign = signbit(a) ? 0x8000 : 0;
-    double x = fabs(a);
-    if (x != x) return 0x7fff;
-    if (x >= 65520) return sign | 0x7c00;
-    if (x < 0x1p-14) return sign | (uint16_t)nearbyint(x * 0x1p24);
-    int e = ilogb(x);
-    return sign | (uint16_t)(((e + 15) << 10) + (int)nearbyint(ldexp(x, 10 - e)) - 1024);
-}
-static float of_half(uint16_t h) {
-    int e = h >> 10 & 31, m = h & 1023;
-    float v = e == 31 ? (m ? NAN : INFINITY)
-              : e     ? ldexpf((float)(1024 + m), e - 25)
-                      : ldexpf((float)m, -24);
-    return h & 0x8000 ? -v : v;
-}
-static uint16_t bhalf_of(float x) {
-    uint32_t u = f32_bits(x);
-    return x != x ? 0x7fff : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
-}
-static float of_bhalf(uint16_t h) { return f32_from((uint32_t)h << 16); }
-
 /* ---- How a type lies in its slot: S_ in memory, V_ as a value, PUT_ to memory ---- */
 
 #define S_u8   uint32_t

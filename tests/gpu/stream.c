@@ -42,6 +42,10 @@ Op *op_copy(const Op *op) {
     Op *copy = op_new(op->kind);
     *copy = *op;
     copy->next = NULL;
+    if (op->kind == OP_WORK) {
+        copy->ctx = device_new(op->ctx_bytes);
+        memcpy(copy->ctx, op->ctx, op->ctx_bytes);
+    }
     if (op->param) {
         uint32_t n = op->function->module->program->function[op->function->index].param_bytes;
         copy->param = device_new(n + 1);

@@ -16,8 +16,9 @@
 #define EMU_FUNCTIONS(X)                                                                           \
     X(emu_reset)                                                                                   \
     X(emu_seed)                                                                                    \
-    X(emu_memory) X(emu_refusal) X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters)   \
-        X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row)
+    X(emu_memory)                                                                                  \
+    X(emu_refusal) X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail)     \
+        X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
@@ -87,12 +88,12 @@ __attribute__((unused)) static CUresult gpu_run(CUfunction f, unsigned blocks, u
     return code ? code : gpu.cuStreamSynchronize(gpu.stream);
 }
 /* The call must fail, with a refusal that has these words. */
-__attribute__((unused)) static void gpu_refused(CUresult code, const char *words, const char *file,
+__attribute__((unused)) static void gpu_refused(int code, const char *words, const char *file,
                                                 int line) {
     check_that(code && strstr(gpu.emu_refusal(), words), file, line, "gave %d and '%s', not '%s'",
                (int)code, gpu.emu_refusal(), words);
 }
-#define CHECK_REFUSED(call, words) gpu_refused(call, words, __FILE__, __LINE__)
+#define CHECK_REFUSED(call, words) gpu_refused((int)(call), words, __FILE__, __LINE__)
 
 /* ---- NVRTC ---- */
 
@@ -135,8 +136,9 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
 #define F(name) is_whole = is_whole && (*(void **)&nvrtc.name = dlsym(library, #name)) != NULL;
     F(nvrtcVersion)
     F(nvrtcCreateProgram)
-    F(nvrtcCompileProgram) F(nvrtcDestroyProgram) F(nvrtcGetPTXSize) F(nvrtcGetPTX)
-        F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
+    F(nvrtcCompileProgram)
+    F(nvrtcDestroyProgram) F(nvrtcGetPTXSize) F(nvrtcGetPTX) F(nvrtcGetProgramLogSize)
+        F(nvrtcGetProgramLog)
 #undef F
             if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
