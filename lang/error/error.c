@@ -397,13 +397,10 @@ static void draw_line(const Source *src, uint32_t line, Caret *caret, int n_care
 
 static bool same_line(Span a, Span b) { return a.src == b.src && a.line == b.line; }
 
-static void print_message(const LangError *e, const char *severity, bool color, int columns,
-                          Bytes *out) {
-    bool warning = !strcmp(severity, "warning");
-    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m", columns}
-                    : (Paint){"", "", "", columns};
+/* Appends "train.gt:3:5: error: what", or "gtsh: error: what" without a position. */
+static void print_head(const LangError *e, const char *severity, const Paint *p, Bytes *out) {
     const Source *src = e->at.src;
-    bytes_puts(out, p.bold);
+    bytes_puts(out, p->bold);
     if (!src)
         bytes_puts(out, "gtsh: ");
     else
@@ -412,9 +409,18 @@ static void print_message(const LangError *e, const char *severity, bool color, 
         bytes_printf(out, ":%u:%u: ", e->at.line, e->at.col);
     else if (src)
         bytes_printf(out, ":%u: ", e->at.line);
-    bytes_printf(out, "%s%s%s: %s", p.off, p.tone, severity, p.off);
+    bytes_printf(out, "%s%s%s: %s", p->off, p->tone, severity, p->off);
     error_words(e->what, e->kind == E_ASSERT, out);
     bytes_putc(out, '\n');
+}
+
+static void print_message(const LangError *e, const char *severity, bool color, int columns,
+                          Bytes *out) {
+    bool warning = !strcmp(severity, "warning");
+    Paint p = color ? (Paint){"\033[1m", warning ? "\033[1;35m" : "\033[1;31m", "\033[0m", columns}
+                    : (Paint){"", "", "", columns};
+    const Source *src = e->at.src;
+    print_head(e, severity, &p, out);
     if (!src) {
         if (e->hint[0]) {
             bytes_puts(out, "    ");

@@ -519,28 +519,55 @@ static void hint_member(const Object *o, const char *name, LangError *e) {
     }
 }
 
+/* Explains x.shape(): a field of a tensor, called. False if it is no field. */
+static bool is_field_called(Interp *in, Node *field, Tensor *t, LangError *e) {
+    char quote[80];
+    Value v;
+    bool found = false;
+    if (tensor_field(in, t, field->str, &v, &found, e) && found) {
+        value_drop(v);
+        fail_at(in, field, e, "'%s' is a field of a tensor, not a method", field->str);
+        error_hint(e, "%s.%s", node_text(field->kid[0], quote), field->str);
+        return true;
+    }
+    *e = (LangError){0};
+    return false;
+}
+
+static bool no_method_of_none(Interp *in, Node *field, LangError *e) {
+    char quote[80];
+    fail_at(in, field, e, "'%s' is none: it has no method '%s'", node_text(field->kid[0], quote),
+            field->str);
+    size_t n = strlen(quote);
+    if (n > 5 && !strcmp(quote + n - 5, ".grad"))
+        return error_hint(e, "before the first backward there is no gradient; %s = none clears it",
+                          quote);
+    return hint_none(field->kid[0], e);
+}
+
+/* Hints at PyTorch's x.relu_(), where x has a method relu. False if it has none. */
+static bool hint_in_place(Interp *in, const Node *field, Value recv, LangError *e) {
+    char quote[80];
+    size_t n = strlen(field->str);
+    if (n < 2 || field->str[n - 1] != '_') return false;
+    const char *stem = intern(field->str, n - 1);
+    Value f;
+    if (!builtin_method_value(in, recv, stem, &f, &(LangError){0}) || f.kind == V_UNDEF)
+        return false;
+    value_drop(f);
+    const char *x = node_text(field->kid[0], quote);
+    if (field->kid[0]->kind != N_NAME)
+        error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
+    else
+        error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
+    return true;
+}
+
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
     if (is_argument(in, field, recv, e)) return false;
-    if (recv.kind == V_TENSOR) { /* x.shape(): a field, not a method */
-        Value v;
-        bool found = false;
-        if (tensor_field(in, recv.tensor, field->str, &v, &found, e) && found) {
-            value_drop(v);
-            fail_at(in, field, e, "'%s' is a field of a tensor, not a method", field->str);
-            return error_hint(e, "%s.%s", node_text(field->kid[0], quote), field->str);
-        }
-        *e = (LangError){0};
-    }
-    if (recv.kind == V_NONE) {
-        fail_at(in, field, e, "'%s' is none: it has no method '%s'",
-                node_text(field->kid[0], quote), field->str);
-        size_t n = strlen(quote);
-        if (n > 5 && !strcmp(quote + n - 5, ".grad"))
-            return error_hint(
-                e, "before the first backward there is no gradient; %s = none clears it", quote);
-        return hint_none(field->kid[0], e);
-    }
+    if (recv.kind == V_TENSOR && is_field_called(in, field, recv.tensor, e)) return false;
+    if (recv.kind == V_NONE) return no_method_of_none(in, field, e);
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
             field->str);
     if (recv.kind == V_BOUND) return hint_uncalled(field->kid[0], e);
@@ -563,18 +590,7 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
         return false;
     const char *habit = recv.kind == V_TENSOR ? habit_hint(field->str, strlen(field->str)) : NULL;
     if (habit) return error_hint(e, "%s", habit);
-    size_t n = strlen(field->str);
-    if (recv.kind == V_TENSOR && n > 1 && field->str[n - 1] == '_') { /* PyTorch's x.relu_() */
-        const char *stem = intern(field->str, n - 1);
-        Value f;
-        if (builtin_method_value(in, recv, stem, &f, &(LangError){0}) && f.kind != V_UNDEF) {
-            value_drop(f);
-            const char *x = node_text(field->kid[0], quote);
-            if (field->kid[0]->kind != N_NAME)
-                return error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
-            return error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
-        }
-    }
+    if (recv.kind == V_TENSOR && hint_in_place(in, field, recv, e)) return false;
     NameList names = {0};
     names_of_methods(in, recv, &names);
     const char *near = nearest_name(field->str, strlen(field->str), names.name, names.n);

@@ -257,59 +257,61 @@ static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bo
 
 /* ---- comparing ---- */
 
-/* *c: -1, 0 or 1; 2 if a nan is involved, which has no order. */
+/* *c: -1, 0 or 1; 2 if a nan is involved, which has no order. So in the functions below. */
+static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e);
+
+static bool compare_texts(Interp *in, Value a, Value b, int *c, LangError *e) {
+    Value s, t;
+    TRY(value_look(in, a, &s, e));
+    if (!value_look(in, b, &t, e)) {
+        value_drop(s);
+        return false;
+    }
+    uint32_t n = s.str->n < t.str->n ? s.str->n : t.str->n;
+    int r = memcmp(s.str->s, t.str->s, n);
+    *c = r ? (r > 0) - (r < 0) : (s.str->n > t.str->n) - (s.str->n < t.str->n);
+    bool ok = value_is_whole(s, e) && value_is_whole(t, e);
+    value_drop(s);
+    value_drop(t);
+    return ok;
+}
+
+static bool compare_sequences(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
+    int64_t na = sequence_count(a), nb = sequence_count(b);
+    for (int64_t i = 0; i < na && i < nb; i++) {
+        Value x = sequence_at(a, i), y = sequence_at(b, i);
+        bool same = value_equal(x, y), ok = same || compare(in, x, y, depth + 1, c, e);
+        value_drop(x);
+        value_drop(y);
+        TRY(ok);
+        if (!same) return true;
+    }
+    *c = (na > nb) - (na < nb);
+    return true;
+}
+
+/* Tensors of one element, by that; one of a and b may be another value. */
+static bool compare_items(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
+    Value la = a.kind == V_TENSOR ? v_none() : value_ref(a);
+    Value lb = b.kind == V_TENSOR ? v_none() : value_ref(b);
+    bool ok = (a.kind != V_TENSOR || tensor_item(in, a.tensor, &la, e)) &&
+              (b.kind != V_TENSOR || tensor_item(in, b.tensor, &lb, e)) &&
+              compare(in, la, lb, depth + 1, c, e);
+    value_drop(la);
+    value_drop(lb);
+    return ok;
+}
+
 static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
     TRY(not_interrupted(e));
     if (value_is_number(a) && value_is_number(b)) {
         *c = number_compare(a, b);
         return true;
     }
-    if (is_text(a) && is_text(b)) {
-        Value s, t;
-        TRY(value_look(in, a, &s, e));
-        if (!value_look(in, b, &t, e)) {
-            value_drop(s);
-            return false;
-        }
-        uint32_t n = s.str->n < t.str->n ? s.str->n : t.str->n;
-        int r = memcmp(s.str->s, t.str->s, n);
-        *c = r ? (r > 0) - (r < 0) : (s.str->n > t.str->n) - (s.str->n < t.str->n);
-        bool ok = value_is_whole(s, e) && value_is_whole(t, e);
-        value_drop(s);
-        value_drop(t);
-        return ok;
-    }
-    if (is_sequence(a) && is_sequence(b) && depth < 100) {
-        int64_t na = sequence_count(a), nb = sequence_count(b);
-        for (int64_t i = 0; i < na && i < nb; i++) {
-            Value x = sequence_at(a, i), y = sequence_at(b, i);
-            bool same = value_equal(x, y), ok = same || compare(in, x, y, depth + 1, c, e);
-            value_drop(x);
-            value_drop(y);
-            TRY(ok);
-            if (!same) return true;
-        }
-        *c = (na > nb) - (na < nb);
-        return true;
-    }
-    if (a.kind == V_TENSOR || b.kind == V_TENSOR) {
-        Value la = value_ref(a), lb = value_ref(b);
-        bool ok = true;
-        if (a.kind == V_TENSOR) {
-            value_drop(la);
-            la = v_none();
-            ok = tensor_item(in, a.tensor, &la, e);
-        }
-        if (ok && b.kind == V_TENSOR) {
-            value_drop(lb);
-            lb = v_none();
-            ok = tensor_item(in, b.tensor, &lb, e);
-        }
-        ok = ok && compare(in, la, lb, depth + 1, c, e);
-        value_drop(la);
-        value_drop(lb);
-        return ok;
-    }
+    if (is_text(a) && is_text(b)) return compare_texts(in, a, b, c, e);
+    if (is_sequence(a) && is_sequence(b) && depth < 100)
+        return compare_sequences(in, a, b, depth, c, e);
+    if (a.kind == V_TENSOR || b.kind == V_TENSOR) return compare_items(in, a, b, depth, c, e);
     if (a.kind == V_OBJECT || b.kind == V_OBJECT) {
         bool found, less = false;
         Value r;

@@ -234,16 +234,10 @@ static bool ends_value(int kind) {
            kind == TOK_FALSE || kind == TOK_NONE || kind == TOK_BREAK || kind == TOK_CONTINUE;
 }
 
-const char *parse_hint(Parser *p, const Token *t, const Token **word) {
-    const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
-    bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
+/* The hint that the kind of t decides: "" for none, NULL if it decides nothing. */
+static const char *hint_of_kind(Parser *p, const Token *t, const Token *before, const Token *start,
+                                bool header, const Token **word) {
     const char *hint;
-    for (const Token *k = start; k <= t && k->kind != TOK_END; k++) { /* a // b is valid */
-        bool is_c = k->kind == TOK_DIV && k[1].kind == TOK_MUL && k[1].is_glued;
-        if (is_c || (k->kind == TOK_FLOORDIV && (k == t || t->kind == TOK_NAME)))
-            return "comments begin with #";
-    }
-    if ((hint = signal_hint(p, start, t))) return hint;
     switch (t->kind) {
     case TOK_RESERVED: hint = reserved_hint(p, t); return hint ? hint : "";
     case TOK_COLON:
@@ -302,6 +296,20 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word) {
         return parse_is(p, start, "no_grad") ? "no_grad { … }" : "";
     default: break;
     }
+    return NULL;
+}
+
+const char *parse_hint(Parser *p, const Token *t, const Token **word) {
+    const Token *before = &p->t.tok[p->before], *start = line_start(p, t);
+    bool header = is_header_word(start->kind) || parse_is(p, start, "signal");
+    const char *hint;
+    for (const Token *k = start; k <= t && k->kind != TOK_END; k++) { /* a // b is valid */
+        bool is_c = k->kind == TOK_DIV && k[1].kind == TOK_MUL && k[1].is_glued;
+        if (is_c || (k->kind == TOK_FLOORDIV && (k == t || t->kind == TOK_NAME)))
+            return "comments begin with #";
+    }
+    if ((hint = signal_hint(p, start, t))) return hint;
+    if ((hint = hint_of_kind(p, t, before, start, header, word))) return hint;
     if ((hint = backward_hint(p, start, t))) return hint;
     bool is_word = t->kind != TOK_NAME || before->kind == TOK_RBRACE;
     if (begins_statement(t) && is_word && ends_value(before->kind) && before->line == t->line)

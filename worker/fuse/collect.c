@@ -464,16 +464,12 @@ static void hash_fusion(Collect *c) {
         if (c->fuse.node[i].is_stored) hash_results(c->stage.x, c->job[i]);
 }
 
-static bool run_fused(Collect *c) {
-    Exec *x = c->stage.x;
+/* Gives memory to the results that are stored: that of an input that ends here, which is returned
+ * in from[i] of node i, or else new memory. False if there is not enough. */
+static bool fill_results(Collect *c, const FusedKernel *k, Storage *from[FUSE_NODES]) {
     Fusion *f = &c->fuse;
-    const FusedKernel *k = chosen_kernel(c);
-    if (!k) return false;
-    c->why = "not enough memory right now";
-    bool ok = true;
     uint32_t taken = 0;
-    Storage *from[FUSE_NODES] = {0};
-    for (int i = 0; i < c->n && ok; i++) {
+    for (int i = 0; i < c->n; i++) {
         if (!f->node[i].is_stored) continue;
         Storage *st = c->job[i]->out[0];
         uint32_t over = k->reuse[f->node[i].output] & ~taken;
@@ -483,30 +479,25 @@ static bool run_fused(Collect *c) {
         }
         if (from[i])
             take_memory(st, from[i]);
-        else
-            ok = fill(x, st);
+        else if (!fill(c->stage.x, st))
+            return false;
         f->args.out[f->node[i].output] = st->data;
     }
-    Job *last = c->job[c->n - 1]; /* a monitor sees one launch */
-    const Job *main = heaviest(c);
-    watch_begin(x, last);
-    x->watch->running_op = (uint16_t)main->inst.op;
-    ok = ok && (c->product ? run_with_product(c, k, from)
-                           : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, f, k));
-    WatchRow *row = ok ? watch_row_of(x, last, 0) : NULL;
-    if (ok && x->hashing) hash_fusion(c);
-    for (int i = 0; i < c->n && !ok; i++) { /* restores the memory of inputs */
+    return true;
+}
+
+/* After a failure: gives the inputs their memory back. */
+static void empty_results(Collect *c, Storage *from[FUSE_NODES]) {
+    for (int i = 0; i < c->n; i++) {
         Storage *st = c->job[i]->out[0];
         if (from[i])
             take_memory(from[i], st);
         else if (st->data)
-            storage_empty(&x->store, st);
+            storage_empty(&c->stage.x->store, st);
     }
-    if (!ok) {
-        c->is_timed = false; /* the time has begun already: it would be too long */
-        return false;
-    }
-    c->why = NULL;
+}
+
+static void count_fusion(Collect *c) {
     collect_launched(&c->stage, c->entry);
     c->fused_ops += (uint64_t)c->n;
     if (c->product) {
@@ -514,15 +505,39 @@ static bool run_fused(Collect *c) {
         if (!c->product->out[0]->data) c->unstored++, c->bytes_saved += c->product->out[0]->bytes;
     }
     for (int i = 0; i < c->n; i++) {
-        if (f->node[i].is_stored) {
+        if (c->fuse.node[i].is_stored) {
             storage_note(c->job[i]->out[0], FILLED_FUSED, c->job[i]->inst.op, c->kernel);
             continue;
         }
         c->unstored++;
         c->bytes_saved += 2 * c->job[i]->out[0]->bytes;
     }
-    x->kernels++;
-    x->pending_of->kernels++;
+    c->stage.x->kernels++;
+    c->stage.x->pending_of->kernels++;
+}
+
+static bool run_fused(Collect *c) {
+    Exec *x = c->stage.x;
+    const FusedKernel *k = chosen_kernel(c);
+    if (!k) return false;
+    c->why = "not enough memory right now";
+    Storage *from[FUSE_NODES] = {0};
+    bool ok = fill_results(c, k, from);
+    Job *last = c->job[c->n - 1]; /* a monitor sees one launch */
+    const Job *main = heaviest(c);
+    watch_begin(x, last);
+    x->watch->running_op = (uint16_t)main->inst.op;
+    ok = ok && (c->product ? run_with_product(c, k, from)
+                           : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, &c->fuse, k));
+    if (!ok) {
+        empty_results(c, from);
+        c->is_timed = false; /* the time has begun already: it would be too long */
+        return false;
+    }
+    WatchRow *row = watch_row_of(x, last, 0);
+    if (x->hashing) hash_fusion(c);
+    c->why = NULL;
+    count_fusion(c);
     report_kernel(c, k, main, row);
     return true;
 }
