@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { FAR = 20 }; /* spans from 0: then labels count from the left end */
+enum {
+    FAR = 20
+}; /* an axis that begins more than FAR times its length after 0 counts from its begin */
 
 Axis axis_make(int64_t from_ns, int64_t to_ns, int most) {
     if (to_ns <= from_ns) to_ns = from_ns + 1;

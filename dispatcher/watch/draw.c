@@ -166,8 +166,8 @@ static void differences(Panel *p, const Compare *diff) {
     bytes_fini(&b);
 }
 
-/* Draws everything; bottom: of each panel's lanes, as a first pass found them (or 0). Returns the
- * height. */
+/* Draws everything. Returns the height. bottom: where the lanes of each panel end, which the first
+ * of two passes finds (0 in that one). */
 static double draw(Canvas *c, const DrawRun *run, int n_runs, const DrawOptions *o,
                    double *bottom) {
     int64_t span = 1;

@@ -1,5 +1,5 @@
-/* past.h: makes lines of a tape of what a dispatcher's flight recorder has kept (PAST messages,
- * wire_watch.h). The work is done here, by the program that asks, not by the dispatcher.
+/* past.h: converts the messages of a dispatcher's flight recorder (PAST, wire_watch.h) to lines of
+ * a tape. The work is done here, by the program that asks, not by the dispatcher.
  *
  * The lines are in the order of their times. Frames give `>` lines without result types, workers
  * the `<` lines; there are no `=` lines. Instructions of a hot body that is not known any more are

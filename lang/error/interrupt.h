@@ -1,7 +1,6 @@
 /* interrupt.h: Ctrl-C as the client's loops see it. A loop over a program's values or over a file
- * fails by not_interrupted, or simply stops early where it cannot fail: builtin_call fails after
- * every builtin that ends interrupted, and drops its result. A file that was being written stays as
- * it was before.
+ * fails by not_interrupted. A loop that cannot fail stops early: builtin_call drops the result of a
+ * builtin that ends after Ctrl-C, and fails. A file that was being written stays as it was before.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_ERROR_INTERRUPT_H
 #define GT_LANG_ERROR_INTERRUPT_H

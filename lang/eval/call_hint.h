@@ -21,7 +21,8 @@ bool hint_hidden(Interp *in, const Node *n, LangError *e);
  * false if it does not. */
 bool hint_hidden_space(Interp *in, const Node *callee, ValueKind recv, bool takes_tensor,
                        LangError *e);
-/* Sets e's hint for a field of a tensor that is asked of base, a list of tensors: xs[0].shape. at:
- * the node of the list. Returns false if base is no such list, or name no such field. */
+/* Sets e's hint for base.name, where base is a list of tensors and name a field of tensors:
+ * xs[0].shape. at: the node of the list. Returns false if base is no such list, or name no such
+ * field. */
 bool hint_tensors(Value base, const Node *at, const char *name, LangError *e);
 #endif

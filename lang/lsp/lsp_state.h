@@ -169,8 +169,8 @@ typedef void LspPut(Lsp *l, Doc *d, const char *name, Bytes *out);
 /* Calls put with the document of a file: the open one, else one that lives as long as the call.
  * False if the file cannot be read. */
 bool lsp_in_file(Lsp *l, const char *path, const char *name, LspPut *put, Bytes *out);
-/* The file, PATH_MAX bytes, that x names in x.name, whose name begins at `from`; false if x is no
- * imported file. */
+/* Writes the path, of PATH_MAX bytes, of the imported file x in x.name. from: where `name` begins.
+ * False if x is no imported file. */
 bool lsp_imported(Lsp *l, Doc *d, size_t from, char *path);
 
 /* Requests: append the result, a JSON value. */

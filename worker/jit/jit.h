@@ -91,7 +91,7 @@ const char *jit_why_off(const Jit *j); /* the reason; NULL: it is on */
 /* jit_entry, jit_kernel, jit_launched and jit_want in one call. make NULL: requests nothing. */
 const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t hash, JitMake make,
                            void *ctx);
-/* Returns the source again; NULL if the kernel was never requested. Borrowed. */
+/* Returns the source of a kernel; NULL if it was never requested. Borrowed. */
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
 
 typedef enum JitState { JIT_SEEN, JIT_ASKED, JIT_COMPILED, JIT_CACHED, JIT_FAILED } JitState;
@@ -121,8 +121,8 @@ typedef struct JitCall {
     uint32_t n;
     uint64_t key;
 } JitCall;
+enum { JIT_CALLS = 32 };
 /* Sets *out to the oldest of the last JIT_CALLS compiler calls that was not returned yet. Jits that
  * share the thread share these calls. Returns false if there is none. */
-enum { JIT_CALLS = 32 };
 bool jit_call(Jit *j, JitCall *out);
 #endif
