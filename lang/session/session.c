@@ -153,7 +153,7 @@ static bool start(const SessionConfig *config, const struct sockaddr_un *address
     SessionServer s = {
         .path = address->sun_path, .running = config->running, .is_awaited = has_terminal};
     struct termios mode;
-    PacketSize size = session_size(STDIN_FILENO);
+    PacketSize size = session_size();
     struct winsize w = {.ws_row = size.rows, .ws_col = size.columns};
     int slave;
     bool has_mode = !tcgetattr(STDIN_FILENO, &mode);

@@ -60,7 +60,7 @@ static void write_all(const char *data, size_t n) {
 }
 
 static void send_size(Attached *a, PacketType type) {
-    PacketSize size = session_size(STDIN_FILENO);
+    PacketSize size = session_size();
     packet_add(&a->out, type, &size, sizeof size);
 }
 

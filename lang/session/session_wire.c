@@ -56,8 +56,8 @@ bool packet_is_ours(int fd) {
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) && peer.uid == getuid();
 }
 
-PacketSize session_size(int fd) {
+PacketSize session_size(void) {
     struct winsize w;
-    if (ioctl(fd, TIOCGWINSZ, &w) || !w.ws_row || !w.ws_col) return (PacketSize){24, 80};
+    if (ioctl(STDIN_FILENO, TIOCGWINSZ, &w) || !w.ws_row || !w.ws_col) return (PacketSize){24, 80};
     return (PacketSize){w.ws_row, w.ws_col};
 }

@@ -73,5 +73,5 @@ _Noreturn void session_serve(const SessionServer *config);
  * Returns the exit code. Closes fd. */
 int session_attach(int fd, const char *name);
 /* The size of the terminal, or 24 by 80. */
-PacketSize session_size(int fd);
+PacketSize session_size(void);
 #endif

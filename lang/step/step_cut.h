@@ -120,8 +120,8 @@ void varying_put_number(Varying *v, int offset, int k, Bytes *out);
 /* True if the line is an input: `data` with other elements in each round, or `load` of another
  * file. Appends it. */
 bool varying_put_input(Varying *v, int offset, Bytes *out);
-/* A name for an input made at this item, after the variable that its source line assigns. */
-const char *varying_name(Varying *v, const Item *t, const char *otherwise);
+/* A name for an input made at this item: the variable that its source line assigns, or x. */
+const char *varying_name(Varying *v, const Item *t);
 /* A name for an output, which no other output has. */
 const char *varying_output(Varying *v, const char *base, size_t n);
 #endif

@@ -94,7 +94,7 @@ static const char *own_name(Varying *v, Names *names, const char *base, size_t n
     return arena_strndup(&v->c->arena, v->name, strlen(v->name));
 }
 
-const char *varying_name(Varying *v, const Item *t, const char *otherwise) {
+const char *varying_name(Varying *v, const Item *t) {
     const char *where = memchr(t->text + t->plain, '@', t->n - t->plain), *colon = NULL;
     size_t n = 0;
     if (where && where[1] != '"') colon = memchr(where, ':', (size_t)(t->text + t->n - where));
@@ -109,7 +109,7 @@ const char *varying_name(Varying *v, const Item *t, const char *otherwise) {
         const char *name = assigned(v, (uint32_t)strtoul(colon + 1, NULL, 10), &n);
         if (n) return own_name(v, &v->inputs, name, n, false);
     }
-    return own_name(v, &v->inputs, otherwise, strlen(otherwise), true);
+    return own_name(v, &v->inputs, "x", 1, true);
 }
 
 const char *varying_output(Varying *v, const char *base, size_t n) {
@@ -326,7 +326,7 @@ bool varying_put_input(Varying *v, int offset, Bytes *out) {
     TensorType type;
     char text[256];
     if ((t->op != OP_DATA && t->op != OP_LOAD) || !is_varied(c, offset)) return false;
-    const char *name = varying_name(v, t, "x");
+    const char *name = varying_name(v, t);
     Bytes elements = {0};
     bytes_printf(out, "t%llu = ", (unsigned long long)t->out);
     if (t->op == OP_DATA && collect(c, offset, &elements, &type)) {

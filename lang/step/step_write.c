@@ -255,7 +255,7 @@ static void put_before(Writer *w) {
     for (int i = 0; i < c->bound[0]; i++) {
         const Item *t = &c->item[i];
         if (!w->needed[i]) continue;
-        put_item(w, t, t->in, -1, is_data(w, t) ? varying_name(w->vary, t, "x") : NULL);
+        put_item(w, t, t->in, -1, is_data(w, t) ? varying_name(w->vary, t) : NULL);
         int n = 0;
         for (int k = 0; k < t->n_in; k++) {
             bool is_last = map_get(&last, t->in[k]) == (void *)(uintptr_t)(i + 1);
@@ -324,7 +324,7 @@ static void put_body_item(Writer *w, int k, Map *last) {
     }
     for (int i = 0; i < t->n_in; i++) ids[i] = operand_id(c, &c->from[c->from_at[k] + i]);
     if (!varying_put_input(w->vary, k, w->out))
-        put_item(w, t, ids, k, is_batch(c, k) ? varying_name(w->vary, t, "x") : NULL);
+        put_item(w, t, ids, k, is_batch(c, k) ? varying_name(w->vary, t) : NULL);
     for (int i = 0; i < t->n_out; i++) ids[t->n_in + i] = t->out + (uint64_t)i;
     for (int i = 0; i < t->n_in + t->n_out; i++) {
         if (map_get(last, ids[i]) != (void *)(uintptr_t)(k + 1)) continue;

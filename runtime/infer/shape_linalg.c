@@ -14,21 +14,21 @@ static bool need_digits(Infer *s, int i) {
 }
 
 /* ... and that it holds square matrices. */
-static bool need_square(Infer *s, int i) {
-    const TensorType *t = &s->in[i];
-    TRY(need_digits(s, i));
+static bool need_square(Infer *s) {
+    const TensorType *t = &s->in[0];
+    TRY(need_digits(s, 0));
     if (t->rank >= 2 && t->shape[t->rank - 1] == t->shape[t->rank - 2]) return true;
     ShapeText text;
     return op_fail(s, ERR_SHAPE, " needs square matrices, not shape %s", shape_text(t, &text));
 }
 
 bool infer_cholesky(Infer *s) {
-    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    TRY(need_tensors(s, 1, 1) && need_square(s));
     return op_gives(s, s->in[0]);
 }
 
 bool infer_lu(Infer *s) {
-    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    TRY(need_tensors(s, 1, 1) && need_square(s));
     s->out[0] = s->in[0];
     s->out[1] = s->in[0];
     s->out[1].rank--;
@@ -68,7 +68,7 @@ bool infer_qr(Infer *s) {
 }
 
 bool infer_eigh(Infer *s) {
-    TRY(need_tensors(s, 1, 1) && need_square(s, 0));
+    TRY(need_tensors(s, 1, 1) && need_square(s));
     int64_t n = s->in[0].shape[s->in[0].rank - 1];
     return packed_type(s, n + 1, n);
 }
@@ -81,7 +81,7 @@ bool infer_svd(Infer *s) {
 
 /* Of a (.., n, n) and b (.., n, k): (.., n, k), batches broadcast. */
 static bool solved_type(Infer *s) {
-    TRY(need_square(s, 0) && need_same_dtype(s, 1));
+    TRY(need_square(s) && need_same_dtype(s, 1));
     TensorType a = s->in[0], b = s->in[1], r;
     ShapeText ta, tb;
     if (b.rank < 2)

@@ -285,9 +285,9 @@ static bool take_dtype(Part *p, DType *dtype) {
     return bad(p, "unknown dtype '%.*s'", (int)(name->n < 40 ? name->n : 40), name->s);
 }
 
-static bool take_text(Part *p, const char **s, uint32_t *n, uint32_t most) {
+static bool take_text(Part *p, const char **s, uint32_t *n) {
     TRY(take(p, n, 4));
-    if (*n > most || *n > (size_t)(p->end - p->at)) return bad(p, "a text of %u bytes", *n);
+    if (*n > MAX_STR || *n > (size_t)(p->end - p->at)) return bad(p, "a text of %u bytes", *n);
     *s = arena_strndup(p->arena, (const char *)p->at, *n);
     p->at += *n;
     return true;
@@ -341,7 +341,7 @@ static bool take_attr(Part *p, Attr *a) {
     case AT_INT: return take(p, &a->i, 8);
     case AT_FLOAT: return take(p, &a->f, 8);
     case AT_DTYPE: return take_dtype(p, &a->dtype);
-    case AT_STR: return take_text(p, &a->str, &a->n, MAX_STR);
+    case AT_STR: return take_text(p, &a->str, &a->n);
     case AT_INTS: return take_ints(p, a);
     }
     return false;
@@ -386,7 +386,7 @@ static bool take_position(Part *p) {
 
 static bool take_comment(Part *p) {
     uint32_t n = 0;
-    TRY(take_text(p, &p->out->comment, &n, MAX_STR));
+    TRY(take_text(p, &p->out->comment, &n));
     p->out->n_comment = n;
     if (n && p->out->comment[0] == '#' && !memchr(p->out->comment, '\n', n)) return true;
     return bad(p, "not a comment");

@@ -253,7 +253,7 @@ static Made make_object(JitService *s, const Bytes *text, bool is_urgent, char o
     bool is_again = false; /* the directory may vanish while the compiler runs */
     do {
         if (!cache_open(&s->cache, why, WHY_ROOM)) break;
-        cache_temporary(&s->cache, ".so", object);
+        cache_temporary(&s->cache, object);
         CcResult result = cc_compile(&s->cc, text, object, is_urgent, why, WHY_ROOM);
         if (result == CC_MADE) return MADE;
         unlink(object);

@@ -73,9 +73,9 @@ bool cache_open(Cache *c, char *why, size_t why_size) {
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
     snprintf(path, PATH_ROOM, "%s/%s.so", c->dir, key);
 }
-void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]) {
-    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx%s", c->dir, temporary, (long)getpid(), (void *)c,
-             c->n_temporary++, (unsigned long)(clock_ns(CLOCK_REALTIME) / 1000), suffix);
+void cache_temporary(Cache *c, char path[PATH_ROOM]) {
+    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx.so", c->dir, temporary, (long)getpid(), (void *)c,
+             c->n_temporary++, (unsigned long)(clock_ns(CLOCK_REALTIME) / 1000));
 }
 
 /* Writes data to a file opened with the flags `how`. */
@@ -143,7 +143,7 @@ bool cache_verify(const char *path) {
 
 bool cache_link(Cache *c, const char *from, const char *path) {
     char name[PATH_ROOM];
-    cache_temporary(c, ".so", name);
+    cache_temporary(c, name);
     if (link(from, name)) return false;
     bool ok = rename(name, path) == 0;
     unlink(name); /* it exists only if rename failed */

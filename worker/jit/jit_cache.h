@@ -21,7 +21,7 @@ void cache_init(Cache *c, const char *dir, uint64_t bytes_max);
 bool cache_open(Cache *c, char *why, size_t why_size);
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
 /* Writes a file name that no other process or call uses. */
-void cache_temporary(Cache *c, const char *suffix, char path[PATH_ROOM]);
+void cache_temporary(Cache *c, char path[PATH_ROOM]);
 /* Makes a directory and its missing parents. Returns false, with errno set, if it cannot. */
 bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
