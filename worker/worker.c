@@ -321,6 +321,16 @@ static void check_cancel(Worker *w, const Msg *m) {
     }
 }
 
+/* Sends what is due: an answer and the acknowledgement of its frame wake the dispatcher once. */
+static bool send_due(Worker *w) {
+    Msg m;
+    bool ok = true;
+    link_hold(w->link, true);
+    while (ok && worker_next(w, &m)) ok = link_send(w->link, &m);
+    link_hold(w->link, false);
+    return ok;
+}
+
 /* Called during a long call. Queues incoming messages until the call has ended, and sends replies
  * and acknowledgements of earlier calls, and heartbeats. */
 static void poll_messages(void *ctx) {
@@ -337,7 +347,7 @@ static void poll_messages(void *ctx) {
         msg_move(&w->queued[w->n_queued - 1], &m);
     }
     w->is_broken |= got < 0;
-    while (!w->is_broken && worker_next(w, &m)) w->is_broken = !link_send(w->link, &m);
+    if (!w->is_broken) w->is_broken = !send_due(w);
     int64_t now = now_ms();
     if (!w->is_broken && now - w->beat >= BEAT_MS) w->is_broken = !send_beat(w, now);
     if (w->is_broken || must_stop(w)) exec_end(w->exec);
@@ -447,8 +457,7 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
         bool more = worker_step(w, STEP_US);
         if (more) w->busy = now, w->is_trimmed = false;
         send_to_peers(w, plane, now);
-        while (worker_next(w, &m))
-            if (!link_send(link, &m)) return false;
+        if (!send_due(w)) return false;
         if (now - tick >= PLANE_TICK_MS) {
             Err err = {0};
             tick = now;

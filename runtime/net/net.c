@@ -908,6 +908,10 @@ bool link_send(Link *link, Msg *msg) {
     return false;
 }
 
+void link_hold(Link *link, bool is_held) {
+    if (link->ring) ring_link_hold(link->ring, is_held);
+}
+
 static void link_refused(Link *l) {
     err_set(&l->why, ERR_GONE, "connection refused: it has another token, or too many connections");
     const char *given = getenv("GT_TOKEN");

@@ -368,6 +368,7 @@ void ring_hub_wake(RingHub *hub) { waiter_wake(hub->waiter); }
 
 struct RingLink {
     Conn *conn;
+    bool is_held, is_due; /* is_due: something was sent while it was held */
 };
 
 RingLink *ring_link_open(const char *name, RingHub *beside, Err *err) {
@@ -375,7 +376,7 @@ RingLink *ring_link_open(const char *name, RingHub *beside, Err *err) {
     RingHub *hub = registry_find(name);
     RingLink *link = NULL;
     if (hub) {
-        link = xmalloc(sizeof *link);
+        link = xcalloc(1, sizeof *link);
         Conn *c = link->conn = conn_new(hub->waiter, beside ? beside->waiter : NULL);
         c->next_joining = hub->joining;
         hub->joining = c;
@@ -405,8 +406,18 @@ bool ring_link_send(RingLink *link, Msg *msg) {
         return false;
     }
     queue_push(&c->up, msg);
-    waiter_notify(c->hub_waiter);
+    if (link->is_held)
+        link->is_due = true;
+    else
+        waiter_notify(c->hub_waiter);
     return true;
+}
+
+void ring_link_hold(RingLink *link, bool is_held) {
+    link->is_held = is_held;
+    if (is_held || !link->is_due) return;
+    link->is_due = false;
+    waiter_notify(link->conn->hub_waiter);
 }
 
 int ring_link_recv(RingLink *link, Msg *msg) {

@@ -25,6 +25,7 @@ void ring_hub_wake(RingHub *hub);
 RingLink *ring_link_open(const char *name, RingHub *beside, Err *err);
 void ring_link_close(RingLink **link);
 bool ring_link_send(RingLink *link, Msg *msg);
+void ring_link_hold(RingLink *link, bool is_held);
 int ring_link_recv(RingLink *link, Msg *msg);
 bool ring_link_wait(RingLink *link, int timeout_ms);
 void ring_link_wake(RingLink *link);
