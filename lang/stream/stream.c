@@ -7,6 +7,7 @@
  * frames, stream_reply.c handles the replies.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
+#include "runtime/base/clock.h"
 #include "lang/stream/stream_profile.h"
 #include "lang/stream/stream_reply.h"
 #include "lang/stream/stream_text.h"
@@ -645,6 +646,7 @@ bool stream_value(Stream *s, const Handle *h, Span at, void **data, LangError *e
         *data = f->data;
     free(f);
     if (is_lost) return false;
+    s->answered_seq = s->next_seq;
     if (status == ERR_NONE) return true;
     if (!s->is_gone) return stream_cause(s, status, at, e);
     stream_lost(s, at, e);
@@ -666,14 +668,30 @@ static void issue_sync(Stream *s) {
     stream_inst(s, &inst, NULL, NULL, 0);
 }
 
+/* True if all instructions are done. Frees that are due can wait for the next instruction: nothing
+ * is computed by them. The acknowledgement of an answer follows it at once: a sync in between would
+ * cost as much as another answer. */
+static bool is_idle(Stream *s) {
+    enum { FOLLOWS_US = 30 };
+    if (s->is_gone || s->frame.count > 0) return false;
+    int64_t end = s->answered_seq == s->next_seq ? now_us() + FOLLOWS_US : 0;
+    do {
+        if (all_is_done(s, NULL)) return true;
+        stream_pump(s, 0);
+    } while (!s->is_gone && end && now_us() < end);
+    return !s->is_gone && all_is_done(s, NULL);
+}
+
 bool stream_sync(Stream *s, LangError *e) {
     if (s->mode != STREAM_LIVE) {
         if (s->mode == STREAM_EMIT) stream_frees(s);
         return true;
     }
     if (s->is_loss_reported && s->config.prompt) return true; /* at the prompt, report it once */
-    if (s->is_started) issue_sync(s);
-    if (s->is_started && !stream_wait(s, all_is_done, NULL, (Span){0}, e)) return false;
+    if (s->is_started && !is_idle(s)) {
+        issue_sync(s);
+        TRY(stream_wait(s, all_is_done, NULL, (Span){0}, e));
+    }
     return !stream_take_error(s, e);
 }
 

@@ -445,7 +445,8 @@ void stream_reset(Stream *s) {
     free(s->made);
     s->made = NULL;
     s->input_seq = 0;
-    s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq = s->uncredited = 0;
+    s->answered_seq = s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq =
+        s->uncredited = 0;
     s->poll_seq = POLL_INSTS;
     s->head_bytes = s->payload_bytes = 0;
     fifo_fini(&s->sent);

@@ -137,6 +137,7 @@ struct Stream {
     Welcome welcome;
     Made *made;                         /* WINDOW_INSTS of them                      */
     uint64_t sent_seq, acked_seq;       /* instructions before these were sent, are done */
+    uint64_t answered_seq;              /* next_seq when the last value had arrived */
     uint64_t head_bytes, payload_bytes; /* in flight                                 */
     Fifo sent;                          /* of Sent: frames in flight                 */
     int64_t seen_ms, sent_us;
