@@ -93,8 +93,8 @@ void copy_scattered(void *to, int64_t stride, const void *from, int64_t n, int s
 }
 
 void copy_filled(void *to, const void *value, int64_t n, int size) {
-    enum { PATTERN = 4096 }; /* bytes filled one by one, and copied from then on */
-    int64_t all = n * size, first = all < PATTERN ? all : PATTERN;
+    enum { FIRST = 64, MOST = 8192 }; /* bytes filled one by one; copied at a time, doubling */
+    int64_t all = n * size, first = all < FIRST ? all : FIRST;
 #define ACTION(T)                                                                                  \
     {                                                                                              \
         const T v = *(const T *)value;                                                             \
@@ -102,8 +102,11 @@ void copy_filled(void *to, const void *value, int64_t n, int size) {
     }
     COPY_CASES(ACTION)
 #undef ACTION
-    for (int64_t done = first; done < all; done += PATTERN)
-        memcpy((char *)to + done, to, (size_t)(all - done < PATTERN ? all - done : PATTERN));
+    for (int64_t done = first, some; done < all; done += some) {
+        some = done < MOST ? done : MOST;
+        if (some > all - done) some = all - done;
+        memcpy((char *)to + done, to, (size_t)some);
+    }
 }
 
 void loop_gather(const Loop *l, int operand, const void *base, int size, int64_t begin, int64_t end,
