@@ -32,14 +32,14 @@ static CUresult check_image(const char *text) {
         return device_refuse(CUDA_ERROR_NO_BINARY_FOR_GPU,
                              "a module of machine code: this device takes PTX");
     const char *version = strstr(text, ".version"), *target = strstr(text, ".target");
-    if (!version || sscanf(version, ".version %d.%d", &major, &minor) != 2 || !target)
+    if (!version || sscanf(version, ".version %4d.%4d", &major, &minor) != 2 || !target)
         return device_refuse(CUDA_ERROR_INVALID_IMAGE, "a module that is no PTX");
     if (major * 10 + minor > newest_ptx(device.version))
         return device_refuse(CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
                              "PTX %d.%d is too new for a driver of version %d", major, minor,
                              device.version);
     int capability = 0;
-    if (sscanf(target, ".target sm_%d", &capability) != 1 ||
+    if (sscanf(target, ".target sm_%4d", &capability) != 1 ||
         capability > CAPABILITY_MAJOR * 10 + CAPABILITY_MINOR)
         return device_refuse(CUDA_ERROR_INVALID_PTX, "a module for another device: %.20s", target);
     return CUDA_SUCCESS;

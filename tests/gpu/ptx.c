@@ -446,6 +446,9 @@ static void function(Reader *r, bool is_entry) {
     int k = add_function(r, &f);
     r->f = NULL;
     if (r->bad || reader_take(r, ';')) return;
+    if (!r->m->function[k].has_body)
+        reader_fail(r, "%s has neither a body nor a ';'", r->m->function[k].name);
+    if (r->bad) return;
     Function *g = r->f = &r->m->function[k];
     g->first = r->m->n_ins;
     r->n_registers = r->n_labels = 0;

@@ -17,7 +17,8 @@
     X(emu_reset)                                                                                   \
     X(emu_seed)                                                                                    \
     X(emu_memory)                                                                                  \
-    X(emu_refusal) X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail)     \
+    X(emu_refusal)                                                                                 \
+    X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail)                    \
         X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
@@ -137,10 +138,10 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     F(nvrtcVersion)
     F(nvrtcCreateProgram)
     F(nvrtcCompileProgram)
-    F(nvrtcDestroyProgram) F(nvrtcGetPTXSize) F(nvrtcGetPTX) F(nvrtcGetProgramLogSize)
-        F(nvrtcGetProgramLog)
+    F(nvrtcDestroyProgram)
+    F(nvrtcGetPTXSize) F(nvrtcGetPTX) F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
 #undef F
-            if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
+        if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
 }
 /* PTX of a source, owned by the caller; NULL: it does not compile, and the log is printed. */

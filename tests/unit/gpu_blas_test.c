@@ -109,6 +109,11 @@ static void make(const Case *c, Things *t, Rand *r) {
                                                t->p, 4, t->r, &t->count));
     CHECK(!gpu.cuMemAlloc_v2(&t->workspace, WORKSPACE));
 }
+static void unmake(Things *t) {
+    CHECK(!blas.cublasLtMatmulDescDestroy(t->d) && !blas.cublasLtMatmulPreferenceDestroy(t->p));
+    for (int k = 0; k < 4; k++) CHECK(!blas.cublasLtMatrixLayoutDestroy(t->l[k]));
+    CHECK(!blas.cublasLtDestroy(handle));
+}
 static cublasStatus_t multiply(const Case *c, Things *t) {
     double alpha[1], beta[1];
     put(alpha, c->type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F, 0, c->alpha);
@@ -162,6 +167,7 @@ static void test_products(Rand *r, int rounds) {
         CHECK_INT(multiply(&c, &t), 0);
         CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
         CHECK_INT(differences(&c, &t), 0);
+        unmake(&t);
     }
 }
 static void test_refusals(Rand *r) {
@@ -201,11 +207,15 @@ static void test_refusals(Rand *r) {
     gpu.cuMemsetD32Async(t.at[0], 0, 16, other);
     multiply(&c, &t);
     CHECK_REFUSED(gpu.cuCtxSynchronize(), "race");
+    gpu.emu_reset(1);
+    unmake(&t);
     CHECK(open_blas(1));
     make(&c, &t, r);
     u = t, u.at[3] += ELEMENTS * 4 - 16;
     multiply(&c, &u);
     CHECK_REFUSED(gpu.cuCtxSynchronize(), "lie in no allocation");
+    gpu.emu_reset(1);
+    unmake(&t);
 }
 /* In a graph a product is done again, with what its operands are then. */
 static void test_graph(Rand *r) {
@@ -235,6 +245,7 @@ static void test_graph(Rand *r) {
         for (int i = 0; i < 16; i++) t.x[0][i] = 0;
         CHECK_CU(gpu.cuMemcpyHtoD_v2(t.at[0], zero, sizeof zero));
     }
+    unmake(&t);
 }
 static void test_nvml(void) {
     void *library = gpu_library("libnvidia-ml.so.1");

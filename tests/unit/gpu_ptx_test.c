@@ -1,6 +1,7 @@
 /* gpu_ptx_test.c: kernels on the emulated GPU: one made by NVRTC, one by hand; hostile PTX.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/gpu.h"
+#include "tests/unit/random.h"
 
 static const char add_by_hand[] =
     ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -85,9 +86,83 @@ static void check_hostile_texts(void) {
     check_hostile("/* no end", "");
 }
 
-int main(void) {
+/* Something of every kind, to be damaged. */
+static const char everything[] =
+    ".version 8.0\n.target sm_80\n.address_size 64\n"
+    ".global .align 4 .u32 g[3] = {1, 2, 3};\n.extern .shared .align 16 .b8 dyn[];\n"
+    ".func (.param .b32 r) twice(.param .b32 x) { .reg .b32 %r<3>; ld.param.b32 %r1, [x];\n"
+    "add.u32 %r2, %r1, %r1; st.param.b32 [r+0], %r2; ret; }\n"
+    ".visible .entry k(.param .u64 a, .param .u64 o) .maxntid 64, 1, 1 {\n"
+    ".local .align 8 .b8 depot[16]; .shared .align 4 .b32 s[64];\n"
+    ".reg .pred %p<4>; .reg .b16 %h<4>; .reg .b32 %r<12>; .reg .b64 %d<9>; .reg .f32 %f<4>;\n"
+    "ld.param.u64 %d1, [a]; ld.param.u64 %d2, [o]; mov.u32 %r1, %tid.x; mul.wide.u32 %d3, %r1, "
+    "16;\n"
+    "add.s64 %d1, %d1, %d3; add.s64 %d2, %d2, %d3; ld.global.nc.v4.u32 {%r2, %r3, %r4, %r5}, "
+    "[%d1];\n"
+    "{ .param .b32 p; .param .b32 q; st.param.b32 [p+0], %r2; call.uni (q), twice, (p); "
+    "ld.param.b32 %r6, [q+0]; }\n"
+    "setp.lt.and.u32 %p1|%p2, %r1, 7, %p0; @!%p1 bra L2; add.cc.u32 %r3, %r3, %r4; addc.u32 %r4, "
+    "0, 0;\n"
+    "L2: shl.b32 %r7, %r1, 2; mov.u32 %r8, s; add.u32 %r8, %r8, %r7; st.shared.u32 [%r8], %r6; "
+    "bar.sync 0;\n"
+    "shfl.sync.bfly.b32 %r9|%p3, %r6, 1, 31, -1; vote.sync.ballot.b32 %r10, !%p3, -1; "
+    "bar.warp.sync -1;\n"
+    "mov.b64 %d4, {%r9, %r10}; mov.b64 {%r9, _}, %d4; mov.u64 %d5, depot; cvta.local.u64 %d6, %d5; "
+    "st.u32 [%d6+4], %r9;\n"
+    "ld.local.u32 %r9, [%d5+4]; atom.shared.add.u32 %r11, [s], 1; ld.global.u32 %r10, [g+4]; "
+    "cvt.rn.f32.u32 %f1, %r10;\n"
+    "fma.rn.f32 %f2, %f1, 0f40000000, %f1; cvt.rzi.u32.f32 %r10, %f2; cvt.u16.u32 %h1, %r10; "
+    "membar.gl;\n"
+    "st.global.v4.u32 [%d2], {%r6, %r9, %r10, %r11}; ret;\n}\n";
+/* Damaged programs are refused, or run into a refusal, or run. */
+static void check_damage(Rand *r, int rounds) {
+    static const char *const pieces[] = {"%r1",  "%d1",     "[",    "]",  "{",           "}",
+                                         ";",    ",",       "0",    "-1", "99999999999", ".u64",
+                                         ".f32", "bra L2;", "@%p1", "(",  "ret;"};
+    size_t n = strlen(everything);
+    int loaded = 0;
+    CHECK(gpu_open(1));
+    gpu.emu_quiet(true);
+    gpu.emu_limit(5000);
+    for (int k = 0; k < rounds; k++) {
+        char text[8000];
+        strcpy(text, everything);
+        for (int c = k ? 1 + rand_below(r, 3) : 0; c > 0; c--) {
+            size_t at = (size_t)rand_below(r, (int)n), gone = (size_t)rand_below(r, 6);
+            const char *piece = pieces[rand_below(r, 17)];
+            int how = rand_below(r, 6);
+            size_t digit = 60 + strcspn(text + 60 + at % (n - 60), "0123456789") + at % (n - 60);
+            if (how == 0)
+                text[60 + at % (n - 60)] = (char)(32 + rand_below(r, 95));
+            else if (how < 5)
+                text[digit < n ? digit : n - 1] = (char)('0' + rand_below(r, 10));
+            else {
+                char rest[8000];
+                size_t length = strlen(text);
+                at = at < length ? at : length - 1;
+                strcpy(rest, text + (at + gone < length ? at + gone : length));
+                snprintf(text + at, sizeof text - at, "%s%s", piece, rest);
+            }
+        }
+        CUdeviceptr a = gpu_buffer(everything, 1024), o = gpu_buffer(NULL, 1024);
+        CUfunction f = a && o ? gpu_kernel(text, "k") : NULL;
+        void *param[8] = {&a, &o, &a, &o, &a, &o, &a, &o};
+        if (f) loaded++, gpu_run(f, 1, 64, 64, param);
+        if (!k) CHECK_CU(gpu.cuCtxSynchronize());
+        if (k % 16 == 0 || gpu.cuCtxSynchronize()) {
+            CHECK(gpu_open((uint64_t)k));
+            gpu.emu_quiet(true), gpu.emu_limit(5000);
+        }
+    }
+    printf("gpu_ptx: %d of %d damaged programs ran\n", loaded, rounds);
+    CHECK(loaded > rounds / 20 && loaded < rounds);
+}
+
+int main(int argc, char **argv) {
+    Rand r = {rand_seed(argc, argv)};
     check_add(add_by_hand, 1);
     check_hostile_texts();
+    check_damage(&r, rand_rounds(1500));
     if (!nvrtc_open("gpu_ptx")) return check_report("gpu_ptx");
     static const char *const archs[] = {"compute_80", "compute_90", "compute_120"};
     for (uint64_t k = 0; k < 3; k++) {
