@@ -117,7 +117,7 @@ static const struct {
     {"avg_pool_dx", "windows of few elements, one after the other"},
     {"floordiv", "division and its correction"},
     {"mod", "division and its correction"},
-    {"fmod", "exact remainder: a loop of divisions"},
+    {"fmod", "exact remainder: a division in double"},
     {"randn", "ten rounds of Philox, logarithm and sine"},
     {"rand", "ten rounds of Philox"},
     {"randint", "ten rounds of Philox, a 128-bit product"},

@@ -7,9 +7,9 @@
  * by zero gives 0. No contraction; fma only where written. Where the processor has no FMA (the
  * `base` kernels) a written fma is computed in double and rounded a second time, which differs once
  * in about 2^29: the bits depend on the instruction set, the accuracy does not. (A nan's payload
- * and sign are not specified.) float32 is in prologue_f32.h; float64 calls libm, everywhere the
- * same way. Compile with -ffp-contract=off -fno-math-errno -fno-trapping-math and no other flag
- * that changes floats.
+ * and sign are not specified.) float32 is in prologue_f32.h, float64, without fma, in
+ * prologue_f64.h; gamma functions call libm, everywhere the same way. Compile with
+ * -ffp-contract=off -fno-math-errno -fno-trapping-math and no other flag that changes floats.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_H
 #define GT_WORKER_KERNEL_PROLOGUE_H
@@ -50,17 +50,6 @@ PRO_FN uint8_t f64_isfinite(double a) { return __builtin_fabs(a) < __builtin_inf
 
 #include "worker/kernel/prologue_f64.h"
 
-PRO_FN double f64_erf(double a) { return erf(a); }
-PRO_FN double f64_asin(double a) { return asin(a); }
-PRO_FN double f64_acos(double a) { return acos(a); }
-PRO_FN double f64_atan(double a) { return atan(a); }
-PRO_FN double f64_atan2(double a, double b) { return atan2(a, b); }
-PRO_FN double f64_hypot(double a, double b) { return hypot(a, b); }
-PRO_FN double f64_pow(double a, double b) { return pow(a, b); }
-PRO_FN double f64_gelu(double a) {
-    double c = a < -40 ? -40 : a; /* below it the result is 0 in double; avoids -inf times 0 */
-    return 0.5 * c * erfc(c * -0.70710678118654752440);
-}
 /* ---- gamma functions; float32 by way of float64 ---- */
 
 #ifdef __CUDACC__
@@ -220,8 +209,9 @@ PRO_FN int8_t f64_to_i8(double a) { return (int8_t)f64_to_u8(a); }
 #define PRO_FROM_INT(FROM, F)                                                                      \
     PRO_TO(FROM, F, u8, uint8_t)                                                                   \
     PRO_TO(FROM, F, i8, int8_t)                                                                    \
-    PRO_TO(FROM, F, i32, int32_t) PRO_TO(FROM, F, i64, int64_t) PRO_TO(FROM, F, f32, float)        \
-        PRO_TO(FROM, F, f64, double) PRO_TO_BOOL(FROM, F)
+    PRO_TO(FROM, F, i32, int32_t)                                                                  \
+    PRO_TO(FROM, F, i64, int64_t) PRO_TO(FROM, F, f32, float) PRO_TO(FROM, F, f64, double)         \
+        PRO_TO_BOOL(FROM, F)
 PRO_FROM_INT(b1, uint8_t)
 PRO_FROM_INT(u8, uint8_t)
 PRO_FROM_INT(i8, int8_t)

@@ -419,11 +419,9 @@ PRO_FN double f32_log2_wide(double m, int32_t e) {
     l = l * u + 0x1.71547652b7e8ap+1;
     return (double)e + s * l;
 }
-/* 2^w, 2^-34; w is clamped to +-200, which is far out of float32's range. */
-PRO_FN double f32_exp2_wide(double w) {
-    w = w > 200 ? 200 : w < -200 ? -200 : w;
-    double t = w + 0x1.8p52;
-    double r = w - (t - 0x1.8p52);
+/* 2^w, 2^-34, for |w| <= 1000; else any number, or nan. */
+PRO_FN double f32_exp2_within(double w) {
+    double t = w + 0x1.8p52, r = w - (t - 0x1.8p52);
     double p = 0x1.fde5c65b22f6dp-17; /* (2^r - 1) / r */
     p = p * r + 0x1.445ca6f497172p-13;
     p = p * r + 0x1.5d8a8688be1adp-10;
@@ -432,7 +430,11 @@ PRO_FN double f32_exp2_wide(double w) {
     p = p * r + 0x1.ebfbe077aea36p-3;
     p = p * r + 0x1.62e42ff0e2185p-1;
     p = p * r + 1;
-    return p * f64_of_bits((int64_t)(((uint64_t)f64_bits(t) + 1023u) << 52));
+    return f64_of_bits((int64_t)((uint64_t)f64_bits(p) + ((uint64_t)f64_bits(t) << 52)));
+}
+/* 2^w; w is clamped to +-200, which is far out of float32's range. */
+PRO_FN double f32_exp2_wide(double w) {
+    return f32_exp2_within(w > 200 ? 200 : w < -200 ? -200 : w);
 }
 /* x = m 2^e with 2/3 <= m < 4/3, for normal x > 0. */
 PRO_FN double f32_split_wide(double x, int32_t *e) {
@@ -451,7 +453,11 @@ PRO_FN float f32_log_by(float x, double scale) {
 }
 PRO_FN float f32_log2(float x) { return f32_log_by(x, 1); }
 PRO_FN float f32_log10(float x) { return f32_log_by(x, 0x1.34413509f79ffp-2); }
-PRO_FN float f32_exp2(float x) { return x != x ? x : (float)f32_exp2_wide((double)x); }
+PRO_FN float f32_exp2(float x) {
+    float y = (float)f32_exp2_within((double)x);
+    y = x < 128 ? y : x + f32_inf; /* nan too */
+    return x < -160 ? 0 : y;
+}
 PRO_FN float f32_sinh(float x) {
     double a = (double)f32_abs(x), u = a * a, e = f32_exp2_wide(a * 0x1.71547652b82fep+0);
     double p = 0x1.b6b2022cd99a7p-26; /* sinh(a) / a in a^2, 2^-43 for a <= 1 */
