@@ -18,8 +18,9 @@
     X(emu_seed)                                                                                    \
     X(emu_memory)                                                                                  \
     X(emu_refusal)                                                                                 \
-    X(emu_quiet) X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail)                    \
-        X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row)
+    X(emu_quiet)                                                                                   \
+    X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations)     \
+        X(emu_limit) X(emu_forget) X(emu_row)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
@@ -139,16 +140,20 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     F(nvrtcCreateProgram)
     F(nvrtcCompileProgram)
     F(nvrtcDestroyProgram)
-    F(nvrtcGetPTXSize) F(nvrtcGetPTX) F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
+    F(nvrtcGetPTXSize)
+    F(nvrtcGetPTX) F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
 #undef F
         if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
 }
-/* PTX of a source, owned by the caller; NULL: it does not compile, and the log is printed. */
-__attribute__((unused)) static char *nvrtc_ptx(const char *source, const char *arch) {
+/* PTX of a source, owned by the caller; NULL: it does not compile, and the log is printed. more: an
+ * option besides, or NULL. */
+__attribute__((unused)) static char *nvrtc_ptx(const char *source, const char *arch,
+                                               const char *more) {
     char option[40];
     snprintf(option, sizeof option, "-arch=%s", arch);
-    const char *const options[] = {option, "-fmad=false", "-default-device", "-std=c++17"};
+    const char *const options[] = {option, "-default-device", "-std=c++17",
+                                   more ? more : "-fmad=false"};
     void *program = NULL;
     if (nvrtc.nvrtcCreateProgram(&program, source, "test.cu", 0, NULL, NULL)) return NULL;
     int failed = nvrtc.nvrtcCompileProgram(program, 4, options);

@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     if (!nvrtc_open("gpu_ptx")) return check_report("gpu_ptx");
     static const char *const archs[] = {"compute_80", "compute_90", "compute_120"};
     for (uint64_t k = 0; k < 3; k++) {
-        char *ptx = nvrtc_ptx(add_in_cuda, archs[k]);
+        char *ptx = nvrtc_ptx(add_in_cuda, archs[k], NULL);
         CHECK(ptx != NULL);
         if (ptx) check_add(ptx, k);
         free(ptx);

@@ -172,7 +172,7 @@ static void compare(const char *text, const char *arch, Rand *r) {
         "#define LAST\n#define INDEX (blockIdx.x * blockDim.x + threadIdx.x)\n";
     char *cuda = malloc(strlen(text) + sizeof head);
     strcat(strcpy(cuda, head), text);
-    char *ptx = nvrtc_ptx(cuda, arch);
+    char *ptx = nvrtc_ptx(cuda, arch, NULL);
     void *library = compile(text);
     CHECK(ptx && library);
     CUmodule m;
