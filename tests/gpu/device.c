@@ -93,6 +93,7 @@ static void set_defaults(uint64_t seed) {
     device.limit = UINT64_C(4000000000);
     device.memory_bytes = from_environment("GT_EMU_MEMORY", 256 << 20);
     device.version = (int)from_environment("GT_EMU_VERSION", 13090);
+    device.capability = (int)from_environment("GT_EMU_CAPABILITY", 129);
     device.may_approximate = from_environment("GT_EMU_APPROX", 1) != 0;
     device.serial = 1;
     device.stream[0].is_alive = device.stream[0].is_blocking = true;
@@ -165,6 +166,7 @@ void emu_fail(const char *name, uint64_t n, int code) {
     *f = (Fault){.left = n, .code = (CUresult)code};
     snprintf(f->name, sizeof f->name, "%s", name ? name : "");
 }
+void emu_lose(int code) { device.error = (CUresult)code; }
 void emu_allow_approximations(bool allow) { device.may_approximate = allow; }
 void emu_limit(uint64_t instructions) { device.limit = instructions; }
 int emu_forget(uint64_t at, size_t bytes, void *stream) {

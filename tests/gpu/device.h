@@ -16,13 +16,7 @@
 #include "tests/gpu/emu.h"
 #include <pthread.h>
 
-enum {
-    STREAMS_MAX = 32,
-    FAULTS_MAX = 8,
-    QUEUE_MAX = 4096,
-    CAPABILITY_MAJOR = 12,
-    CAPABILITY_MINOR = 9
-};
+enum { STREAMS_MAX = 32, FAULTS_MAX = 8, QUEUE_MAX = 4096 };
 enum { THREADS_MAX = 1024, SHARED_STATIC_MAX = 48 << 10, SHARED_MAX = 227 << 10, PROCESSORS = 8 };
 
 typedef struct Clock {
@@ -119,7 +113,7 @@ typedef struct Device {
     CUresult error; /* that every call gives from now on */
     char refusal[600];
     uint64_t seed, random, limit, memory_bytes;
-    int version;
+    int version, capability;
     Memory memory;
     uint32_t serial;
     struct CUstream_st stream[STREAMS_MAX]; /* 0: the default stream */

@@ -39,8 +39,7 @@ static CUresult check_image(const char *text) {
                              "PTX %d.%d is too new for a driver of version %d", major, minor,
                              device.version);
     int capability = 0;
-    if (sscanf(target, ".target sm_%4d", &capability) != 1 ||
-        capability > CAPABILITY_MAJOR * 10 + CAPABILITY_MINOR)
+    if (sscanf(target, ".target sm_%4d", &capability) != 1 || capability > device.capability)
         return device_refuse(CUDA_ERROR_INVALID_PTX, "a module for another device: %.20s", target);
     return CUDA_SUCCESS;
 }

@@ -5,10 +5,11 @@
  * would let pass is refused with a sentence: it is printed, kept for emu_refusal(), and the call,
  * or the next one that waits, fails.
  *
- * Environment, read by cuInit(): GT_EMU_SEED, GT_EMU_MEMORY (bytes, 256 MiB), GT_EMU_VERSION
- * (13000), GT_EMU_FAIL
- * (`NAME:N:CODE`, or `N:CODE` for the N-th call of any name), GT_EMU_APPROX=0 (refuses
- * approximations).
+ * Environment, read by cuInit() and emu_reset(): GT_EMU_SEED, GT_EMU_MEMORY (bytes, 256 MiB),
+ * GT_EMU_VERSION (of the driver, 13090), GT_EMU_CAPABILITY (of the device, 129: newer than NVRTC
+ * knows), GT_EMU_DEVICES (0: none), GT_EMU_FAIL
+ * (`NAME:N:CODE`, or `N:CODE` for the N-th call of any name; cuInit alone), GT_EMU_APPROX=0
+ * (refuses approximations).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GPU_EMU_H
 #define GT_TESTS_GPU_EMU_H
@@ -35,6 +36,8 @@ EMU_API void emu_clear_counters(void);
 /* The n-th call from now (1: the next) of that name, NULL: of any, fails with `code` and does
  * nothing. n 0: none. */
 EMU_API void emu_fail(const char *name, uint64_t n, int code);
+/* The device is lost: from now on every call gives `code`. */
+EMU_API void emu_lose(int code);
 EMU_API void emu_allow_approximations(bool allow);
 /* Instructions of warps that a launch may take. */
 EMU_API void emu_limit(uint64_t instructions);

@@ -179,7 +179,11 @@ static uint32_t dot4(uint32_t a, uint32_t b, bool is_signed_a, bool is_signed_b)
 /* ---- The rows as functions ---- */
 
 /* A result may lie in a source's slot: lane by lane that is no dependence. */
+#ifdef __clang__
+#define EACH_LANE _Pragma("clang loop vectorize(assume_safety)") for (int l = 0; l < LANES; l++)
+#else
 #define EACH_LANE _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
+#endif
 #define ROW(name, facts, D, A, B, C, widths, ...)                                                  \
     static void lane_##name(const LaneArgs *x) {                                                   \
         S_##D *out = x->d;                                                                         \

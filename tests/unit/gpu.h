@@ -19,8 +19,9 @@
     X(emu_memory)                                                                                  \
     X(emu_refusal)                                                                                 \
     X(emu_quiet)                                                                                   \
-    X(emu_counters) X(emu_stats) X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations)     \
-        X(emu_limit) X(emu_forget) X(emu_row)
+    X(emu_counters)                                                                                \
+    X(emu_stats) X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations) X(emu_limit)        \
+        X(emu_forget) X(emu_row) X(emu_lose)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
@@ -141,7 +142,8 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     F(nvrtcCompileProgram)
     F(nvrtcDestroyProgram)
     F(nvrtcGetPTXSize)
-    F(nvrtcGetPTX) F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
+    F(nvrtcGetPTX)
+    F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
 #undef F
         if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;

@@ -306,6 +306,24 @@ static void test_lost(void) {
     CHECK_CU(gpu.cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &name));
     CHECK_STR(name, "CUDA_ERROR_ILLEGAL_ADDRESS");
 }
+/* A device that is lost in the middle, that is older, that is not there. */
+static void test_other_devices(void) {
+    int major, count;
+    open_quietly(1);
+    launch(gpu.stream, a, b, 1);
+    gpu.emu_lose(CUDA_ERROR_UNKNOWN);
+    CHECK_INT(gpu.cuStreamSynchronize(gpu.stream), CUDA_ERROR_UNKNOWN);
+    CHECK_INT(gpu.cuDeviceGetCount(&count), CUDA_ERROR_UNKNOWN);
+    setenv("GT_EMU_CAPABILITY", "75", 1);
+    gpu.emu_reset(1);
+    CHECK_CU(gpu.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0));
+    CHECK_INT(major, 7);
+    unsetenv("GT_EMU_CAPABILITY");
+    setenv("GT_EMU_DEVICES", "0", 1);
+    gpu.emu_reset(1);
+    CHECK_INT(gpu.cuInit(0), CUDA_ERROR_NO_DEVICE);
+    unsetenv("GT_EMU_DEVICES");
+}
 static CUresult short_run(void) {
     CUresult code = gpu.cuMemcpyHtoDAsync_v2(a, pinned, BYTES, gpu.stream);
     if (!code) code = launch(gpu.stream, a, b, 1);
@@ -410,6 +428,7 @@ int main(int argc, char **argv) {
     test_lost();
     test_failures();
     test_contexts();
+    test_other_devices();
     int rounds = rand_rounds(30), refused = 0, unjust = 0;
     for (int k = 0; k < rounds; k++) {
         test_random_streams(first + (uint64_t)k, false, &unjust);
