@@ -320,6 +320,7 @@ static void put_groups(Interp *in, int only, int width, Bytes *out) {
     if (only < 0)
         bytes_puts(out,
                    "\n?name explains one; ? words searches the texts\n"
+                   "??name shows its source, or the rules of an operation\n"
                    "?losses lists a group with a line each; ?tutorial is a page to begin with\n");
     free(group);
     names_fini(&names);

@@ -1,5 +1,5 @@
-/* help.h: what `?name`, `?` and `? words` say, from the tables of builtins, the entries of
- * lang/help/NAME.txt and the `##` comments of functions.
+/* help.h: what `?name`, `??name`, `?` and `? words` say, from the tables of builtins, the entries
+ * of lang/help/NAME.txt and the `##` comments of functions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_HELP_HELP_H
 #define GT_LANG_HELP_HELP_H
@@ -18,6 +18,10 @@ bool help_value(Interp *in, const char *name, size_t n, Value *v, LangError *e);
  * PyTorch: and NumPy:, examples as "> statement" and the lines that it prints. Both are appended.
  * Returns false if the name is unknown or has neither. */
 bool help_parts(Interp *in, const char *name, Bytes *usage, Bytes *body);
+/* Appends what `??name` says of a builtin or an operation: its signature, its first sentence, and
+ * the row of the operation that does its work: operands, dtypes, the rules of its shape and
+ * gradient in words, whether it fuses. Returns false, with nothing appended, for any other name. */
+bool help_row(Interp *in, const char *name, int width, Bytes *out);
 /* Appends the first sentence about a name on one line of at most `width` columns; false if there is
  * none. */
 bool help_line(Interp *in, const char *name, int width, Bytes *out);

@@ -55,7 +55,7 @@ void commands_help(Bytes *out) {
     static const char *const others[][2] = {
         {"ans", "the value shown last (also _)"},
         {"?name", "describe it; ? lists all, ? words searches the texts"},
-        {"??name", "print the source of a function of the language"},
+        {"??name", "print its source, or the rules of an operation"},
         {"!command", "run a shell command"},
     };
     for (size_t i = 0; i < N_COMMANDS; i++) {

@@ -33,11 +33,21 @@ static void help(Interp *in, const char *what) {
     bytes_fini(&b);
 }
 
+/* Prints the row of a builtin or an operation, else the help of a name. */
+static void show_row(Interp *in, const char *name) {
+    Bytes b = {0};
+    if (help_row(in, name, in->config.width, &b))
+        fputs(b.data, stdout);
+    else
+        help(in, name);
+    bytes_fini(&b);
+}
+
 static void show_source(Interp *in, const char *name) {
     LangError e = {0};
     Value v;
     if (!help_value(in, name, strlen(name), &v, &e)) {
-        help(in, name);
+        show_row(in, name);
         return;
     }
     const AstFn *fn = v.kind == V_FN ? v.fn->ast : v.kind == V_MODULE ? v.module->make->ast : NULL;
@@ -47,7 +57,7 @@ static void show_source(Interp *in, const char *name) {
         fputs(b.data ? b.data : "", stdout);
         bytes_fini(&b);
     } else
-        help(in, name);
+        show_row(in, name);
     value_drop(v);
 }
 

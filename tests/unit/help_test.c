@@ -110,6 +110,48 @@ static void about(Interp *in, const char *what, const char *has) {
     bytes_fini(&b);
 }
 
+/* What ??name says of an operation or a builtin; has NULL: it has no row. */
+static void row(Interp *in, const char *what, const char *has) {
+    Bytes b = {0};
+    bool ok = help_row(in, what, 80, &b);
+    CHECK_MSG(ok == (has != NULL) && (ok || !b.n), "??%s: %d", what, ok);
+    CHECK_MSG(!has || (b.n && strstr(b.data, has)), "??%s has no '%s':\n%s", what, has,
+              b.n ? b.data : "");
+    bytes_fini(&b);
+}
+
+static void shows_rows(Interp *in) {
+    row(in, "relu",
+        "relu(x)\n    x where positive, else 0; nan stays nan.\n"
+        "    operation: relu, pointwise, 1 operand.\n"
+        "    dtypes: uint8, int8, int32, int64, float16, bfloat16, float32, float64.\n"
+        "    shape: The operands' shapes broadcast:");
+    row(in, "relu",
+        "\n    gradient: d where y > 0, else 0.\n"
+        "    fuses: yes: pointwise operations of one shape become one loop.\n"
+        "    formula: F_MAX(a, (T)0)\n");
+    row(in, "eq", "; the result is bool.\n");
+    row(in, "eq", "\n    gradient: No gradient:");
+    row(in, "sum", "; bool and whole numbers give int64.\n");
+    row(in, "where", "; the first operand is bool.\n");
+    row(in, "matmul", "\n    gradient: d @ b.T for a, a.T @ d for b.\n    fuses: no: a kernel");
+    row(in, "topk", "operation: topk, a kernel, 1 operand, two results.\n");
+    row(in, "conv2d", "operation: conv, a kernel");
+    row(in, "add_", "operation: add, pointwise");
+    row(in, "float", "operation: cast, a kernel");
+    row(in, "tensor.sum", "operation: sum, a reduction");
+    row(in, "fetch", "operation: fetch, control.\n");
+    row(in, "all_reduce", "Terms become whole on every rank.\n    operation: all_reduce, control");
+    row(in, "shard", "\n    gradient: d, laid out as the signal's backward says.\n");
+    row(in, "exp", "float64; others are cast first.\n");
+    row(in, "x.sum", "sum(x, axis=none");
+    row(in, "len", "no operation has its name");
+    row(in, "softmax", NULL);
+    row(in, "nn.Linear", NULL);
+    row(in, "no_such_name", NULL);
+    row(in, "if", NULL);
+}
+
 /* A value's method is shown without the value. */
 static void shows_methods(Interp *in) {
     static const char code[] = "x = 2 * ones(2)";
@@ -178,6 +220,7 @@ int main(int argc, char **argv) {
     CHECK_MSG(missing == 0, "%d names lack something, help_test -v lists them", missing);
     names_fini(&names);
     if (!lists) finds(in);
+    if (!lists) shows_rows(in);
     if (!lists) wraps(in);
     if (!lists) wraps_usage(in);
     if (!lists) lists_once(in);

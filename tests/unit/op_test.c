@@ -1,8 +1,10 @@
 /* op_test.c: the op table as data: rows are complete, names lead back to their rows, dtypes promote
- * by the rules of gt-lang(7), the hash of the tables is the same within a build.
+ * by the rules of gt-lang(7), each rule has its sentence, the hash of the tables is the same within
+ * a build.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/op.h"
+#include "runtime/inst/op_rule.h"
 #include "tests/unit/check.h"
+#include "worker/fuse/fit.h"
 
 static void test_rows(void) {
     for (int op = 0; op < OP_COUNT; op++) {
@@ -30,6 +32,36 @@ static void test_rows(void) {
     CHECK(op_info[OP_ADD].in == DSET_ALL && op_info[OP_EXP].in == DSET_FLOAT &&
           op_info[OP_XOR].in == DSET_BITS);
     CHECK(op_info[OP_SUM].out == OUT_wide && op_info[OP_EQ].out == OUT_boolean);
+}
+
+static bool is_sentence(const char *s) { return s && *s && s[strlen(s) - 1] == '.'; }
+
+/* Each word of a row has a sentence in rules.def, each sentence there a row. */
+static void test_rules(void) {
+    static const char *const shapes[] = {
+#define SHAPE_RULE(word, doc) #word,
+#include "runtime/inst/rules.def"
+    };
+    static const char *const grads[] = {
+#define GRAD_RULE(word, doc) #word,
+#include "runtime/inst/rules.def"
+    };
+    enum { N_SHAPES = sizeof shapes / sizeof *shapes, N_GRADS = sizeof grads / sizeof *grads };
+    int used_shape[N_SHAPES] = {0}, used_grad[N_GRADS] = {0};
+    for (int op = 0; op < OP_COUNT; op++) {
+        const OpInfo *o = &op_info[op];
+        CHECK_MSG(is_sentence(op_shape_rule((Op)op)),
+                  "rules.def: no sentence for the shape rule %s", o->shape_name);
+        CHECK_MSG(is_sentence(op_grad_rule((Op)op)), "rules.def: no sentence for the gradient %s",
+                  o->grad_name);
+        CHECK_MSG(op_may_fuse((Op)op) == fit_is_kind((Op)op), "%s: what it says of fusing",
+                  o->name);
+        CHECK(op_fuse_rule((Op)op)[0]);
+        for (int i = 0; i < N_SHAPES; i++) used_shape[i] |= !strcmp(shapes[i], o->shape_name);
+        for (int i = 0; i < N_GRADS; i++) used_grad[i] |= !strcmp(grads[i], o->grad_name);
+    }
+    for (int i = 0; i < N_SHAPES; i++) CHECK_MSG(used_shape[i], "no row has %s", shapes[i]);
+    for (int i = 0; i < N_GRADS; i++) CHECK_MSG(used_grad[i], "no row has %s", grads[i]);
 }
 
 static void test_dtypes(void) {
@@ -81,6 +113,7 @@ static void test_attrs(void) {
 
 int main(void) {
     test_rows();
+    test_rules();
     test_dtypes();
     test_attrs();
     CHECK(op_table_hash() == op_table_hash() && op_table_hash() != 0);

@@ -12,6 +12,7 @@ static void words(void) {
     line(&s, "x?", "tensor f32[2]");
     line(&s, "zip?", "zip(");
     line(&s, "nn.Linear??", "module Linear(");
+    line(&s, "??exp", "gradient: d * y.");
     line(&s, "?x.mean", "mean(");
     line(&s, "clear", NULL);
     line(&s, "1 + 2", "\n3\n");
