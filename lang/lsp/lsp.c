@@ -185,11 +185,14 @@ static bool on_did_close(Lsp *l, const IoValue *params, Bytes *out) {
 /* ---- the session ---- */
 
 static bool on_initialize(Lsp *l, const IoValue *params, Bytes *out) {
-    const IoValue *general = map_at(map_at(params, "capabilities"), "general");
+    const IoValue *client = map_at(params, "capabilities"), *general = map_at(client, "general");
+    const IoValue *edit = map_at(map_at(client, "workspace"), "workspaceEdit");
+    const IoValue *versions = map_at(edit, "documentChanges");
     const IoValue *encodings = map_at(general, "positionEncodings");
     for (uint32_t k = 0; encodings && encodings->kind == IO_LIST && k < encodings->n; k++)
         if (encodings->kid[k].kind == IO_STR && !strcmp(encodings->kid[k].str, "utf-8"))
             l->is_utf8 = true;
+    l->has_versions = versions && versions->kind == IO_BOOL && versions->b;
     l->is_open = true;
     bytes_printf(
         out,

@@ -1,4 +1,4 @@
-/* lsp_edit.c: definitions, references, renaming, symbols, folding and formatting.
+/* lsp_edit.c: definitions, references, symbols, folding and formatting.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
 #include "lang/fmt/fmt.h"
@@ -125,7 +125,7 @@ bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
     return true;
 }
 
-/* ---- references and renaming ---- */
+/* ---- references ---- */
 
 bool lsp_references(Lsp *l, const IoValue *params, Bytes *out) {
     size_t at, from, to, n = 0;
@@ -156,125 +156,6 @@ bool lsp_references(Lsp *l, const IoValue *params, Bytes *out) {
         put_location(l, d, x->member[k].at, strlen(name), out);
     }
     bytes_putc(out, ']');
-    return true;
-}
-
-static bool is_field_of(const Index *x, const char *name) {
-    for (size_t k = 0; k < x->n_fields; k++)
-        if (x->field[k].node->str == name) return true;
-    return false;
-}
-
-/* True if a call may be one of the program's own functions: not lib.f, nn.Linear or x.sum. */
-static bool may_be_own(const Index *x, const Doc *d, const Node *callee) {
-    for (size_t k = 0; callee->kind == N_FIELD && k < x->n_members; k++)
-        if (x->member[k].name == callee->str) return true;
-    if (callee->kind == N_FIELD && lsp_method(callee->str)) return false;
-    while (callee->kind == N_FIELD) callee = callee->kid[0];
-    if (callee->kind != N_NAME) return true;
-    const Use *u = index_use(x, doc_at(d, callee->at)), *def = u ? index_definition(x, u) : NULL;
-    return def && !def->is_import;
-}
-
-/* The first argument of this name in a call that may be one of the program's own functions. */
-static const LooseArgument *loose_argument(const Index *x, const Doc *d, const char *name) {
-    for (size_t k = 0; k < x->n_loose; k++)
-        if (x->loose[k].name == name && may_be_own(x, d, x->loose[k].callee)) return &x->loose[k];
-    return NULL;
-}
-
-/* The use to rename, or NULL after lsp_fail. */
-static const Use *renamed(Lsp *l, Doc *d, size_t at) {
-    Index *x = doc_index(d, l->in);
-    for (size_t k = 0; k < x->n_findings; k++)
-        if (!x->finding[k].is_warning && !strstr(x->finding[k].text, "is not defined"))
-            return lsp_fail(l, LSP_REFUSED, "mend the syntax error first"), NULL;
-    const Use *u = index_use(x, at), *def = u ? index_definition(x, u) : NULL;
-    size_t from, to;
-    if (!u && doc_word(d, at, &from, &to) && from && d->text.data[from - 1] == '.')
-        return lsp_fail(l, LSP_REFUSED,
-                        "fields and methods are found when the program runs: "
-                        "they cannot be renamed"),
-               NULL;
-    if (!u) return lsp_fail(l, LSP_REFUSED, "there is no variable here"), NULL;
-    if (!def || !strcmp(u->name, "self"))
-        return lsp_fail(l, LSP_REFUSED, "'%s' belongs to the language", u->name), NULL;
-    if (def->is_import)
-        return lsp_fail(l, LSP_REFUSED, "'%s' is the name of a file", u->name), NULL;
-    bool is_shown = (def->is_param && def->owner->is_module) || def->fn;
-    if (is_shown && is_field_of(x, u->name))
-        return lsp_fail(l, LSP_REFUSED,
-                        "'%s' is also used as a field or method, which cannot be "
-                        "renamed",
-                        u->name),
-               NULL;
-    const LooseArgument *a = def->is_param ? loose_argument(x, d, u->name) : NULL;
-    if (a)
-        return lsp_fail(l, LSP_REFUSED,
-                        "'%s' is also an argument in line %zu, of a function that is found when "
-                        "the program runs",
-                        u->name, doc_line_of(d, a->at) + 1),
-               NULL;
-    return u;
-}
-
-bool lsp_prepare_rename(Lsp *l, const IoValue *params, Bytes *out) {
-    size_t at;
-    Doc *d = lsp_at(l, params, &at);
-    const Use *u = d ? renamed(l, d, at) : NULL;
-    if (!u) return false;
-    doc_put_range(d, u->at, u->at + strlen(u->name), l->is_utf8, out);
-    return true;
-}
-
-/* True if the text is one name that the language leaves to programs. */
-static bool is_free_name(Lsp *l, const char *name) {
-    Arena arena = {0};
-    Tokens t;
-    Source src = {.name = "", .text = name, .n = strlen(name), .first_line = 1};
-    lex_source(&src, &arena, &t);
-    bool ok = t.n == 3 && t.tok[0].kind == TOK_NAME && t.tok[0].n == src.n;
-    arena_fini(&arena);
-    if (!ok) return lsp_fail(l, LSP_REFUSED, "'%.100s' is not a name", name);
-    static const char *const words[] = {"self", "backward", "signal", "no_grad", "time", "args"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (!strcmp(words[k], name)) ok = false;
-    if (!ok || builtin_is_known(l->in, name))
-        return lsp_fail(l, LSP_REFUSED, "'%.100s' belongs to the language", name);
-    return true;
-}
-
-bool lsp_rename(Lsp *l, const IoValue *params, Bytes *out) {
-    size_t at, n = 0;
-    Doc *d = lsp_at(l, params, &at);
-    const IoValue *name = d ? io_get(params, "newName") : NULL;
-    if (!d) return false;
-    if (!name || name->kind != IO_STR || strlen(name->str) != name->n_str)
-        return lsp_fail(l, LSP_BAD_PARAMS, "newName must be a string");
-    const Use *u = renamed(l, d, at);
-    if (!u || !is_free_name(l, name->str)) return false;
-    Index *x = doc_index(d, l->in);
-    const char *interned = intern(name->str, name->n_str);
-    for (size_t k = 0; k < x->n_uses; k++)
-        if (x->use[k].name == interned && interned != u->name)
-            return lsp_fail(l, LSP_REFUSED, "'%.100s' is the name of another variable here",
-                            interned);
-    for (size_t k = 0; k < x->n_uses; k++) /* a span's column ends at 65535 */
-        if (use_is_same(u, &x->use[k]) &&
-            strncmp(d->text.data + x->use[k].at, u->name, strlen(u->name)))
-            return lsp_fail(l, LSP_REFUSED, "'%.100s' is used in a line that is too long", u->name);
-    bytes_puts(out, "{\"changes\":{");
-    json_print_str(d->uri, strlen(d->uri), out);
-    bytes_puts(out, ":[");
-    for (size_t k = 0; k < x->n_uses; k++) {
-        if (!use_is_same(u, &x->use[k])) continue;
-        bytes_puts(out, n++ ? ",{\"range\":" : "{\"range\":");
-        doc_put_range(d, x->use[k].at, x->use[k].at + strlen(u->name), l->is_utf8, out);
-        bytes_puts(out, ",\"newText\":");
-        json_print_str(name->str, name->n_str, out);
-        bytes_putc(out, '}');
-    }
-    bytes_puts(out, "]}}");
     return true;
 }
 

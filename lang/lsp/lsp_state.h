@@ -148,7 +148,8 @@ typedef struct Lsp {
     size_t used;
     Doc **doc;
     size_t n_docs, docs_cap;
-    bool is_utf8; /* characters are bytes, else UTF-16 units */
+    bool is_utf8;      /* characters are bytes, else UTF-16 units */
+    bool has_versions; /* the client takes edits with versions of documents */
     bool is_open, is_shut, is_over, is_lost;
     int error; /* code and message of a failed request */
     char message[300];

@@ -289,6 +289,124 @@ static void test_uris(void) {
     rmdir(dir);
 }
 
+/* ---- renaming over files ---- */
+
+static char rename_dir[] = "/tmp/gt-lsp-XXXXXX";
+
+static void write_gt(const char *name, const char *text) {
+    char path[200];
+    snprintf(path, sizeof path, "%s/%s", rename_dir, name);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+/* Appends didOpen of a file of rename_dir. text: as in JSON. */
+static void open_gt(Bytes *b, const char *name, const char *text) {
+    char uri[200];
+    snprintf(uri, sizeof uri, "file://%s/%s", rename_dir, name);
+    open_uri(b, uri, text);
+}
+
+/* The answer to a rename in main.gt, with the path of the folder shortened to D; owned. lib: the
+ * text of lib.gt where that is open, or NULL. */
+static char *rename_main(const char *text, const char *lib, int line, int column) {
+    Bytes b = {0}, m = {0}, out = {0};
+    begin(&b, "");
+    open_gt(&b, "main.gt", text);
+    if (lib) open_gt(&b, "lib.gt", lib);
+    bytes_printf(
+        &m,
+        "{\"id\":1,\"method\":\"textDocument/rename\",\"params\":{\"textDocument\":{\"uri\":"
+        "\"file://%s/main.gt\"},\"position\":{\"line\":%d,\"character\":%d},\"newName\":"
+        "\"fresh\"}}",
+        rename_dir, line, column);
+    add(&b, m.data);
+    end(&b);
+    char *all = serve(&b, 0), *answer = message(all, "\"id\":1,");
+    for (const char *s = answer; *s;) {
+        bool is_dir = !strncmp(s, rename_dir, strlen(rename_dir));
+        bytes_putc(&out, is_dir ? 'D' : *s);
+        s += is_dir ? strlen(rename_dir) : 1;
+    }
+    bytes_puts(&out, "");
+    bytes_fini(&m);
+    free(all);
+    free(answer);
+    return out.data;
+}
+
+#define EDIT(line, from, to)                                                                       \
+    "{\"range\":{\"start\":{\"line\":" #line ",\"character\":" #from "},\"end\":{\"line\":" #line  \
+    ",\"character\":" #to "}},\"newText\":\"fresh\"}"
+#define MAIN(edits) "{\"changes\":{\"file://D/main.gt\":[" edits "]}}"
+#define BOTH(edits, more)                                                                          \
+    "{\"changes\":{\"file://D/main.gt\":[" edits "],\"file://D/lib.gt\":[" more "]}}"
+
+/* lib.gt on the disk is
+ *   import inner
+ *   fn scale(v, by=2) => v * by * unit
+ *   unit = 1
+ *   module Net(width) {
+ *     fn forward(x, by=1) => x * by
+ *   }
+ *   kept = scale(unit, by=3) */
+static void test_files(void) {
+    static const struct {
+        const char *text, *lib, *want;
+        int line, column;
+    } cases[] = {
+        {"import lib\\nx = lib.unit\\nlib.unit", NULL,
+         BOTH(EDIT(1, 8, 12) "," EDIT(2, 4, 8),
+              EDIT(1, 30, 34) "," EDIT(2, 0, 4) "," EDIT(6, 13, 17)),
+         1, 9},
+        {"import \\\"./lib.gt\\\" as m\\nm.unit", NULL,
+         BOTH(EDIT(1, 2, 6), EDIT(1, 30, 34) "," EDIT(2, 0, 4) "," EDIT(6, 13, 17)), 1, 2},
+        /* the text of the editor counts, not that of the disk */
+        {"import lib\\nlib.unit", "\\nunit = 1", BOTH(EDIT(1, 4, 8), EDIT(1, 0, 4)), 1, 4},
+        /* a function, a parameter, a module's parameter */
+        {"import lib\\nlib.scale(1, by=2)", NULL,
+         BOTH(EDIT(1, 4, 9), EDIT(1, 3, 8) "," EDIT(6, 7, 12)), 1, 4},
+        {"import lib\\nby = 3\\nlib.scale(by, by=by)", NULL,
+         BOTH(EDIT(2, 14, 16), EDIT(1, 12, 14) "," EDIT(1, 25, 27) "," EDIT(6, 19, 21)), 2, 14},
+        {"import lib\\nlib.Net(width=2)", NULL, BOTH(EDIT(1, 8, 13), EDIT(3, 11, 16)), 1, 9},
+        /* a file that an imported file imports; the same name elsewhere stays */
+        {"import lib\\nunit = lib.inner.unit\\nlib.unit", NULL,
+         "{\"changes\":{\"file://D/main.gt\":[" EDIT(1, 17, 21) "],\"file://D/inner.gt\":[" EDIT(
+             0, 0, 4) "]}}",
+         1, 17},
+        {"import lib\\nunit = lib.unit\\nx = {unit: unit}\\nx.unit", NULL,
+         MAIN(EDIT(1, 0, 4) "," EDIT(2, 11, 15)), 1, 1},
+        {"import lib\\nfn scale() => 1\\nlib.scale(scale())", NULL,
+         MAIN(EDIT(1, 3, 8) "," EDIT(2, 10, 15)), 1, 4},
+        /* what is refused */
+        {"import lib\\nm = lib\\nm.unit; lib.unit", NULL,
+         "line 2 of main.gt uses lib.gt as a value", 2, 13},
+        {"import lib\\nm = lib.inner\\nlib.inner.unit", NULL,
+         "line 2 of main.gt uses inner.gt as a value", 2, 10},
+        {"import lib\\nlib.units", NULL, "lib.gt has no 'units'", 1, 5},
+        {"import lib\\nlib.inner", NULL, "'inner' is the name of a file", 1, 5},
+        {"import lib\\nx = ones(2)\\nx.unit", NULL, "cannot be renamed", 2, 3},
+        {"import lib\\nlib.unit", "unit = (1", "mend the syntax error in lib.gt", 1, 5},
+        {"import lib\\nlib = 3\\nlib.unit", NULL, "cannot be renamed", 2, 5},
+        {"import lib\\nfn f(g) => g(by=2)\\nlib.scale(1, by=3)", NULL,
+         "'by' is also an argument in line 2 of main.gt", 2, 13},
+    };
+    CHECK(mkdtemp(rename_dir));
+    write_gt("lib.gt", "import inner\nfn scale(v, by=2) => v * by * unit\nunit = 1\n"
+                       "module Net(width) {\n  fn forward(x, by=1) => x * by\n}\n"
+                       "kept = scale(unit, by=3)\n");
+    write_gt("inner.gt", "unit = 2\n");
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *got = rename_main(cases[k].text, cases[k].lib, cases[k].line, cases[k].column);
+        CHECK_MSG(strstr(got, cases[k].want), "case %zu:\n  %s\nwithout\n  %s", k, got,
+                  cases[k].want);
+        free(got);
+    }
+    char command[100];
+    snprintf(command, sizeof command, "rm -r %s", rename_dir);
+    CHECK(system(command) == 0);
+}
+
 /* What is beyond a limit is refused, and the server goes on. */
 static void test_limits(void) {
     enum { TEXT = 16 << 20, MESSAGE = 65 << 20, DOCS = 1000 };
@@ -386,6 +504,7 @@ int main(void) {
     test_positions();
     test_places_between();
     test_uris();
+    test_files();
     test_limits();
     test_hostile();
     interp_free(&in);
