@@ -1,6 +1,6 @@
 /* session_test.c: sessions that outlive their terminal: detaching, attaching from another terminal,
- * several at once, their size, hangup, Ctrl-C, paste, the exit code, the list, a server that has
- * ended, a terminal that reads nothing.
+ * several at once, their size, hangup, Ctrl-C, paste, the screen after detaching, the exit code,
+ * the list, a server that gets signals or has ended, a terminal that reads nothing.
  * SPDX-License-Identifier: MIT */
 #include "pty.h"
 #include <dirent.h>
@@ -196,6 +196,56 @@ static void program(void) {
     CHECK(strstr(text, "--session and --check exclude each other") != NULL);
 }
 
+/* Sends a signal to the server of a session, the parent of the program at the prompt. */
+static void signal_server(Session *s, int number) {
+    line(s, "getpid = shell(\"echo $PPID\"); shell(f\"ps -o ppid= -p {getpid}\").strip()", "\n\"");
+    const char *end = s->all.data + s->seen;
+    while (end > s->all.data && strncmp(end, "\n\"", 2)) end--;
+    long server = strtol(end + 2, NULL, 10);
+    CHECK_MSG(server > 1, "%ld", server);
+    if (server > 1) CHECK(!kill((pid_t)server, number));
+}
+
+/* A server outlives the hangup of its terminal and the keys that send signals. */
+static void hangup(void) {
+    static const int numbers[] = {SIGHUP, SIGINT, SIGQUIT, SIGPIPE};
+    Session s = begin("s");
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        signal_server(&s, numbers[i]);
+        line(&s, "6 * 7", "\n42\n");
+    }
+    detach(&s);
+    s = attach("s");
+    ask(&s, "6 * 7 + 1\r", "\n43\n");
+    leave(&s, "\004", 0);
+    expect_none();
+}
+
+/* Whatever the program switched on is off after detaching: bracketed paste, a hidden cursor and
+ * colours; also if a signal ends the terminal's side. A dumb terminal gets no such codes. */
+static void screen(void) {
+    static const char reset[] = "\033[?2004l\033[?25h\033[0m\n[detached from session t;";
+    Session s = begin("t");
+    type(&s, "\034");
+    expect(&s, "\n[detached from session ");
+    CHECK(!strstr(s.all.data, "\033[?25h"));
+    CHECK_INT(finish(&s), 0);
+    setenv("REPL_TERM", "1", 1);
+    setenv("TERM", "xterm", 1);
+    s = attach("t");
+    type(&s, "\034");
+    expect(&s, reset);
+    CHECK_INT(finish(&s), 0);
+    s = attach("t");
+    kill(s.pid, SIGTERM);
+    expect(&s, "\033[?2004l\033[?25h\033[0m");
+    CHECK_INT(finish(&s), 128 + SIGTERM);
+    unsetenv("REPL_TERM");
+    s = attach("t");
+    leave(&s, "\004", 0);
+    expect_none();
+}
+
 /* A socket without a server is removed; a server that is killed takes its program along. */
 static void lost(void) {
     char path[100];
@@ -211,12 +261,7 @@ static void lost(void) {
     CHECK(!bind(fd, (struct sockaddr *)&a, sizeof a));
     close(fd);
     Session s = begin("f");
-    line(&s, "getpid = shell(\"echo $PPID\"); shell(f\"ps -o ppid= -p {getpid}\").strip()", "\n\"");
-    const char *end = s.all.data + s.seen;
-    while (end > s.all.data && strncmp(end, "\n\"", 2)) end--;
-    long server = strtol(end + 2, NULL, 10);
-    CHECK_MSG(server > 1, "%ld", server);
-    if (server > 1) kill((pid_t)server, SIGKILL);
+    signal_server(&s, SIGKILL);
     expect(&s, "session f is lost: its server has ended");
     CHECK_INT(finish(&s), 69);
     expect_none();
@@ -363,6 +408,8 @@ int main(void) {
     two_terminals();
     keys();
     program();
+    hangup();
+    screen();
     lost();
     killed();
     full();
