@@ -8,6 +8,7 @@
 #include "lang/text/pieces.h"
 #include "lang/text/place.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/map.h"
 #include "runtime/base/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,17 +58,41 @@ enum { MAX_DEPTH = 16, TENSORS_ASKED = 1000, WORKERS_MOST = 20, NAMES_LEAST = 12
 
 static int columns_of(const char *s) { return (int)utf8_count(s, strlen(s)); }
 
-/* Bytes of the tensors in a value, each time that they are mentioned. */
-static uint64_t bytes_of(Value v, int depth) {
+/* The tensor, or the list or map that v is or keeps its fields in; NULL for other values. */
+static void *inside_of(Value v) {
+    return v.kind == V_TENSOR   ? (void *)v.tensor
+           : v.kind == V_LIST   ? (void *)v.list
+           : v.kind == V_MAP    ? (void *)v.map
+           : v.kind == V_OBJECT ? (void *)object_fields(v.obj)
+                                : NULL;
+}
+
+/* True the first time that a tensor, list, map or object is met. */
+static bool is_new(Map *seen, Value v) {
+    void *what = inside_of(v);
+    if (!what || map_get(seen, (uintptr_t)what)) return false;
+    map_put(seen, (uintptr_t)what, what);
+    return true;
+}
+
+/* Bytes of the tensors in a value that are not in `seen`, which gets them. */
+static uint64_t bytes_of(Value v, int depth, Map *seen) {
     Value key, item;
     uint64_t n = 0;
+    if (depth == MAX_DEPTH || !is_new(seen, v)) return 0;
     if (v.kind == V_TENSOR) return type_bytes(tensor_type(v.tensor));
-    if (depth == MAX_DEPTH) return 0;
     if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
     for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
-        n += bytes_of(v.list->v[i], depth + 1);
+        n += bytes_of(v.list->v[i], depth + 1, seen);
     for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-        n += bytes_of(item, depth + 1);
+        n += bytes_of(item, depth + 1, seen);
+    return n;
+}
+
+static uint64_t bytes_of_row(Value v) {
+    Map seen = {0};
+    uint64_t n = bytes_of(v, 0, &seen);
+    map_fini(&seen);
     return n;
 }
 
@@ -93,17 +118,18 @@ static void put_bytes(uint64_t n, Bytes *out) {
 
 /* Marks the workers that hold the tensors in v; false if that of one of them is unknown. *left: how
  * many tensors may still be asked for. */
-static bool holders(Interp *in, Value v, int depth, int *left, bool *has) {
+static bool holders(Interp *in, Value v, int depth, Map *seen, int *left, bool *has) {
     Value key, item;
     char layout[64];
     bool ok = true;
+    if (!is_new(seen, v)) return true;
     if (v.kind == V_TENSOR) return --*left >= 0 && place_of_tensor(in, v.tensor, has, layout);
     if (depth == MAX_DEPTH) return false;
     if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
     for (uint32_t i = 0; ok && v.kind == V_LIST && i < v.list->n; i++)
-        ok = holders(in, v.list->v[i], depth + 1, left, has);
+        ok = holders(in, v.list->v[i], depth + 1, seen, left, has);
     for (size_t i = 0; ok && v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-        ok = holders(in, item, depth + 1, left, has);
+        ok = holders(in, item, depth + 1, seen, left, has);
     return ok;
 }
 
@@ -111,10 +137,12 @@ static bool holders(Interp *in, Value v, int depth, int *left, bool *has) {
 static void put_workers(Interp *in, const Row *row, bool may_wait, int *left, Bytes *out) {
     bool has[MAX_WORKERS] = {0};
     if (row->v.kind != V_TENSOR && !row->bytes) return;
-    if (may_wait && !stream_is_lost(in->stream) && holders(in, row->v, 0, left, has))
+    Map seen = {0};
+    if (may_wait && !stream_is_lost(in->stream) && holders(in, row->v, 0, &seen, left, has))
         place_put_workers(has, out);
     else
         bytes_puts(out, "-");
+    map_fini(&seen);
 }
 
 /* Cuts the line from `from` on to the width of the terminal, on one line. */
@@ -155,13 +183,14 @@ void who_print(Interp *in, bool by_bytes, bool may_wait) {
     Bytes b = {0};
     size_t n = 0;
     uint64_t sum = 0;
+    Map counted = {0};
     while (interp_global(in, n, &name, &v)) n++;
     Row *row = xcalloc(n + 1, sizeof *row);
     size_t rows = 0;
     for (size_t i = 0; i < n && interp_global(in, i, &name, &v); i++) {
         if (v.kind == V_UNDEF || !strcmp(name, "_")) continue; /* `_` is ans */
-        row[rows++] = (Row){name, v, bytes_of(v, 0)};
-        sum += row[rows - 1].bytes;
+        row[rows++] = (Row){name, v, bytes_of_row(v)};
+        sum += bytes_of(v, 0, &counted);
     }
     if (by_bytes) qsort(row, rows, sizeof *row, larger);
     int names = NAMES_LEAST, workers = 0, left = TENSORS_ASKED;
@@ -185,6 +214,7 @@ void who_print(Interp *in, bool by_bytes, bool may_wait) {
     }
     fputs(b.n ? b.data : "no variables\n", stdout);
     bytes_fini(&b);
+    map_fini(&counted);
     free(row);
 }
 

@@ -23,8 +23,12 @@ out=$(prompt 'x = ones(2, 3); loss = (x * 2).sum(); p = param(ones(3)); (p * 2).
 same ":who" "$out" "x             w0  tensor f32[2,3], 24 bytes
 loss          w0  tensor f32[], 4 bytes  tensor(12.)
 p             w0  tensor f32[3], 12 bytes, param with gradient
-d             w0  map of 2, 72 bytes
+d             w0  map of 2, 24 bytes
 n                 5"
+out=$(prompt 'm = {x: ones(3)}; m.me = m; m.all = [m]; x = m.x' ':who -m')
+same ":who of a map within itself" "$out" "m             w0  map of 3, 12 bytes
+x             w0  tensor f32[3], 12 bytes
+together          12 bytes"
 out=$(prompt 'x = ones(2, 3)' 'y = ones(9)' ':who -m')
 same ":who -m" "$out" "y             w0  tensor f32[9], 36 bytes
 x             w0  tensor f32[2,3], 24 bytes
