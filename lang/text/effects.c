@@ -7,6 +7,7 @@
 #include "lang/file/io.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
+#include "lang/error/interrupt.h"
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -24,6 +25,19 @@ typedef struct TextEffect {
     char format[];
 } TextEffect;
 
+/* Write text to f. Ctrl-C ends a long text: a slow terminal takes minutes for one. */
+static bool put_text(const Bytes *text, FILE *f, Err *err) {
+    enum { PIECE = 16 << 10 };
+    for (size_t at = 0; at < text->n; at += PIECE) {
+        if (at && interrupt_count) {
+            fputc('\n', f);
+            return interrupt_fail_io(err);
+        }
+        fwrite(text->data + at, 1, text->n - at < PIECE ? text->n - at : PIECE, f);
+    }
+    return true;
+}
+
 static bool print_done(void *ctx, const Reply *r, Err *err) {
     TextEffect *x = ctx;
     Bytes text = {0};
@@ -31,7 +45,7 @@ static bool print_done(void *ctx, const Reply *r, Err *err) {
     FILE *f = x->to_stderr ? stderr : stdout;
     if (ok && text.n) {
         if (x->in) progress_clear(x->in); /* a replay has no interpreter */
-        fwrite(text.data, 1, text.n, f);
+        ok = put_text(&text, f, err);
     }
     bytes_fini(&text);
     return ok;

@@ -100,6 +100,18 @@ static void host_work(void) {
     leave(&s, "\004", 0);
 }
 
+/* A long text on a terminal that is slow to read: Ctrl-C ends it. */
+static void long_print(const char *code) {
+    Session s = prompt();
+    line(&s, "text = \"word \" * 1000000", NULL);
+    set_off(&s, code);
+    expect(&s, "word word word ");
+    interrupt(&s, "interrupted");
+    CHECK_MSG(s.all.n < 2000000, "%zu bytes after Ctrl-C in %s", s.all.n, code);
+    line(&s, "len(text)", "\n5000000\n");
+    leave(&s, "\004", 0);
+}
+
 /* A prompt at a cluster, with x computed. */
 static Session prompt_at(const Cluster *c) {
     Session s = start((const char *[]){"-q", "--norc", "-d", c->where, NULL});
@@ -275,6 +287,8 @@ int main(void) {
     if (!pty_begin("prompt_work")) return CHECK_SKIPPED;
     embedded();
     host_work();
+    long_print("print(text)");
+    long_print("text");
     Cluster c = cluster_start();
     stuck_fetch(&c);
     stuck_twice(&c);
