@@ -174,6 +174,22 @@ static void test_host(uint64_t seed) {
     gpu.emu_stats(&stats);
     CHECK_INT(stats.pageable_copies, 2);
 }
+/* A buffer that goes to the device, comes back changed and goes again: all in the stream's order,
+ * unseen by the host. */
+static void test_bounce(uint64_t seed) {
+    open_quietly(seed);
+    CHECK_CU(gpu.cuMemcpyHtoDAsync_v2(a, pinned, BYTES, gpu.stream));
+    CHECK_CU(launch(gpu.stream, a, b, 1));
+    CHECK_CU(gpu.cuMemcpyDtoHAsync_v2(pinned, b, BYTES, gpu.stream));
+    if (seed % 3 == 2) CHECK_INT(wrong(pinned, 0), N); /* it ran, and the old bytes are gone */
+    CHECK(wrong(pinned, 1) > 0);
+    CHECK_CU(gpu.cuMemcpyHtoDAsync_v2(a, pinned, BYTES, gpu.stream));
+    CHECK_CU(launch(gpu.stream, a, b, 1));
+    CHECK_CU(gpu.cuMemcpyDtoHAsync_v2(pinned_out, b, BYTES, gpu.stream));
+    CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
+    CHECK_INT(wrong(pinned, 1), 0);
+    CHECK_INT(wrong(pinned_out, 2), 0);
+}
 /* Pinned memory has another address on the device. */
 static void test_mapped(uint64_t seed) {
     CUdeviceptr p;
@@ -420,6 +436,7 @@ int main(int argc, char **argv) {
         test_default_stream(seed);
         test_queries(seed);
         test_host(seed);
+        test_bounce(seed);
         test_mapped(seed);
         test_graph(seed);
     }
