@@ -659,7 +659,8 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
     bool ok = binary(in, n, oper, a, b, out, e);
     if (!file_map_count) return ok;
     TRY(at_node(in, n, ok, e));
-    return at_node(in, n, give_if(value_is_whole(a, e) && value_is_whole(b, e), *out, out), e);
+    ok = value_is_whole(a, e) && value_is_whole(b, e) && file_map_has_all(e);
+    return at_node(in, n, give_if(ok, *out, out), e);
 }
 
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {

@@ -88,26 +88,39 @@ static bool install(void) {
 #define LOST      "'%.200s' was cut off while it was in use: bytes that it had are gone"
 #define LOST_HINT "replace a file by rename, as mv does; then load or read it again"
 
-/* True if some of n bytes from `at` on were found missing, or the file is now shorter. Of the page
- * that a file ends in, the rest is zeros without a signal. */
-static bool is_lost(const FileMap *m, size_t at, size_t n) {
+/* True if some of n bytes from `at` on were found missing, or the file is now shorter: then it
+ * notes that. Of the page that a file ends in, the rest is zeros without a signal. */
+static bool is_lost(FileMap *m, size_t at, size_t n) {
     struct stat st;
     size_t end = at + n < m->n_file ? at + n : m->n_file;
-    return at < end &&
-           (atomic_load(&m->lost_at) < end || (fstat(m->fd, &st) == 0 && (size_t)st.st_size < end));
+    if (at >= end) return false;
+    if (fstat(m->fd, &st) == 0 && (size_t)st.st_size < end &&
+        (size_t)st.st_size < atomic_load(&m->lost_at))
+        atomic_store(&m->lost_at, (size_t)st.st_size);
+    return atomic_load(&m->lost_at) < end;
 }
 
-/* The mapping of n bytes at p of which some are lost, or (p NULL) any that has lost some; NULL:
- * none. */
+/* The mapping of n bytes at p if some of them are lost; else NULL. */
+static const FileMap *lost_of(const void *p, size_t n) {
+    FileMap *m = find(p);
+    return m && is_lost(m, (size_t)((const char *)p - atomic_load(&m->begin)), n) ? m : NULL;
+}
+
+/* The mapping to report: as lost_of, or (p NULL) any that has lost bytes. That other bytes are
+ * whole is no answer to what the handler noted. */
 static const FileMap *lost(const void *p, size_t n) {
-    file_map_news = 0;
-    if (p) {
-        const FileMap *m = find(p);
-        return m && is_lost(m, (size_t)((const char *)p - atomic_load(&m->begin)), n) ? m : NULL;
-    }
-    for (const FileMap *m = table; m < table + MAPS_MAX; m++)
-        if (atomic_load(&m->begin) && atomic_load(&m->lost_at) != SIZE_MAX) return m;
-    return NULL;
+    const FileMap *m = p ? lost_of(p, n) : table;
+    if (!p)
+        while (m < table + MAPS_MAX &&
+               (!atomic_load(&m->begin) || atomic_load(&m->lost_at) == SIZE_MAX))
+            m++;
+    if (m == table + MAPS_MAX) m = NULL;
+    if (!p || m) file_map_news = 0;
+    return m;
+}
+
+void file_map_note(const void *p, size_t n) {
+    if (lost_of(p, n)) file_map_news = 1;
 }
 
 bool file_map_look(const void *p, size_t n, Err *err) {

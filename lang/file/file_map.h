@@ -30,8 +30,8 @@ bool file_map_has(const void *p);
  * Does nothing outside of a mapping. */
 void file_map_forget(const void *p, size_t n);
 
-/* How many mappings there are, and whether one has lost bytes since the last look: written by the
- * handler. */
+/* How many mappings there are, and whether one has lost bytes that no error names yet: written by
+ * the handler. */
 extern volatile int file_map_count, file_map_news;
 /* False if some of n bytes at p (NULL: of any mapping) are lost, with an error that names the file.
  * For the functions below. */
@@ -47,6 +47,8 @@ static inline bool file_map_is_whole(const void *p, size_t n, Err *err) {
 static inline bool file_map_is_good(const void *p, size_t n, LangError *e) {
     return !file_map_count || file_map_look_at(p, n, e);
 }
+/* For a reader of n bytes at p that cannot fail: file_map_has_all is false if some are lost. */
+void file_map_note(const void *p, size_t n);
 /* False, once, after a reader has met lost bytes of any mapping: for callers that do not know what
  * was read. */
 static inline bool file_map_has_all(LangError *e) {

@@ -390,6 +390,14 @@ static bool names_kind(Value a, Value of) {
 
 static bool is_kind(Value v) { return v.kind == V_BUILTIN || v.kind == V_MODULE; }
 
+static bool str_equal(const Str *a, const Str *b) {
+    if (a == b || a->n != b->n) return a == b;
+    bool same = !memcmp(a->s, b->s, a->n);
+    if (is_mapped(a)) file_map_note(a->s, a->n);
+    if (is_mapped(b)) file_map_note(b->s, b->n);
+    return same;
+}
+
 static bool equal(Value a, Value b, int depth) {
     if (is_kind(b) && !is_kind(a)) return names_kind(a, b);
     if (is_kind(a) && !is_kind(b)) return names_kind(b, a);
@@ -403,8 +411,7 @@ static bool equal(Value a, Value b, int depth) {
     case V_NONE:
     case V_ELLIPSIS: return true;
     case V_DTYPE: return a.dtype == b.dtype;
-    case V_STR:
-        return a.str == b.str || (a.str->n == b.str->n && !memcmp(a.str->s, b.str->s, a.str->n));
+    case V_STR: return str_equal(a.str, b.str);
     case V_SET:
     case V_MAP: return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth));
     default: return value_same(a, b);

@@ -44,6 +44,18 @@ $use" 1
     has "cut off: $use" "$(err)" "x.txt' was cut off while it was in use"
     has "cut off: $use" "$(err)" "a.gt:4:"
 done
+# texts in containers, compared with another mapped text; twice, for an error says it each time
+for cut in 1000000 1003520; do
+    for use in 't in [x]' '[t] == [x]' '[x] != [t]' '{a: x} == {a: t}' '[t, x].count(t)'; do
+        fresh
+        run "cut off at $cut: $use" "x = read(\"$TMP/x.txt\"); t = read(\"$TMP/plain.txt\")
+shell(\"truncate -s $cut $TMP/x.txt\")
+attempt(fn() { return $use })
+print($use)" 1
+        same "cut off at $cut: $use" "$(out)" ""
+        has "cut off at $cut: $use" "$(err)" "x.txt' was cut off while it was in use"
+    done
+done
 fresh; printf 't = read("%s")\nshell("truncate -s 0 %s")\nt[500]\nt[600]\n1 + 1\ndel t\n2 + 2\nlen(read("%s"))\n' "$TMP/x.txt" "$TMP/x.txt" "$TMP/plain.txt" |
     "$GTSH" -i -q --norc >"$TMP/out" 2>"$TMP/err"
 same "the prompt goes on" "$(grep -c 'was cut off' "$TMP/err") $(tail -n 3 "$TMP/out" | tr '\n' ' ')" "2 2 4 2520000 "

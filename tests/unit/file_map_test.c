@@ -126,6 +126,26 @@ static void test_cut_off(void) {
     CHECK_INT(file_map_count, 0);
 }
 
+/* That one mapping is whole says nothing of another one. */
+static void test_two(void) {
+    LangError e = {0};
+    write_file("a", MANY), write_file("b", MANY);
+    Buf *a = map_n("a", MANY), *b = map_n("b", MANY);
+    cut("a", 8192);
+    CHECK_INT(a->data[8192], 0);
+    CHECK(file_map_is_good(b->data, b->n, &e) && file_map_is_good(a->data, 8192, &e));
+    CHECK(!file_map_has_all(&e) && strstr(e.what, "/a' was cut off"));
+    file_map_note(b->data, b->n), file_map_note(a->data, 8192), file_map_note(test_two, 1);
+    CHECK(file_map_has_all(&e));
+    file_map_note(a->data, 8193);
+    CHECK(!file_map_has_all(&e) && file_map_has_all(&e));
+    cut("b", 8200); /* within a page: no signal */
+    CHECK_INT(b->data[8200], 0);
+    file_map_note(b->data, b->n);
+    CHECK(!file_map_has_all(&e));
+    buf_unref(&a), buf_unref(&b);
+}
+
 static void test_changed(void) {
     Err e = {0};
     write_file("a", MANY);
@@ -374,6 +394,7 @@ int main(void) {
     test_unmapped();
     test_many();
     test_cut_off();
+    test_two();
     test_changed();
     test_foreign();
     test_formats();
