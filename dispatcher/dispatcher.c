@@ -549,7 +549,7 @@ static bool is_word(const char *text, size_t n, const char *word) {
  * knows, then what the workers of its group say. False: no such question. */
 static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q, RankSet *whom,
                        char *ask, size_t size) {
-    char digits[32], layout[48];
+    char digits[32], layout[LAYOUT_TEXT];
     const size_t skip = 7;
     bool is_known = n > skip && (!memcmp(text, "tensor ", skip) || !memcmp(text, "kernel ", skip));
     if (!is_known || n - skip >= sizeof digits) return false;

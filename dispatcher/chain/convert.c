@@ -30,7 +30,7 @@ bool convert_is_there(const TensorHandle *h, const Members *g, const Layout *l) 
 static void log_conversion(const Flow *f, uint64_t id, const Members *from,
                            const Layout *from_layout, const Members *to, const Layout *to_layout,
                            const Inst *inst) {
-    char text[48], who[64], prefix[96];
+    char text[LAYOUT_TEXT], who[64], prefix[96];
     snprintf(prefix, sizeof prefix, "c%u + %s: ", f->client->id, members_text(to, who));
     inst_debug("DISPATCHER", prefix, inst, NULL, 0);
     Bytes why = {0};

@@ -218,7 +218,7 @@ static Layout apply_rule(Flow *f, TensorHandle **h, const Members *g, int want_a
 }
 
 static void log_place(const Flow *f, const Members *g, const Layout *l) {
-    char text[48], who[64], prefix[160];
+    char text[LAYOUT_TEXT], who[64], prefix[160];
     snprintf(prefix, sizeof prefix, "c%u = %s, %s: ", f->client->id, members_text(g, who),
              g->n > 1 ? layout_text(l, text) : "whole");
     inst_debug("DISPATCHER", prefix, &f->inst, NULL, 0);

@@ -1,6 +1,7 @@
 /* rule.c: see rule.h: pointwise operations, reductions, views, sources.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
+#include "runtime/layout/nodes.h"
 #include <assert.h>
 
 void rule_whole(Rule *r) {
@@ -19,48 +20,6 @@ void rule_aligned(Rule *r, int axis, int64_t block) {
 }
 
 /* ---- Pointwise ---- */
-
-/* True for a number other than 0: 0 / 0 is nan, but the sum of the terms / 0 may be infinite. */
-static bool is_divisor(const Operand *o) {
-    return (o->kind == IN_IMM_FLOAT && o->f != 0) || (o->kind == IN_IMM_INT && o->i != 0);
-}
-
-/* True if terms of a sum can stay terms. They can when something is added (rank 0 adds what is
- * whole), and, if they are single numbers (losses, seldom read), also when they are scaled.
- * Larger terms that are scaled, or from which something whole is subtracted (Adam's g - m), are
- * gradients of weights on their way into an optimiser, which reads them more than once: they are
- * combined first, once. */
-static bool map_keeps_partial(Rule *r) {
-    const Inst *inst = r->inst;
-    const Layout terms = layout_partial(OP_SUM);
-    int n_terms = 0, n_tensors = 0;
-    bool others_whole = true, grows = false;
-    for (int i = 0; i < inst->n_in; i++) {
-        if (!rule_is_tensor(r, i)) continue;
-        n_tensors++;
-        if (layout_equal(&r->have[i], &terms))
-            n_terms++, grows = grows || type_numel(&r->in[i]) != type_numel(&r->out[0]);
-        else
-            others_whole = others_whole && r->have[i].kind == LAYOUT_REPLICATE;
-    }
-    if (n_terms == 0 || !others_whole || grows) return false;
-    bool is_one = type_numel(&r->out[0]) == 1, adds = false, scales = false;
-    switch (inst->op) {
-    case OP_ADD: adds = n_tensors == 2; break;
-    case OP_SUB: adds = n_tensors == 2 && (n_terms == 2 || is_one); break;
-    case OP_NEG: scales = is_one; break;
-    case OP_MUL: scales = is_one && n_terms == 1; break;
-    case OP_DIV: scales = is_one && n_terms == 1 && is_divisor(&inst->in[1]); break;
-    default: break;
-    }
-    if (!adds && !scales) return false;
-    for (int i = 0; i < inst->n_in; i++) {
-        bool is_term = rule_is_tensor(r, i) && (adds || layout_equal(&r->have[i], &terms));
-        r->need[i] = is_term ? terms : layout_replicate();
-    }
-    r->give[0] = terms;
-    return true;
-}
 
 /* p op= e keeps the layout of p. */
 static bool map_keeps_place(Rule *r) {
@@ -83,7 +42,6 @@ void rule_map(Rule *r) {
     int64_t block = 0, most = -1;
     bool is_wanted = false;
     if (inst_bool(r->inst, ATTR_KEEP, false) && map_keeps_place(r)) return;
-    if (map_keeps_partial(r)) return;
     for (int i = 0; i < r->inst->n_in; i++) {
         if (!rule_is_split(r, i)) continue;
         int a = r->have[i].axis + o->rank - r->in[i].rank;
@@ -103,14 +61,6 @@ void rule_map(Rule *r) {
 
 /* ---- Reductions ---- */
 
-static unsigned reduced_axes(const Inst *inst, const TensorType *t) {
-    const Attr *a = inst_attr(inst, ATTR_AXIS);
-    if (!a) return (1u << t->rank) - 1;
-    unsigned set = 0;
-    for (uint32_t k = 0; k < a->n; k++) set |= 1u << a->ints[k];
-    return set;
-}
-
 /* Where axis a of the operand is in the result. */
 static int kept_axis(const Rule *r, unsigned reduced, int a) {
     if (inst_bool(r->inst, ATTR_KEEPDIMS, false)) return a;
@@ -123,23 +73,81 @@ static void reduce_split(Rule *r, unsigned reduced, int axis, int64_t block) {
                                      : rule_split(kept_axis(r, reduced, axis), block);
 }
 
+int64_t rule_rows(int64_t leaf, int64_t inner) {
+    int64_t a = leaf, b = inner;
+    while (b) {
+        int64_t rest = a % b;
+        a = b, b = rest;
+    }
+    return leaf / a;
+}
+
+bool rule_has_leaves(const Rule *r, int64_t leaf, int64_t extent) {
+    return r->n > 1 && extent / r->n >= leaf;
+}
+
+/* The first reduced axis, without those of size 1 before another one. */
+static int first_of(unsigned reduced, const TensorType *x) {
+    int first = __builtin_ctz(reduced);
+    for (int a = first; a < x->rank && x->shape[first] == 1; a++)
+        if (reduced >> a & 1) first = a;
+    return first;
+}
+
+/* For floats, whose sums depend on the order: each rank computes nodes of the sum's tree. Its rows
+ * must be whole leaves, and rows of the first reduced axis, so that they are adjacent in the sum's
+ * order; else they are moved. If that moves more than the nodes are worth, or there are too few
+ * leaves, a kept axis is split. */
+static void reduce_nodes(Rule *r, unsigned reduced, int64_t leaf, int axis, int64_t block) {
+    const TensorType *x = &r->in[0], *o = &r->out[0];
+    int first = first_of(reduced, x), kept = -1;
+    bool is_wanted = rule_is_wanted(r, o), has_best = false;
+    int64_t inner = 1, elements = type_numel(x), results = type_numel(o);
+    for (int a = 0; a < x->rank; a++) {
+        bool goes = reduced >> a & 1;
+        if (a > first && goes) inner *= x->shape[a];
+        if (goes || x->shape[a] < r->n) continue;
+        bool is_best = is_wanted && kept_axis(r, reduced, a) == r->want_axis;
+        if (is_best || (!has_best && (kept < 0 || x->shape[a] > x->shape[kept]))) kept = a;
+        has_best |= is_best;
+    }
+    int64_t extent = inner * x->shape[first], rows = rule_rows(leaf, inner);
+    bool stays = axis == first && block % rows == 0;
+    if (!stays) block = (x->shape[first] + r->n - 1) / r->n;
+    block = (block + rows - 1) / rows * rows;
+    Layout terms = nodes_layout(r->inst->op, leaf, block * inner, extent);
+    int64_t nodes = layout_is_stacked(&terms) ? nodes_of(&terms, 0, NULL) : 1;
+    int64_t moved = elements / r->n, by_nodes = (nodes - 1) * results + (stays ? 0 : moved);
+    bool fits = kept < 0 ? extent > 0 : rule_has_leaves(r, leaf, extent) && by_nodes <= moved;
+    if (fits && o->rank < MAX_DIMS) {
+        r->need[0] = rule_split(first, block);
+        r->give[0] = terms;
+    } else if (kept >= 0) {
+        reduce_split(r, reduced, kept, layout_split(x, kept, r->n).block);
+    } else {
+        rule_whole(r);
+    }
+}
+
+static void reduce_along(Rule *r, unsigned reduced, int axis, int64_t block) {
+    int64_t leaf = nodes_leaf(r->inst, &r->in[0]);
+    if (leaf && reduced >> axis & 1)
+        reduce_nodes(r, reduced, leaf, axis, block);
+    else
+        reduce_split(r, reduced, axis, block);
+}
+
 void rule_reduce(Rule *r) {
     const TensorType *x = &r->in[0];
-    unsigned reduced = reduced_axes(r->inst, x);
-    const Layout terms = layout_partial(OP_SUM);
-    /* Not for narrow integers: their terms wrap, each by itself, but the i64 result does not. */
-    bool is_one =
-        r->inst->op == OP_SUM && type_numel(&r->out[0]) == 1 && x->dtype == r->out[0].dtype;
-    if (is_one && layout_equal(&r->have[0], &terms)) {
-        r->need[0] = r->give[0] = terms;
-    } else if (rule_is_split(r, 0)) {
-        reduce_split(r, reduced, r->have[0].axis, r->have[0].block);
+    unsigned reduced = nodes_reduced(r->inst, x->rank);
+    if (rule_is_split(r, 0)) {
+        reduce_along(r, reduced, r->have[0].axis, r->have[0].block);
     } else if (rule_is_wanted(r, &r->out[0])) {
         int a = 0;
         while (reduced >> a & 1 || kept_axis(r, reduced, a) != r->want_axis) a++;
         reduce_split(r, reduced, a, layout_split(x, a, r->n).block);
     } else if (rule_is_wanted(r, x)) { /* the axis is reduced: then its terms are spread */
-        reduce_split(r, reduced, r->want_axis, layout_split(x, r->want_axis, r->n).block);
+        reduce_along(r, reduced, r->want_axis, layout_split(x, r->want_axis, r->n).block);
     } else {
         rule_whole(r);
     }
@@ -211,11 +219,12 @@ void rule_expand(Rule *r) {
         rule_aligned(r, a, r->have[0].block);
 }
 
-/* Views of whole tensors are whole. Views of terms are terms, unless the view has more elements.
- * Views of extremes are seldom read as such, so they are whole. */
+/* Views of whole tensors are whole. Views of terms are terms, unless the view has more elements, or
+ * the terms several nodes. Views of extremes are seldom read as such, so they are whole. */
 static bool view_of_unsplit(Rule *r) {
     Layout l = r->have[0];
-    bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND;
+    bool keeps = l.kind == LAYOUT_PARTIAL && l.op == OP_SUM && r->inst->op != OP_EXPAND &&
+                 !layout_is_stacked(&l);
     if (l.kind == LAYOUT_SPLIT) return false;
     r->need[0] = r->give[0] = keeps ? l : layout_replicate();
     return true;

@@ -37,6 +37,10 @@ void rule_aligned(Rule *r, int axis, int64_t block);
 void rule_lines(Rule *r, int first, int end);
 /* The split operand with the most elements, or -1. */
 int rule_largest_split(const Rule *r);
+/* Returns the fewest rows of `inner` summed elements each that are whole leaves. */
+int64_t rule_rows(int64_t leaf, int64_t inner);
+/* True if a sum over so many elements has enough leaves for all ranks. */
+bool rule_has_leaves(const Rule *r, int64_t leaf, int64_t extent);
 /* True if the scope wants a tensor of this type split, and it can be. */
 static inline bool rule_is_wanted(const Rule *r, const TensorType *t) {
     return r->want_axis >= 0 && r->want_axis < t->rank && t->shape[r->want_axis] >= 2 && r->n > 1;

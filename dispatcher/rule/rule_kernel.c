@@ -2,6 +2,7 @@
  * on whole operands.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
+#include "runtime/layout/nodes.h"
 #include <string.h>
 
 static int64_t axis_of(const Inst *inst) {
@@ -103,13 +104,6 @@ static bool is_inner_b(const TensorType *b, int axis) {
     return axis == (b->rank > 1 ? b->rank - 2 : 0);
 }
 
-static void matmul_inner(Rule *r, int64_t block) {
-    const TensorType *a = &r->in[0], *b = &r->in[1];
-    r->need[0] = rule_split(a->rank - 1, block);
-    r->need[1] = rule_split(b->rank > 1 ? b->rank - 2 : 0, block);
-    r->give[0] = layout_partial(OP_SUM);
-}
-
 /* Operand i keeps its split, which is of its own axis (rows of a, columns of b) or of a batch
  * axis. The other operand follows along batch axes and is whole otherwise. */
 static void matmul_outer(Rule *r, int i) {
@@ -134,6 +128,61 @@ static void matmul_outer(Rule *r, int i) {
     r->give[0] = rule_split(axis_o, l.block);
     if (y->rank > 2 && axis_y >= 0 && y->shape[axis_y] == x->shape[l.axis])
         r->need[1 - i] = rule_split(axis_y, l.block);
+}
+
+/* Operand i is split along its rows (columns), from the ranks' parts of the inner axis. */
+static void matmul_turned(Rule *r, int i) {
+    const TensorType *x = &r->in[i];
+    Layout have[2] = {layout_replicate(), layout_replicate()};
+    const Layout *before = r->have;
+    have[i] = layout_split(x, i == 0 ? x->rank - 2 : x->rank - 1, r->n);
+    r->have = have;
+    matmul_outer(r, i);
+    r->have = before;
+}
+
+/* What a rank receives if operand i is split along its rows (columns) and the other one is whole;
+ * -1 if it cannot be. */
+static int64_t cost_of_turning(const Rule *r, int i) {
+    const TensorType *x = &r->in[i];
+    int64_t cost = 0;
+    if (x->rank < 2 || x->shape[i == 0 ? x->rank - 2 : x->rank - 1] < r->n) return -1;
+    if (rule_is_split(r, i)) cost += type_numel(x) / r->n;
+    if (rule_is_split(r, 1 - i)) cost += type_numel(&r->in[1 - i]);
+    return cost;
+}
+
+/* The inner axis is split. The ranks' terms are nodes of the sum's tree, for which their parts must
+ * be whole leaves. If they are not, or are several nodes, it may take less to move operands, and to
+ * split the rows (columns); for few leaves that is the only way. */
+static void matmul_inner(Rule *r, int64_t block) {
+    const TensorType *a = &r->in[0], *b = &r->in[1], *o = &r->out[0];
+    int64_t leaf = nodes_leaf(r->inst, a), K = a->shape[a->rank - 1];
+    Layout terms = layout_partial(OP_SUM);
+    bool is_inner = !leaf || (rule_has_leaves(r, leaf, K) && o->rank < MAX_DIMS);
+    if (leaf && is_inner) {
+        bool stays = block % leaf == 0;
+        if (!stays) block = (block + leaf - 1) / leaf * leaf;
+        terms = nodes_layout(OP_SUM, leaf, block, K);
+        int64_t nodes = layout_is_stacked(&terms) ? nodes_of(&terms, 0, NULL) : 1;
+        int64_t by_nodes = nodes * type_numel(o);
+        if (!stays) by_nodes += (type_numel(a) + type_numel(b)) / r->n;
+        for (int i = 0; i < 2 && (!stays || nodes > 1); i++) {
+            int64_t cost = cost_of_turning(r, i);
+            is_inner &= cost < 0 || by_nodes <= cost;
+        }
+    }
+    if (is_inner) {
+        r->need[0] = rule_split(a->rank - 1, block);
+        r->need[1] = rule_split(b->rank > 1 ? b->rank - 2 : 0, block);
+        r->give[0] = terms;
+        return;
+    }
+    int64_t rows = cost_of_turning(r, 0), columns = cost_of_turning(r, 1);
+    if (rows < 0 && columns < 0)
+        rule_whole(r);
+    else
+        matmul_turned(r, columns < 0 || (rows >= 0 && rows <= columns) ? 0 : 1);
 }
 
 /* Splits the operand that has the wanted axis of the product along that axis, so that a conversion
@@ -252,7 +301,8 @@ static int axis_of_x(const Rule *r, const TensorType *part, int axis, int k, int
     return a < axis ? a : a >= axis + rank_b ? a - rank_b + k : -1;
 }
 
-/* Adding at spread indices gives terms of the result. x counts once (partial). */
+/* Values that are added at one index are added in the order of the indices, so all ranks get all of
+ * them, for their part of x. */
 void rule_index_put(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 2, b_axis;
     int64_t block;
@@ -266,14 +316,8 @@ void rule_index_put(Rule *r) {
     Layout l = r->have[0];
     bool is_outside = is_split && (l.axis < axis || l.axis >= axis + k);
     rule_whole(r);
-    if (!is_outside && adds && split_of_indices(r, 2, &b, &b_axis, &block)) {
-        for (int i = 2; i < r->inst->n_in; i++) follow(r, i, &b, b_axis, block);
-        r->need[0] = r->give[0] = layout_partial(OP_SUM);
-        follow(r, 1, &part, axis + b_axis, block);
-        return;
-    }
     int a = is_outside ? l.axis : -1;
-    if (is_split && !is_outside)
+    if (!is_outside && (is_split || (adds && split_of_indices(r, 2, &b, &b_axis, &block))))
         a = longest_axis(x, axis, axis + k);
     else if (!is_split && rule_is_split(r, 1))
         a = axis_of_x(r, &part, axis, k, b.rank);
@@ -325,14 +369,7 @@ void rule_gather(Rule *r) {
 }
 
 void rule_scatter(Rule *r) {
-    int axis = (int)axis_of(r->inst), i = rule_is_split(r, 2) ? 2 : 1;
-    bool by_index = r->inst->op == OP_SCATTER_ADD && !rule_is_split(r, 0) && rule_is_split(r, i) &&
-                    r->have[i].axis == axis && r->in[1].shape[axis] == r->in[2].shape[axis];
-    if (!by_index && split_other(r, axis)) return;
-    rule_whole(r);
-    if (!by_index) return;
-    r->need[1] = r->need[2] = r->have[i];
-    r->need[0] = r->give[0] = layout_partial(OP_SUM);
+    if (!split_other(r, (int)axis_of(r->inst))) rule_whole(r);
 }
 
 /* ---- Batches of matrices ---- */

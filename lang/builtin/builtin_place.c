@@ -69,7 +69,7 @@ static Value place_of(Interp *in, const char *text, const char *layout, const ch
         put(in, map, "axis", v_int(axis));
         put(in, map, "block", v_int(block));
     } else if (*rest) {
-        put(in, map, "op", v_cstr(rest + 1));
+        put(in, map, "op", v_str(rest + 1, strcspn(rest + 1, " ")));
     }
     put(in, map, "workers", workers);
     Value shapes = shapes_of(in, text, workers.list);

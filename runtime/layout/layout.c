@@ -1,6 +1,6 @@
 /* layout.c: see layout.h.
  * SPDX-License-Identifier: MIT */
-#include "runtime/layout/layout.h"
+#include "runtime/layout/nodes.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,8 @@ bool layout_equal(const Layout *a, const Layout *b) {
     if (a->kind == LAYOUT_SPLIT) {
         return a->axis == b->axis && a->block == b->block && a->begin == b->begin;
     }
-    return a->kind == LAYOUT_REPLICATE || a->op == b->op;
+    return a->kind == LAYOUT_REPLICATE ||
+           (a->op == b->op && a->axis == b->axis && a->block == b->block && a->begin == b->begin);
 }
 
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end) {
@@ -26,6 +27,12 @@ void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, in
 TensorType layout_local(const Layout *l, const TensorType *t, int i) {
     TensorType local = *t;
     int64_t begin, end;
+    if (layout_is_stacked(l)) {
+        assert(t->rank < MAX_DIMS);
+        local.rank++;
+        memcpy(local.shape + 1, t->shape, t->rank * sizeof t->shape[0]);
+        local.shape[0] = nodes_of(l, i, NULL);
+    }
     if (l->kind != LAYOUT_SPLIT) return local;
     layout_rows(l, t, i, &begin, &end);
     local.shape[l->axis] = end - begin;
@@ -34,14 +41,17 @@ TensorType layout_local(const Layout *l, const TensorType *t, int i) {
 
 const char *layout_text(const Layout *l, char *buf) {
     if (l->kind == LAYOUT_SPLIT && l->begin)
-        snprintf(buf, 48, "split %d / %lld from %lld", l->axis, (long long)l->block,
+        snprintf(buf, LAYOUT_TEXT, "split %d / %lld from %lld", l->axis, (long long)l->block,
                  (long long)l->begin);
     else if (l->kind == LAYOUT_SPLIT)
-        snprintf(buf, 48, "split %d / %lld", l->axis, (long long)l->block);
+        snprintf(buf, LAYOUT_TEXT, "split %d / %lld", l->axis, (long long)l->block);
+    else if (l->kind == LAYOUT_PARTIAL && l->block)
+        snprintf(buf, LAYOUT_TEXT, "partial %s %lld of %lld", op_info[l->op].name,
+                 (long long)l->block, (long long)l->begin);
     else if (l->kind == LAYOUT_PARTIAL)
-        snprintf(buf, 48, "partial %s", op_info[l->op].name);
+        snprintf(buf, LAYOUT_TEXT, "partial %s", op_info[l->op].name);
     else
-        snprintf(buf, 48, "replicate");
+        snprintf(buf, LAYOUT_TEXT, "replicate");
     return buf;
 }
 
@@ -86,6 +96,7 @@ bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int
     if (region_is_empty(out, t)) return false;
     if (from->kind == LAYOUT_PARTIAL) {
         if (same && layout_equal(from, to)) return k == i;
+        if (from->block && k > (from->begin - 1) / from->block) return false;
         return to->kind != LAYOUT_PARTIAL || i == 0;
     }
     if (to->kind == LAYOUT_PARTIAL && i != 0) return false;
@@ -167,6 +178,12 @@ void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
     local->inst = *inst;
     if (inst->n_attr) memcpy(local->attr, inst->attr, inst->n_attr * sizeof inst->attr[0]);
     local->inst.attr = local->attr;
+    if (layout_is_stacked(give)) {
+        SumNode node[NODES_MAX];
+        int n = nodes_of(give, i, node);
+        for (int k = 0; k < n; k++) local->nodes[k] = node[k].n;
+        set_ints(local, ATTR_NODES, local->nodes, (uint32_t)n);
+    }
     if (give->kind != LAYOUT_SPLIT) return;
     if (inst_attr(inst, ATTR_SHAPE)) {
         TensorType part = layout_local(give, out, i);

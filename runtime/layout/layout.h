@@ -6,8 +6,10 @@
  *   split            rank i has rows [i * block, (i + 1) * block) of one axis; the tail is short or
  *                    empty. A unit and the number of ranks give the block. The block is stored:
  *                    two splits are equal exactly if their blocks are.
- *   partial          every rank has a term of the tensor's shape; combined in rank order by a
- *                    REDUCE row (sum, max, min, prod, any, all) they give the tensor.
+ *   partial          every rank has a term of the tensor's shape; combined by a REDUCE row (sum,
+ *                    max, min, prod, any, all) they give the tensor. Where the order of additions
+ *                    matters, a term is one or several nodes of the sum's tree
+ *                    (runtime/layout/nodes.h); else terms are combined in rank order.
  *                    Terms of sums and products of halves are float32 tensors (layout_held): they
  *                    are rounded once, after they are combined. The dispatcher inserts the casts
  *                    around the operation that makes the terms and after the move that combines
@@ -29,10 +31,12 @@
 typedef enum LayoutKind { LAYOUT_REPLICATE, LAYOUT_SPLIT, LAYOUT_PARTIAL } LayoutKind;
 
 typedef struct Layout {
-    uint8_t kind, axis; /* axis: of SPLIT                                   */
+    uint8_t kind, axis; /* axis: of SPLIT; of PARTIAL nodes: bits of a leaf  */
     uint16_t op;        /* of PARTIAL: OP_SUM ...                           */
-    int64_t block;      /* of SPLIT: rows per rank, at least 1              */
-    int64_t begin;      /* of SPLIT: row where rank 0 begins; if not 0: a window */
+    int64_t block;      /* of SPLIT: rows per rank, at least 1; of PARTIAL: summed elements per
+                         * rank if its terms are nodes, else 0 */
+    int64_t begin;      /* of SPLIT: row where rank 0 begins; if not 0: a window; of PARTIAL nodes:
+                         * summed elements of all ranks */
 } Layout;
 
 static inline Layout layout_replicate(void) { return (Layout){.kind = LAYOUT_REPLICATE}; }
@@ -43,6 +47,10 @@ static inline Layout layout_partial(Op op) {
 static inline Layout layout_split(const TensorType *t, int axis, int n) {
     int64_t block = (t->shape[axis] + n - 1) / n;
     return (Layout){.kind = LAYOUT_SPLIT, .axis = (uint8_t)axis, .block = block > 0 ? block : 1};
+}
+/* For PARTIAL: true if terms have a leading axis, of the nodes that a rank has. */
+static inline bool layout_is_stacked(const Layout *l) {
+    return l->kind == LAYOUT_PARTIAL && l->begin > l->block && (l->block & (l->block - 1));
 }
 bool layout_equal(const Layout *a, const Layout *b);
 /* For SPLIT: true if every row is on one of n ranks, which is not so for most windows. A copy in
@@ -65,7 +73,9 @@ static inline bool layout_widens(const Layout *l, const TensorType *t) {
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end);
 /* The type of rank i's part. */
 TensorType layout_local(const Layout *l, const TensorType *t, int i);
-/* "replicate", "split 0 / 25", "split 0 / 25 from 3", "partial sum"; buf >= 48 bytes. */
+/* "replicate", "split 0 / 25", "split 0 / 25 from 3", "partial sum", "partial sum 256 of 1000";
+ * buf >= LAYOUT_TEXT bytes. */
+enum { LAYOUT_TEXT = 64 };
 const char *layout_text(const Layout *l, char *buf);
 
 /* A box of elements of the whole tensor. */
@@ -83,8 +93,9 @@ typedef struct Pull {
 /* The pulls that give rank i of n_to its part of layout `to`, from a tensor with layout `from`
  * on n_from ranks. `same`: both are one group, so that a replicated tensor is taken from the
  * rank itself. Split and replicated sources: disjoint regions that cover the part, in the order
- * of their rows. Partial sources: the same region from every rank, to be combined in that order,
- * unless `to` is the same partial layout. A partial `to` of whole values: the value on rank 0;
+ * of their rows. Partial sources: the same region from every rank that has a term (of all its
+ * nodes), to be combined in that order, unless `to` is the same partial layout. A partial `to` of
+ * whole values, which has no nodes: the value on rank 0;
  * the other terms are the neutral element (for float sums -0.0, which keeps zeros' signs). pull
  * has room for n_from. Returns the number of pulls. */
 int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
@@ -95,12 +106,13 @@ bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int
 uint64_t region_bytes(const Region *r, const TensorType *t);
 
 /* The instruction as rank i runs it on its parts: shapes and sizes are those of the parts, and a
- * source gets a window into the whole (attribute `window`). `give` is the first result's layout,
+ * source gets a window into the whole (attribute `window`), a sum of several nodes their lengths
+ * (`nodes`). `give` is the first result's layout,
  * `in` the first operand's whole type and layout. Borrows from inst and from *local. */
 typedef struct LocalInst {
     Inst inst;
     Attr attr[MAX_ATTRS];
-    int64_t shape[MAX_DIMS], start[MAX_DIMS], size[MAX_DIMS], window[3];
+    int64_t shape[MAX_DIMS], start[MAX_DIMS], size[MAX_DIMS], window[3], nodes[128];
 } LocalInst;
 void layout_localise(const Inst *inst, const TensorType *in, const Layout *need,
                      const TensorType *out, const Layout *give, int i, LocalInst *local);

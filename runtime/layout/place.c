@@ -1,6 +1,8 @@
 /* place.c: see place.h.
  * SPDX-License-Identifier: MIT */
+#include "runtime/layout/nodes.h"
 #include "runtime/layout/place.h"
+#include <stdio.h>
 #include <string.h>
 
 int group_place(const Group *g, int rank) {
@@ -12,7 +14,8 @@ int group_place(const Group *g, int rank) {
 /* ---- Writing ---- */
 
 /* Writes the attributes of a layout. Returns their number (0 or 1). */
-static int put_layout(const Layout *l, AttrKey split, AttrKey partial, int64_t *room, Attr *attr) {
+static int put_layout(const Layout *l, AttrKey split, AttrKey partial, int64_t *room, char *text,
+                      Attr *attr) {
     if (l->kind == LAYOUT_SPLIT) {
         room[0] = l->axis, room[1] = l->block, room[2] = l->begin;
         *attr = (Attr){.key = (uint8_t)split, .n = l->begin ? 3 : 2, .ints = room};
@@ -20,6 +23,11 @@ static int put_layout(const Layout *l, AttrKey split, AttrKey partial, int64_t *
     }
     if (l->kind == LAYOUT_PARTIAL) {
         const char *name = op_info[l->op].name;
+        if (l->block) {
+            snprintf(text, PARTIAL_TEXT, "%s %d %lld %lld", name, 1 << l->axis, (long long)l->block,
+                     (long long)l->begin);
+            name = text;
+        }
         *attr = (Attr){.key = (uint8_t)partial, .n = (uint32_t)strlen(name), .str = name};
         return 1;
     }
@@ -33,7 +41,7 @@ bool inst_locate(const Inst *inst, uint32_t group, const Layout *layout, Located
     int n = inst->n_attr;
     if (n) memcpy(out->attr, inst->attr, (size_t)n * sizeof inst->attr[0]);
     out->attr[n++] = (Attr){.key = ATTR_ON, .i = group};
-    n += put_layout(layout, ATTR_SPLIT, ATTR_PARTIAL, out->split, &out->attr[n]);
+    n += put_layout(layout, ATTR_SPLIT, ATTR_PARTIAL, out->split, out->partial, &out->attr[n]);
     out->inst.n_attr = (uint16_t)n;
     return true;
 }
@@ -54,6 +62,30 @@ bool inst_is_located(const Inst *inst) {
     return false;
 }
 
+/* Reads "sum", or of nodes "sum LEAF BLOCK EXTENT". */
+static bool read_partial(const Inst *inst, const Attr *p, AttrKey key, Layout *l, Err *err) {
+    const char *space = memchr(p->str, ' ', p->n);
+    Op op = op_find(p->str, space ? (uint32_t)(space - p->str) : p->n);
+    if (op == OP_COUNT || op_info[op].class_ != CLASS_REDUCE)
+        return err_set(err, ERR_ARG, "%s: %s is not a reduction", op_info[inst->op].name,
+                       attr_info[key].name);
+    *l = layout_partial(op);
+    if (!space) return true;
+    char text[PARTIAL_TEXT];
+    long long leaf, block, extent;
+    uint32_t n = p->n - (uint32_t)(space - p->str);
+    if (n >= sizeof text) n = sizeof text - 1;
+    memcpy(text, space, n);
+    text[n] = 0;
+    if (sscanf(text, " %lld %lld %lld", &leaf, &block, &extent) != 3 || leaf < 1 ||
+        leaf > 1 << 20 || (leaf & (leaf - 1)) || block < leaf || block % leaf ||
+        block > MAX_NUMEL || extent < 1 || extent > MAX_NUMEL)
+        return err_set(err, ERR_ARG, "%s: %s names no nodes", op_info[inst->op].name,
+                       attr_info[key].name);
+    *l = nodes_layout(op, leaf, block, extent);
+    return true;
+}
+
 static bool read_layout(const Inst *inst, AttrKey split, AttrKey partial, Layout *l, Err *err) {
     const Attr *s = inst_attr(inst, split), *p = inst_attr(inst, partial);
     *l = layout_replicate();
@@ -71,11 +103,7 @@ static bool read_layout(const Inst *inst, AttrKey split, AttrKey partial, Layout
         *l = (Layout){
             .kind = LAYOUT_SPLIT, .axis = (uint8_t)s->ints[0], .block = s->ints[1], .begin = begin};
     } else if (p) {
-        Op op = op_find(p->str, p->n);
-        if (op == OP_COUNT || op_info[op].class_ != CLASS_REDUCE)
-            return err_set(err, ERR_ARG, "%s: %s is not a reduction", op_info[inst->op].name,
-                           attr_info[partial].name);
-        *l = layout_partial(op);
+        return read_partial(inst, p, partial, l, err);
     }
     return true;
 }
@@ -111,10 +139,11 @@ void move_inst(const Move *m, SrcPos pos, MoveInst *out) {
     int n = 0;
     out->in = (Operand){.kind = IN_TENSOR, .id = m->in};
     out->attr[n++] = (Attr){.key = ATTR_ON, .i = m->to.group};
-    n += put_layout(&m->to.layout, ATTR_SPLIT, ATTR_PARTIAL, out->split, &out->attr[n]);
+    n += put_layout(&m->to.layout, ATTR_SPLIT, ATTR_PARTIAL, out->split, out->partial,
+                    &out->attr[n]);
     out->attr[n++] = (Attr){.key = ATTR_FROM, .i = m->from.group};
     n += put_layout(&m->from.layout, ATTR_FROM_SPLIT, ATTR_FROM_PARTIAL, out->from_split,
-                    &out->attr[n]);
+                    out->from_partial, &out->attr[n]);
     memcpy(out->shape, m->type.shape, sizeof out->shape);
     out->attr[n++] = (Attr){.key = ATTR_SHAPE, .n = m->type.rank, .ints = out->shape};
     out->attr[n++] = (Attr){.key = ATTR_DTYPE, .dtype = (DType)m->type.dtype};
@@ -129,6 +158,8 @@ void move_inst(const Move *m, SrcPos pos, MoveInst *out) {
 }
 
 static bool layout_fits(const Inst *inst, const Layout *l, const TensorType *t, Err *err) {
+    if (layout_is_stacked(l) && t->rank >= MAX_DIMS)
+        return err_set(err, ERR_ARG, "%s: too many axes for nodes", op_info[inst->op].name);
     return l->kind != LAYOUT_SPLIT || l->axis < t->rank ||
            err_set(err, ERR_ARG, "%s: no axis %d to split along", op_info[inst->op].name, l->axis);
 }

@@ -6,6 +6,9 @@
  *   t5 = add t1 t2 on=1                          each rank of the group has all of it
  *   t9223372036854775808 = all_gather t8 on=3 from=3 from_split=[0,25] shape=[100,8] dtype=f32
  *
+ * Terms that are nodes (nodes.h) name, behind the operation, the elements of a leaf, of a rank and
+ * of all: partial="sum 64 256 1000".
+ *
  * Moves into a window (layout.h) have its begin as third number: split=[0,25,-3].
  *
  * An instruction without `on` is for every worker that receives it. Types and attributes are
@@ -31,11 +34,13 @@ typedef struct Group {
 /* The index of a rank in the group, 0 .. n - 1; -1: not a member. */
 int group_place(const Group *g, int rank);
 
+enum { PARTIAL_TEXT = 80 };
 /* An instruction with its place added. Borrows from inst; must not be moved. */
 typedef struct Located {
     Inst inst;
     Attr attr[MAX_ATTRS];
     int64_t split[3];
+    char partial[PARTIAL_TEXT];
 } Located;
 /* False: the instruction has no room for more attributes. */
 bool inst_locate(const Inst *inst, uint32_t group, const Layout *layout, Located *out);
@@ -62,6 +67,7 @@ typedef struct MoveInst {
     Operand in;
     Attr attr[6];
     int64_t split[3], from_split[3], shape[MAX_DIMS];
+    char partial[PARTIAL_TEXT], from_partial[PARTIAL_TEXT];
 } MoveInst;
 void move_inst(const Move *m, SrcPos pos, MoveInst *out); /* out must not be moved */
 bool move_read(const Inst *inst, Move *out, Err *err);    /* checks all of it */

@@ -56,15 +56,13 @@ has "flip, element" "$(out)" "  [0,1]  A "
 has "flip, one" "$(out)" "  1 of 32 elements differ"
 same "nothing is left behind" "$(ls -d "$TMP"/gt-diff.* 2>/dev/null)" ""
 
-# on four workers: parts add up to what one worker has, until terms are added in another order
+# on four workers: parts are those of one worker's results, and sums have the same order
 record four "$GTSH" -w 4 "$TMP/a.gt"
-code layouts 1 "$D" "$TMP/one" "$TMP/four"
-has "layouts, order" "$(out)" "the order of additions differs: in B, 4 workers add up a term each in"
-has "layouts, before" "$(out)" "results before it have equal bits"
-has "layouts, values" "$(out)" "tapes hold no values"
+code layouts 0 "$D" "$TMP/one" "$TMP/four"
+has "layouts, equal" "$(out)" "no result differs"
 split=$(grep -c 'hash=.* part=split' "$TMP/four")
 [ "$split" -gt 8 ] || fail "only $split parts have hashes"
-# ... and not if the values are exact in any order
+# ... whole numbers, in any order
 cat >"$TMP/exact.gt" <<'GT'
 signal.define("rows", axis=0)
 signal.define("columns", axis=1)

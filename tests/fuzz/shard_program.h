@@ -136,7 +136,9 @@ static const char *shape_text(const Var *v, char *buf) {
 
 static int some_extent(Writer *w) {
     static const int of[] = {1, 2, 3, 3, 4, 5, 5, 6, 7, 7, 8, 9, 11, 13};
-    if (w->is_large && chance(w, 25)) return 40 + below(w, 60);
+    static const int large[] = {64, 65, 100, 128, 192, 200, 256, 300, 320, 512, 1000};
+    if (w->is_large && chance(w, 25))
+        return chance(w, 50) ? 40 + below(w, 60) : large[below(w, 11)];
     return chance(w, 1) ? 0 : of[below(w, 14)];
 }
 
@@ -905,7 +907,7 @@ static void write_statement(Writer *w) {
 /* most: limit of the integers that tensors are created with. */
 static void program_write(Lines *out, uint64_t seed, int n, bool is_whole, int most) {
     Writer *w = xcalloc(1, sizeof *w);
-    w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 10);
+    w->r.state = seed, w->out = out, w->is_whole = is_whole, w->is_large = chance(w, 30);
     out->n = 0, w->most = most;
     write_line(w, "dt = float64");
     for (int i = 0; i < n; i++) write_statement(w);

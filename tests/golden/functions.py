@@ -36,7 +36,7 @@ WARNS = {name: f"# stderr: warning: {name[:3]} of\n" for name in ("std", "std_me
 # Sums of terms that cancel, in the function or its gradient: what an element may be off by is relative to a tenth of the
 # largest one's size. (gelu, elu and selu: PyTorch's own lose digits where the result is small;
 # erfc: ours does, in the gradient of its tail.)
-CANCELS = {"attention", "scaled_dot_product_attention", "layer_norm", "batch_norm", "group_norm", "instance_norm", "interpolate", "conv2d",
+CANCELS = {"attention", "corrcoef", "scaled_dot_product_attention", "layer_norm", "batch_norm", "group_norm", "instance_norm", "interpolate", "conv2d",
            "triplet_margin_loss", "triplet_margin_with_distance_loss", "cosine_similarity", "std_mean", "bce_with_logits",
            "binary_cross_entropy_with_logits", "normalize", "rms_norm",
            "adaptive_avg_pool1d", "erfc", "gelu", "elu", "celu", "selu"}

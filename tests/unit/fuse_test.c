@@ -21,7 +21,7 @@
 
 static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
-static int n_far[FUSED_LANES + 1]; /* by kind of unit: runs with is_far */
+static int n_far[FUSED_LEAVES + 1]; /* by kind of unit: runs with is_far */
 
 static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
 static const FusedKernel *ask(Jit *j, Fusion *f) {
@@ -806,7 +806,7 @@ int main(int argc, char **argv) {
     for (int more = 0; more < 6 && !(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]); more++)
         test_random(6, seed++);
     printf("  past the caches: %d times elements, %d rows, %d lanes\n", n_far[FUSED_ELEMENTS],
-           n_far[FUSED_ROWS], n_far[FUSED_LANES]);
+           n_far[FUSED_ROWS], n_far[FUSED_LEAVES]);
     CHECK(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]);
     for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);
     remove_all(cache_dir);

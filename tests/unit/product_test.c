@@ -104,7 +104,7 @@ static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
                      .finish = run_part,
                      .unit = unit,
                      .reductions = 1,
-                     .columns = unit == FUSED_LANES,
+                     .columns = unit == FUSED_LEAVES,
                      .cost = 24};
     Fusion f;
     fuse_init(&f, &t.type, unit == FUSED_ELEMENTS ? 0 : 1);
@@ -113,7 +113,7 @@ static int parts_of(FusedUnit unit, int64_t rows, int64_t n) {
     CHECK(fuse_done(&f));
     atomic_store(&n_parts, 0);
     CHECK(engine[2]->ops->fused(engine[2], &f, &k));
-    return atomic_load(&n_parts) - (unit == FUSED_BLOCKS || unit == FUSED_LANES);
+    return atomic_load(&n_parts) - (unit == FUSED_BLOCKS || unit == FUSED_LEAVES);
 }
 
 static void test_parts(void) {
@@ -123,8 +123,8 @@ static void test_parts(void) {
     CHECK(parts_of(FUSED_BLOCKS, 1, 1 << 16) > 3);
     CHECK_INT(parts_of(FUSED_ROWS, 36, 500), 1);
     CHECK(parts_of(FUSED_ROWS, 40, 500) > 3);
-    CHECK_INT(parts_of(FUSED_LANES, 36, 250), 1);
-    CHECK(parts_of(FUSED_LANES, 4096, 250) > 3);
+    CHECK_INT(parts_of(FUSED_LEAVES, 36, 250), 1);
+    CHECK(parts_of(FUSED_LEAVES, 4096, 250) > 3);
 }
 
 int main(void) {

@@ -34,44 +34,68 @@ typedef struct Case {
 
 static const Case cases[] = {
     {"data-parallel MLP",
+     "signal s0 { x = randn(256, 20); y = randn(256, 3) }\n"
+     "w = param(randn(20, 30)); b = param(zeros(30)); v = param(randn(30, 3))\n"
+     "loss = mse_loss(relu(x @ w + b) @ v, y)\n"
+     "loss.backward()\n" SGD(w) SGD(b) SGD(v) "print(loss)\n",
+     "sum: all_to_all f32[256,3] 2304\n"
+     "div: all_reduce f32[] 12\n"
+     "mul: all_reduce f32[20,30] 28800\n"
+     "mul: all_reduce f32[30] 1440\n"
+     "mul: all_reduce f32[30,3] 4320\n"},
+    {"data-parallel MLP, fewer rows than leaves",
      "signal s0 { x = randn(64, 20); y = randn(64, 3) }\n"
      "w = param(randn(20, 30)); b = param(zeros(30)); v = param(randn(30, 3))\n"
      "loss = mse_loss(relu(x @ w + b) @ v, y)\n"
      "loss.backward()\n" SGD(w) SGD(b) SGD(v) "print(loss)\n",
-     "mul: all_reduce f32[20,30] 28800\n"
-     "mul: all_reduce f32[30] 1440\n"
-     "mul: all_reduce f32[30,3] 4320\n"
-     "print: all_reduce f32[] 48\n"},
+     "sum: all_to_all f32[64,3] 576\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[30,64] 5760\n"
+     "matmul: all_gather f32[64,3] 2304\n"
+     "sum: all_to_all f32[64,30] 5760\n"
+     "matmul: all_gather f32[20,64] 15360\n"
+     "sub: all_gather f32[20,30] 7200\n"
+     "sub: all_gather f32[30] 360\n"
+     "sub: all_gather f32[30,3] 1080\n"},
     {"data-parallel linear, Adam, clipped",
      "import optim; import nn\n"
-     "signal s0 { x = randn(64, 20); y = randn(64, 3) }\n"
+     "signal s0 { x = randn(256, 20); y = randn(256, 3) }\n"
      "w = param(randn(3, 20)); b = param(zeros(3))\n"
      "opt = optim.Adam([w, b], lr=0.01)\n"
      "loss = mse_loss(linear(x, w, b), y)\n"
      "loss.backward()\nnn.utils.clip_grad_norm_([w, b], 1.0)\nopt.step()\n",
+     "sum: all_to_all f32[256,3] 2304\n"
+     "div: all_reduce f32[] 12\n"
      "square: all_reduce f32[3,20] 2880\n"
      "square: all_reduce f32[3] 144\n"},
     {"gradients accumulate",
      "w = param(randn(20, 3))\n"
      "for i in range(2) {\n"
-     "    signal s0 { x = randn(64, 20) }\n"
+     "    signal s0 { x = randn(256, 20) }\n"
      "    loss = (x @ w).square().mean()\n    loss.backward()\n}\n" SGD(w),
-     "mul: all_reduce f32[20,3] 2880\n"},
+     "sum: all_to_all f32[256,3] 2304\n"
+     "div: all_reduce f32[] 12\n"
+     "sum: all_to_all f32[256,3] 2304\n"
+     "div: all_reduce f32[] 12\n"
+     "add: all_reduce f32[20,3] 2880\n"
+     "add: all_reduce f32[20,3] 2880\n"},
     {"tensor-parallel MLP",
      "x = randn(64, 20); y = randn(64, 3); c = param(randn(3))\n"
-     "signal s1 { w = param(randn(20, 32)) }\n"
-     "signal s0 { b = param(zeros(32)); v = param(randn(32, 3)) }\n"
+     "signal s1 { w = param(randn(20, 256)) }\n"
+     "signal s0 { b = param(zeros(256)); v = param(randn(256, 3)) }\n"
      "h = gelu(x @ w + b)\n"
      "loss = mse_loss(h @ v + c, y)\n"
      "loss.backward()\n" SGD(w) SGD(b) SGD(v) SGD(c),
-     "sub: all_reduce f32[64,3] 9216\n"},
+     "add: all_reduce f32[64,3] 9216\n"},
     {"data-parallel layer_norm, softmax, cross entropy",
-     "signal s0 { x = randn(64, 20); y = randint(0, 10, (64,)) }\n"
+     "signal s0 { x = randn(256, 20); y = randint(0, 10, (256,)) }\n"
      "g = param(ones(20)); b = param(zeros(20)); w = param(randn(20, 10))\n"
      "loss = cross_entropy(layer_norm(x, 20, g, b) @ w, y)\n"
      "loss.backward()\n" SGD(g) SGD(b) SGD(w),
-     "div: all_reduce f32[] 48\n"
-     "div: all_reduce f32[] 48\n"
+     "sum: all_to_all f32[256] 768\n"
+     "sum: all_to_all f32[256] 768\n"
+     "div: all_reduce f32[] 12\n"
+     "div: all_reduce f32[] 12\n"
      "mul: all_reduce f32[20] 960\n"
      "mul: all_reduce f32[20] 960\n"
      "mul: all_reduce f32[20,10] 9600\n"},
@@ -79,58 +103,75 @@ static const Case cases[] = {
      "signal sl { x = param(randn(64, 20)) }\n"
      "y = layer_norm(x)\n"
      "(y * y * y).sum().backward()\n" SGD(x),
-     "div: all_reduce f32[64,1] 3072\n"
-     "div: all_reduce f32[64,1] 3072\n"
-     "mul: all_reduce f32[64,1] 3072\n"
-     "neg: all_reduce f32[64,1] 3072\n"},
+     "sum: all_to_all f32[64,20] 3840\n"
+     "sub: all_gather f32[64,1] 768\n"
+     "sum: all_to_all f32[64,20] 3840\n"
+     "mul: all_gather f32[64,1] 768\n"
+     "sum: all_to_all f32[64,20] 3840\n"
+     "sum: all_to_all f32[64,20] 3840\n"
+     "mul: all_to_all f32[64,20] 3840\n"
+     "add: all_to_all f32[64,20] 3840\n"
+     "sum: all_to_all f32[64,20] 3840\n"
+     "add: all_to_all f32[64,20] 3840\n"},
     {"classes split",
      "signal s1 { w = param(randn(20, 12)) }\n"
      "x = randn(64, 20); y = randint(0, 10, (64,))\n"
      "loss = cross_entropy(x @ w, y)\n"
      "loss.backward()\n" SGD(w),
      "sub: all_reduce f32[64,1] 3072\n"
-     "log: all_reduce f32[64,1] 3072\n"
+     "sum: all_to_all f32[64,12] 2304\n"
      "gather: all_to_all f32[64,12] 2304\n"
-     "div: all_reduce f32[] 48\n"},
+     "sum: all_to_all f32[64] 192\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[64,12] 2304\n"},
     {"data-parallel attention",
-     ATTENTION "signal s0 { x = randn(8, 6, 12) }\n"
+     ATTENTION "signal s0 { x = randn(64, 16, 12) }\n"
                "p = [param(randn(12, 12)) for i in range(4)]\n"
                "y = attend(x, p[0], p[1], p[2], p[3], 4)\n"
                "loss = (y * y).mean()\nloss.backward()\n"
                "for q in p { q -= 0.1 * q.grad }\n",
+     "sum: all_to_all f32[64,16,12] 36864\n"
+     "div: all_reduce f32[] 12\n"
      "mul: all_reduce f32[12,12] 6912\n"
      "mul: all_reduce f32[12,12] 6912\n"
      "mul: all_reduce f32[12,12] 6912\n"
      "mul: all_reduce f32[12,12] 6912\n"},
     {"tensor-parallel attention",
-     ATTENTION "x = randn(8, 6, 12)\n"
-               "signal s1 { p = [param(randn(12, 12)) for i in range(3)] }\n"
-               "signal s0 { o = param(randn(12, 12)) }\n"
+     ATTENTION "x = randn(8, 6, 256)\n"
+               "signal s1 { p = [param(randn(256, 256)) for i in range(3)] }\n"
+               "signal s0 { o = param(randn(256, 256)) }\n"
                "y = x + attend(x, p[0], p[1], p[2], o, 4)\n"
                "loss = (y * y).mean()\nloss.backward()\n"
                "for q in p { q -= 0.1 * q.grad }\n" SGD(o),
-     "mul: all_reduce f32[8,6,12] 27648\n"},
+     "add: all_reduce f32[8,6,256] 589824\n"},
     {"tensor-parallel attention inside a network",
-     ATTENTION "x = param(randn(8, 6, 12))\n"
-               "signal s1 { p = [param(randn(12, 12)) for i in range(3)] }\n"
-               "signal s0 { o = param(randn(12, 12)) }\n"
+     ATTENTION "x = param(randn(8, 6, 256))\n"
+               "signal s1 { p = [param(randn(256, 256)) for i in range(3)] }\n"
+               "signal s0 { o = param(randn(256, 256)) }\n"
                "y = x + attend(x, p[0], p[1], p[2], o, 4)\n"
                "loss = (y * y).mean()\nloss.backward()\n"
                "for q in p { q -= 0.1 * q.grad }\n" SGD(o) SGD(x),
-     "mul: all_reduce f32[8,6,12] 27648\n"
-     "mul: all_reduce f32[8,6,12] 27648\n"},
+     "add: all_reduce f32[8,6,256] 589824\n"
+     "add: all_reduce f32[8,6,256] 589824\n"
+     "add: all_reduce f32[8,6,256] 589824\n"
+     "add: all_reduce f32[8,6,256] 589824\n"},
     {"data-parallel embedding",
      "signal s0 { t = randint(0, 50, (16, 6)) }\n"
      "w = param(randn(50, 8)); pos = param(randn(6, 8))\n"
      "y = embedding(t, w) + pos\n"
      "loss = (y * y).mean()\nloss.backward()\n" SGD(w) SGD(pos),
-     "mul: all_reduce f32[50,8] 19200\n"
-     "mul: all_reduce f32[6,8] 2304\n"},
+     "sum: all_to_all f32[16,6,8] 2304\n"
+     "div: all_reduce f32[] 12\n"
+     "sum: all_to_all f32[16,6,8] 2304\n"
+     "index_put: all_gather i64[16,6] 2304\n"
+     "sub: all_gather f32[50,8] 4800\n"
+     "sub: all_gather f32[6,8] 576\n"},
     {"embedding split by features",
      "t = randint(0, 50, (16, 6))\n"
      "signal s1 { w = param(randn(50, 8)) }\n"
      "loss = embedding(t, w).square().mean()\nloss.backward()\n" SGD(w),
-     ""},
+     "sum: all_to_all f32[16,6,8] 2304\n"
+     "div: all_reduce f32[] 12\n"},
     {"data-parallel CNN",
      "signal s0 { x = randn(16, 3, 8, 8); y = randint(0, 10, (16,)) }\n"
      "k = param(randn(6, 3, 3, 3)); c = param(zeros(6)); w = param(randn(96, 10))\n"
@@ -138,11 +179,15 @@ static const Case cases[] = {
      "h = avg_pool2d(max_pool2d(h, 2), 1)\n"
      "loss = cross_entropy(h.reshape(16, 96) @ w, y)\n"
      "loss.backward()\n" SGD(k) SGD(c) SGD(w),
-     "div: all_reduce f32[] 48\n"
-     "div: all_reduce f32[] 48\n"
+     "sum: all_to_all f32[16] 48\n"
+     "sum: all_to_all f32[16] 48\n"
+     "div: all_reduce f32[] 12\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[96,16] 4608\n"
+     "matmul: all_gather f32[16,10] 1920\n"
      "mul: all_reduce f32[6,3,3,3] 7776\n"
      "mul: all_reduce f32[6] 288\n"
-     "mul: all_reduce f32[96,10] 46080\n"},
+     "sub: all_gather f32[96,10] 11520\n"},
     {"channels split",
      "x = randn(4, 4, 8, 8)\n"
      "signal s0 { k = param(randn(8, 4, 3, 3)); d = param(randn(8, 1, 3, 3)) }\n"
@@ -158,6 +203,8 @@ static const Case cases[] = {
      "loss = (y * y * y).mean()\nloss.backward()\n" SGD(g) SGD(b),
      "div: all_reduce f32[1,3,1,1] 144\n"
      "div: all_reduce f32[1,3,1,1] 144\n"
+     "sum: all_to_all f32[16,3,4,4] 2304\n"
+     "div: all_reduce f32[] 12\n"
      "mul: all_reduce f32[1,3,1,1] 144\n"
      "mul: all_reduce f32[3] 144\n"},
     {"dropout, mask, max",
@@ -166,6 +213,7 @@ static const Case cases[] = {
      "y = dropout(where(seen, x, -1.0), 0.5)\n"
      "loss = (max(y, axis=1) + max(y, axis=0).sum()).sum()\nloss.backward()\n" SGD(x),
      "sum: all_reduce f32[6] 288\n"
+     "sum: all_to_all f32[16] 48\n"
      "eq: all_reduce i32[1,6] 288\n"},
     {"batches of a split set",
      "signal s0 { x = randn(64, 5) }\n"
@@ -174,25 +222,43 @@ static const Case cases[] = {
      "    loss = (x[i * 16:(i + 1) * 16] @ w).square().mean()\n"
      "    loss.backward()\n}\n" SGD(w),
      "slice: all_to_all f32[64,5] 240\n"
+     "sum: all_to_all f32[16,2] 96\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "matmul: all_gather f32[16,2] 384\n"
      "slice: all_to_all f32[64,5] 240\n"
-     "mul: all_reduce f32[5,2] 480\n"},
+     "sum: all_to_all f32[16,2] 96\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "matmul: all_gather f32[16,2] 384\n"
+     "sub: all_gather f32[5,2] 120\n"},
     {"shuffled batch of a split set",
      "signal s0 { x = randn(64, 5) }\n"
      "w = param(randn(5, 2)); order = randint(0, 64, (16,))\n"
      "signal s0 { z = x[order] }\n"
      "loss = (z @ w).square().mean()\nloss.backward()\n" SGD(w),
      "index: all_gather f32[64,5] 3840\n"
-     "mul: all_reduce f32[5,2] 480\n"},
+     "sum: all_to_all f32[16,2] 96\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "matmul: all_gather f32[16,2] 384\n"
+     "sub: all_gather f32[5,2] 120\n"},
     {"neighbours along the split axis",
      "signal s0 { x = param(randn(64, 5)) }\n"
      "d = x[1:] - x[:-1]\n"
      "loss = (d * d).sum() + roll(x, 1, 0).square().sum() + cat([x, 2 * x], axis=0).sum()\n"
      "loss.backward()\n" SGD(x),
      "slice: all_to_all f32[64,5] 60\n"
+     "sum: all_to_all f32[63,5] 940\n"
      "slice: all_to_all f32[64,5] 20\n"
      "cat: all_to_all f32[63,5] 60\n"
+     "sum: all_to_all f32[64,5] 960\n"
+     "add: all_reduce f32[] 12\n"
+     "add: all_reduce f32[] 12\n"
      "cat: all_to_all f32[64,5] 960\n"
      "cat: all_to_all f32[64,5] 960\n"
+     "sum: all_to_all f32[128,5] 1920\n"
+     "add: all_reduce f32[] 12\n"
      "slice: all_to_all f32[64,5] 60\n"
      "slice: all_to_all f32[64,5] 60\n"
      "slice: all_to_all f32[64,5] 60\n"
@@ -204,8 +270,19 @@ static const Case cases[] = {
      "w = param(randn(5, 4)); u = param(randn(4, 4)); hs = []\n"
      "for t in range(3) { h = tanh(x[:, t] @ w + h @ u); hs.append(h) }\n"
      "loss = stack(hs, axis=1).square().mean()\nloss.backward()\n" SGD(w) SGD(u),
-     "mul: all_reduce f32[5,4] 960\n"
-     "mul: all_reduce f32[4,4] 768\n"},
+     "sum: all_to_all f32[16,3,4] 576\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_to_all f32[4,16] 192\n"
+     "matmul: all_gather f32[16,4] 768\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "matmul: all_to_all f32[4,16] 192\n"
+     "matmul: all_gather f32[16,4] 768\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "matmul: all_to_all f32[4,16] 192\n"
+     "matmul: all_gather f32[16,4] 768\n"
+     "matmul: all_to_all f32[5,16] 240\n"
+     "sub: all_gather f32[5,4] 240\n"
+     "sub: all_gather f32[4,4] 192\n"},
     {"attention over split positions",
      ATTENTION "signal s1 { x = randn(2, 8, 12) }\n"
                "p = [param(randn(12, 12)) for i in range(4)]\n"
@@ -214,41 +291,71 @@ static const Case cases[] = {
                "for q in p { q -= 0.1 * q.grad }\n",
      "matmul: all_gather f32[2,3,4,8] 2304\n"
      "matmul: all_gather f32[2,3,8,4] 2304\n"
+     "sum: all_to_all f32[2,8,12] 576\n"
+     "div: all_reduce f32[] 12\n"
      "reshape: all_to_all f32[2,8,12] 576\n"
      "reshape: all_to_all f32[2,8,12] 576\n"
+     "matmul: all_to_all f32[12,16] 576\n"
+     "matmul: all_gather f32[16,12] 2304\n"
      "matmul: all_gather f32[2,3,4,8] 2304\n"
+     "matmul: all_to_all f32[2,3,8,8] 1152\n"
      "matmul: all_gather f32[2,3,8,4] 2304\n"
+     "matmul: all_gather f32[2,3,8,4] 2304\n"
+     "matmul: all_gather f32[2,3,4,8] 2304\n"
+     "matmul: all_to_all f32[2,3,8,8] 1152\n"
      "reshape: all_to_all f32[2,8,12] 576\n"
-     "matmul: reduce_scatter f32[16,12] 2304\n"
-     "matmul: reduce_scatter f32[16,12] 2304\n"
      "reshape: all_to_all f32[2,8,12] 576\n"
-     "mul: all_reduce f32[12,12] 6912\n"
-     "mul: all_reduce f32[12,12] 6912\n"
-     "mul: all_reduce f32[12,12] 6912\n"
-     "mul: all_reduce f32[12,12] 6912\n"},
+     "matmul: all_to_all f32[12,16] 576\n"
+     "matmul: all_gather f32[16,12] 2304\n"
+     "reshape: all_to_all f32[2,8,12] 576\n"
+     "matmul: all_to_all f32[12,16] 576\n"
+     "matmul: all_gather f32[16,12] 2304\n"
+     "reshape: all_to_all f32[2,8,12] 576\n"
+     "matmul: all_to_all f32[12,16] 576\n"
+     "matmul: all_gather f32[16,12] 2304\n"
+     "sub: all_gather f32[12,12] 1728\n"
+     "sub: all_gather f32[12,12] 1728\n"
+     "sub: all_gather f32[12,12] 1728\n"
+     "sub: all_gather f32[12,12] 1728\n"},
     {"weights kept in parts",
      "signal s0 { x = randn(64, 20); w = param(randn(20, 32)) }\n"
      "loss = (x @ w).square().mean()\nloss.backward()\n" SGD(w),
      "matmul: all_gather f32[20,32] 7680\n"
-     "mul: all_reduce f32[20,32] 30720\n"},
+     "sum: all_to_all f32[64,32] 6144\n"
+     "div: all_reduce f32[] 12\n"
+     "matmul: all_gather f32[20,64] 15360\n"
+     "matmul: all_to_all f32[64,32] 6144\n"
+     "sub: all_to_all f32[20,32] 1920\n"},
     {"a scope's layout",
      "x = randn(64, 20); w = randn(20, 32)\n"
      "signal s1 { y = x @ w }\n"
      "signal s0 { z = x @ w; v = exp(x); r = sum(x, axis=1); c = sum(x, axis=0) }\n"
      "signal s1 { b = sum(x.reshape(64, 20, 1) * w, axis=1) }\n"
      "print(y.sum(), z.sum(), v.sum(), r.sum(), c.sum(), b.sum())\n",
-     "print: all_reduce f32[] 48\n"
-     "print: all_reduce f32[] 48\n"
-     "print: all_reduce f32[] 48\n"
-     "print: all_reduce f32[] 48\n"
-     "print: all_reduce f32[] 48\n"
-     "print: all_reduce f32[] 48\n"},
+     "sum: all_to_all f32[64,20,32] 122880\n"
+     "sum: all_to_all f32[64,32] 6144\n"
+     "sum: all_to_all f32[64,32] 6144\n"
+     "sum: all_to_all f32[64,20] 3840\n"
+     "sum: all_to_all f32[64] 192\n"
+     "sum: all_to_all f32[20] 60\n"
+     "sum: all_to_all f32[64,32] 6144\n"
+     "print: all_reduce f32[] 12\n"
+     "print: all_reduce f32[] 12\n"
+     "print: all_reduce f32[] 12\n"
+     "print: all_reduce f32[] 12\n"
+     "print: all_reduce f32[] 12\n"
+     "print: all_reduce f32[] 12\n"},
     {"scan, sort, topk, argmax over whole lines",
      "signal s0 { x = param(randn(64, 5)) }\n"
      "v, i = topk(x, 2)\n"
      "loss = (cumsum(x, 1) * sort(x, 1)).sum() + v.sum() + argmax(x, 1).float().mean()\n"
      "loss.backward()\n" SGD(x),
-     ""},
+     "sum: all_to_all f32[64,5] 960\n"
+     "sum: all_to_all f32[64,2] 384\n"
+     "add: all_reduce f32[] 12\n"
+     "add: all_reduce f32[] 12\n"
+     "sum: all_to_all f32[64] 192\n"
+     "div: all_reduce f32[] 12\n"},
 };
 
 /* ---- The driver ---- */

@@ -67,7 +67,7 @@ static void set_far(const Cpu *c, Fusion *f, const FusedKernel *k) {
     for (int i = 0; i < f->n_inputs; i++) {
         int64_t row = is_rows && last >= 0 ? a->outer.stride[i][last] : 0;
         bool is_along = is_rows ? row >= AHEAD_BYTES : f->stride_kind[i] == STRIDE_ONE;
-        int64_t rows = k->unit == FUSED_LANES ? FUSED_LANE_COUNT : 1 + AHEAD_BYTES / 4 / a->n;
+        int64_t rows = 1 + AHEAD_BYTES / 4 / a->n;
         a->ahead[i] = is_along ? AHEAD_BYTES : rows * row;
         if (a->ahead[i]) bytes += size * (uint64_t)dtype_info[f->input[i].type.dtype].size_bytes;
     }
@@ -82,14 +82,13 @@ static void set_far(const Cpu *c, Fusion *f, const FusedKernel *k) {
     a->is_far &= bytes / 3 > c->cache_bytes / 4;
 }
 
-/* A thread computes one row, or one lane, without checking pool_is_cancelled: some tenths of a
+/* A thread computes one row, or one leaf, without checking pool_is_cancelled: some tenths of a
  * second at most. A longer one (a view may show far more than there is memory) runs op by op. */
 static bool is_endless(const Fusion *f, const FusedKernel *k) {
     enum { MOST = 1 << 28 };
     const FusedArgs *a = &f->args;
     if (k->unit == FUSED_ROWS) return a->n > MOST;
-    return k->unit == FUSED_LANES &&
-           a->n * ((a->rows + fused_lanes(a) - 1) / fused_lanes(a)) > MOST;
+    return k->unit == FUSED_LEAVES && a->n * FUSED_LEAF > MOST;
 }
 
 enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
@@ -116,21 +115,19 @@ bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, part < many ? many : part, fused_range, &r);
         return !bad && !pool_was_cancelled(c->pool);
     }
-    bool is_lanes = k->unit == FUSED_LANES;
-    uint64_t table_bytes = (uint64_t)(is_lanes ? fused_table(a, k->columns, k->totals)
-                                               : 8 * k->reductions * a->rows * a->blocks);
+    bool has_leaves = k->unit == FUSED_LEAVES;
+    uint64_t table_bytes = (uint64_t)(has_leaves ? fused_table(a, k->columns, k->totals)
+                                                 : 8 * k->reductions * a->rows * a->blocks);
     a->table = mem_alloc(c->host.mem, table_bytes);
     if (!a->table) return false;
-    if (is_lanes) {
-        int64_t lanes = fused_lanes(a), rows = (a->rows + lanes - 1) / lanes; /* of a lane */
-        /* Adjacent lanes are adjacent rows: a part has several of them if all threads still have
-         * work. */
-        int64_t part = fused_part(lanes, (cost + k->columns) * a->n * rows);
-        int64_t share = lanes / pool_threads(c->pool);
-        int64_t wide = share < 4 ? share : 4;
-        cpu_ranges(c, lanes, part < wide ? wide : part, fused_range, &r);
+    if (has_leaves) {
+        int64_t leaves = fused_leaves(a);
+        /* Several leaves, whose rows are adjacent, if all threads still have work. */
+        int64_t part = fused_part(leaves, (cost + k->columns) * a->n * FUSED_LEAF);
+        int64_t share = leaves / pool_threads(c->pool) / 4;
+        cpu_ranges(c, leaves, part < share ? share : part, fused_range, &r);
         r.fn = k->finish;
-        cpu_ranges(c, a->n, cpu_part(lanes * (k->columns + k->totals)), fused_range, &r);
+        cpu_ranges(c, a->n, cpu_part(leaves * (k->columns + k->totals)), fused_range, &r);
     } else {
         int64_t block = a->n < FUSED_BLOCK ? a->n : FUSED_BLOCK;
         cpu_ranges(c, a->rows * a->blocks, fused_part(a->rows * a->blocks, cost * block),

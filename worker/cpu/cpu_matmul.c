@@ -3,6 +3,7 @@
  * (runtime/base/tree.h), so the blocks may depend on anything, such as the number of threads.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
+#include "worker/engine/view.h"
 #include <string.h>
 
 /* out (batch, M, N) = a (batch, M, K) @ b (batch, K, N), with broadcast batch axes in the loop. */
@@ -158,13 +159,24 @@ static bool matmul(Cpu *c, const Call *call, RangeFn after, void *ctx, bool *was
     return true;
 }
 
+/* With the attribute `nodes` each node of the sum is a product. */
 bool cpu_MATMUL(Cpu *c, const Call *call, Err *err) {
     bool was_called;
-    return matmul(c, call, NULL, NULL, &was_called, err);
+    const Attr *nodes = inst_attr(call->inst, ATTR_NODES);
+    if (!nodes) return matmul(c, call, NULL, NULL, &was_called, err);
+    for (uint32_t k = 0; k < nodes->n; k++) {
+        Call one = *call;
+        View in[2];
+        view_of_node(call, nodes, k, in, &one.out[0]);
+        one.in = in;
+        if (!matmul(c, &one, NULL, NULL, &was_called, err)) return false;
+    }
+    return true;
 }
 
 bool cpu_product(Cpu *c, const Call *call, RangeFn fn, void *ctx, bool *was_called, Err *err) {
     *was_called = false;
     if (call_has_half(call)) return cpu_widened(c, call, cpu_MATMUL, err);
+    if (inst_attr(call->inst, ATTR_NODES)) return cpu_MATMUL(c, call, err);
     return matmul(c, call, fn, ctx, was_called, err);
 }

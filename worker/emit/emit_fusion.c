@@ -96,20 +96,20 @@ static void put_rows(Emit *e, int64_t *scratch, int64_t *per_element) {
     emit_line(e, "}");
 }
 
-/* l: the accumulators of folds over the rows, for the lanes from `unit` on. */
-static void put_lane_tables(Emit *e, const char *unit) {
+/* L: what folds over the rows leave in the table, from the first row on. */
+static void put_fold_tables(Emit *e) {
     int columns = 0, totals = 0, all = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
         all += e->f->node[i].is_column && !e->f->node[i].is_row && e->plan.is_used[i];
     for (int i = 0; i < e->f->n_nodes; i++) {
-        const FuseNode *n = &e->f->node[i];
         if (!emit_folds_rows(e, i)) continue;
-        if (n->is_row)
-            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * (%d * n + %d)) + %s;",
-                      emit_lane_type(e, i), i, emit_lane_type(e, i), all, totals++, unit);
+        const char *type = emit_folded(e, i);
+        if (e->f->node[i].is_row)
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * (leaves * %d * n + %d * A->rows));",
+                      type, i, type, all, totals++);
         else
-            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * lanes * %d * n) + %s * n;",
-                      emit_lane_type(e, i), i, emit_lane_type(e, i), columns++, unit);
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * leaves * %d * n);", type, i, type,
+                      columns++);
     }
 }
 /* Writes the totals that are folded from row values, and the nodes computed from them. */
@@ -128,8 +128,7 @@ static void put_totals(Emit *e) {
         }
         if (emit_folds_rows(e, i)) {
             char text[64];
-            emit_line(e, "%s_lanes(L%d, A->rows, 1, 0, 1);", emit_kernel(e, i).text, i);
-            snprintf(text, sizeof text, "L%d[0]", i);
+            snprintf(text, sizeof text, "%s_total(L%d, A->rows)", emit_kernel(e, i).text, i);
             emit_value(e, i, text);
         } else {
             emit_value(e, i, NULL);
@@ -139,44 +138,33 @@ static void put_totals(Emit *e) {
                       dtype_is_half((DType)n->dtype) ? "h_" : "", i);
     }
 }
-static void next_of_lanes(Emit *e, const char *step) {
-    emit_line(e, "const int64_t row = top + %s / width * FUSED_LANE_COUNT + low + %s %% width;",
-              step, step);
-    emit_line(e, "fused_seek(&rows, &A->outer, %d, row);", e->f->n_inputs);
+static void next_of_leaves(Emit *e, const char *step) {
+    emit_line(e, "const int64_t row = top + %s;", step);
 }
-/* Writes the loop over the rows of some lanes of a block, in order. */
-static void put_lanes(Emit *e, int64_t *scratch, int64_t *per_element) {
+/* Writes the loop over the rows of some leaves, in order. */
+static void put_leaves(Emit *e, int64_t *scratch, int64_t *per_element) {
     const Fusion *f = e->f;
     put_head(e, "run");
     *scratch = emit_scratch(e, per_element);
     put_accumulators(e);
-    emit_walk(e, "0");
-    emit_line(e, "const int64_t lanes = fused_lanes(A);");
-    emit_line(e, "for (int64_t unit = begin, width; unit < end; unit += width) {");
-    emit_line(e, "const int64_t low = unit %% FUSED_LANE_COUNT, top = unit / FUSED_LANE_COUNT * "
-                 "FUSED_BLOCK;");
-    emit_line(e,
-              "width = FUSED_LANE_COUNT - low < end - unit ? FUSED_LANE_COUNT - low : end - unit;");
-    emit_line(e,
-              "const int64_t height = A->rows - top < FUSED_BLOCK ? A->rows - top : FUSED_BLOCK;");
-    put_lane_tables(e, "(unit - low)");
+    emit_line(e, "const int64_t leaves = fused_leaves(A), top = begin * FUSED_LEAF;");
+    emit_line(e, "const int64_t last = end < leaves ? end * FUSED_LEAF : A->rows;");
+    emit_walk(e, "top");
+    put_fold_tables(e);
     for (int i = 0; i < f->n_nodes; i++) {
-        const FuseNode *n = &f->node[i];
-        if (!emit_folds_rows(e, i)) continue;
-        const char *per = n->is_row ? "" : " * n";
-        emit_line(e, "for (int64_t i = low%s; i < (low + width)%s; i++) L%d[i] = %s_init();", per,
-                  per, i, emit_kernel(e, i).text);
+        if (f->node[i].is_row || !emit_folds_rows(e, i)) continue;
+        emit_line(e, "for (int64_t i = begin * n; i < end * n; i++) L%d[i] = %s_init();", i,
+                  emit_kernel(e, i).text);
     }
-    emit_rows(e, "fused_lane_rows(height, low, width)", next_of_lanes);
-    emit_line(e, "}");
+    emit_rows(e, "(last - top)", next_of_leaves);
     emit_line(e, "}");
     put_head(e, "finish");
-    emit_line(e, "const int64_t lanes = fused_lanes(A);");
-    put_lane_tables(e, "0");
+    emit_line(e, "const int64_t leaves = fused_leaves(A);");
+    put_fold_tables(e);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (n->is_row || !emit_folds_rows(e, i)) continue;
-        emit_line(e, "%s_lanes(L%d, A->rows, n, begin, end);", emit_kernel(e, i).text, i);
+        emit_line(e, "%s_leaves(L%d, leaves, n, begin, end);", emit_kernel(e, i).text, i);
         emit_line(e, "for (int64_t i = begin; i < end; i++) {");
         char text[24];
         snprintf(text, sizeof text, "L%d[i]", i);
@@ -233,7 +221,7 @@ void emit_fusion(Bytes *out, const Fusion *f) {
     put_summary(&e);
     put_reductions(&e);
     int64_t scratch = 0, per_element = 0;
-    FusedUnit unit = e.plan.has_columns                          ? FUSED_LANES
+    FusedUnit unit = e.plan.has_columns                          ? FUSED_LEAVES
                      : !f->trailing                              ? FUSED_ELEMENTS
                      : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
                                                                  : FUSED_ROWS;
@@ -241,9 +229,9 @@ void emit_fusion(Bytes *out, const Fusion *f) {
     for (int i = 0; i < f->n_nodes && e.is_short; i++) e.plan.is_chunked[i] = true;
     pass_find_streams(&e);
     static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
-                                                                put_lanes};
+                                                                put_leaves};
     static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",
-                                            "FUSED_LANES"};
+                                            "FUSED_LEAVES"};
     put[unit](&e, &scratch, &per_element);
     int reductions = 0, columns = 0, totals = 0;
     for (int i = 0; i < f->n_nodes; i++) {
@@ -257,7 +245,7 @@ void emit_fusion(Bytes *out, const Fusion *f) {
     for (size_t i = 0; i < f->signature_bytes; i++) bytes_printf(out, "%d,", f->signature[i]);
     bytes_puts(out, "};\nconst FusedKernel FUSED(kernel) = {\n");
     bytes_printf(out, "    .run = FUSED(run),%s .unit = %s, .reductions = %d,\n",
-                 unit == FUSED_BLOCKS || unit == FUSED_LANES ? " .finish = FUSED(finish)," : "",
+                 unit == FUSED_BLOCKS || unit == FUSED_LEAVES ? " .finish = FUSED(finish)," : "",
                  unit_name[unit], reductions);
     bytes_printf(out, "    .columns = %d, .totals = %d,\n", columns, totals);
     bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",

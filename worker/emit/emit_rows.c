@@ -27,6 +27,10 @@ bool emit_folds_rows(const Emit *e, int i) {
 bool emit_is_total(const Emit *e, int i) {
     return e->f->node[i].is_row && e->f->node[i].is_column && e->plan.is_used[i];
 }
+const char *emit_folded(const Emit *e, int i) {
+    const FuseNode *n = &e->f->node[i];
+    return n->is_row ? emit_held(emit_dtype(e, n->in[0])) : emit_lane_type(e, i);
+}
 
 /* ---- Shared by both kinds of rows ---- */
 
@@ -103,8 +107,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
         if (emit_is_total(e, i) && emit_folds_rows(e, i) && e->plan.pass[i] == pass)
-            emit_line(e, "*l%d = %s_op(*l%d, %s);", i, emit_kernel(e, i).text, i,
-                      emit_name(e, n->in[0], true).text);
+            emit_line(e, "*l%d = %s;", i, emit_name(e, n->in[0], true).text);
         if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (fuse_is_reduce(n)) {
             char text[48];
@@ -122,13 +125,13 @@ void emit_row_values(Emit *e, int pass, bool stores) {
         if (e->is_short) emit_line(e, "R%d[g] = r%d;", i, i);
     }
 }
-/* Writes names for the accumulators that fold the row into others. */
-static void put_lane_names(Emit *e) {
+/* Writes names for where the row is folded: the sums of its leaf, or for its value in a total. */
+static void put_fold_names(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
-        const FuseNode *n = &e->f->node[i];
-        if (emit_folds_rows(e, i))
-            emit_line(e, "%s *const l%d = L%d + (row - top) %% FUSED_LANE_COUNT%s;",
-                      emit_lane_type(e, i), i, i, n->is_row ? "" : " * n");
+        if (!emit_folds_rows(e, i)) continue;
+        const char *type = emit_folded(e, i);
+        const char *at = e->f->node[i].is_row ? "row" : "row / FUSED_LEAF * n";
+        emit_line(e, "%s *const l%d = L%d + %s;", type, i, i, at);
     }
 }
 
@@ -165,7 +168,7 @@ static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char
     next(e, "step");
     emit_bases(e);
     emit_row_inputs(e);
-    put_lane_names(e);
+    put_fold_names(e);
     emit_row_values(e, 0, true);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         if (has_folds(e, pass)) {
@@ -258,7 +261,7 @@ static void put_row_of(Emit *e, int pass) {
             emit_line(e, "%s *const k%d = K%d + (step - %d) %% %d * stride;",
                       emit_held((DType)n->dtype), i, i, pass, e->slots[i]);
     }
-    put_lane_names(e);
+    put_fold_names(e);
 }
 /* Writes element i of all passes, which belongs to lane l. */
 static void put_step(Emit *e) {
@@ -321,7 +324,7 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
     emit_bases(e);
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "B%d[g] = b%d;", k, k);
     emit_row_inputs(e);
-    put_lane_names(e);
+    put_fold_names(e);
     emit_row_values(e, 0, true);
     emit_line(e, "fused_next(&rows, &A->outer, %d);", f->n_inputs);
     emit_line(e, "}");

@@ -9,6 +9,8 @@
  * is one value for all rows. */
 bool emit_folds_rows(const Emit *e, int i);
 bool emit_is_total(const Emit *e, int i);
+/* The type in which a fold over the rows keeps what it has in the table. */
+const char *emit_folded(const Emit *e, int i);
 
 /* Divides the scratch memory. Returns its fixed bytes; *per_element: more bytes for each element of
  * a row. */

@@ -80,3 +80,23 @@ bool view_apply(const Inst *inst, const View *from, const TensorType *to, View *
     default: panic("'%s' is not a view", op_info[inst->op].name);
     }
 }
+
+void view_of_node(const Call *call, const Attr *nodes, uint32_t k, View in[2], View *out) {
+    int64_t begin = 0;
+    for (uint32_t i = 0; i < k; i++) begin += nodes->ints[i];
+    for (int i = 0; i < 2; i++) {
+        in[i] = call->in[i];
+        int rank = in[i].type.rank, axis = i == 0 || rank == 1 ? rank - 1 : rank - 2;
+        in[i].type.shape[axis] = nodes->ints[k];
+        in[i].data = (char *)in[i].data +
+                     begin * in[i].stride[axis] * dtype_info[in[i].type.dtype].size_bytes;
+    }
+    *out = call->out[0];
+    out->type.rank--;
+    for (int d = 0; d < out->type.rank; d++) {
+        out->type.shape[d] = out->type.shape[d + 1];
+        out->stride[d] = out->stride[d + 1];
+    }
+    out->data = (char *)out->data +
+                (int64_t)k * call->out[0].stride[0] * dtype_info[out->type.dtype].size_bytes;
+}

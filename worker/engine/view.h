@@ -7,4 +7,7 @@
 #include "worker/engine/engine.h"
 
 bool view_apply(const Inst *inst, const View *from, const TensorType *to, View *out);
+/* For a product with the attribute `nodes`: the operands' elements of node k, and its place in the
+ * result. */
+void view_of_node(const Call *call, const Attr *nodes, uint32_t k, View in[2], View *out);
 #endif

@@ -51,21 +51,27 @@ static const Inst *localise(Exec *x, Job *j) {
     const Layout *need = has_first ? &x->in[0]->whole->layout : &whole;
     bool has_sizes = op_info[in->op].class_ == CLASS_SOURCE || inst_attr(in, ATTR_SHAPE) ||
                      inst_attr(in, ATTR_SIZE) || inst_attr(in, ATTR_GROUPS);
-    if (give->kind != LAYOUT_SPLIT || !has_sizes) return in;
+    if (!layout_is_stacked(give) && (give->kind != LAYOUT_SPLIT || !has_sizes)) return in;
     LocalInst *l = arena_alloc(&j->frame->arena, sizeof *l);
     layout_localise(in, &x->wholes[0], need, &p->whole[0], give, p->at, l);
     return &l->inst;
 }
 
-/* Checks that a split result has the axis along which it is split. */
+static bool makes_nodes(Op op) { return op == OP_MATMUL || op_info[op].class_ == CLASS_REDUCE; }
+
+/* Checks that a split result has the axis along which it is split, and one of nodes room for
+ * theirs. */
 static bool fits(const Inst *in, const Layout *l, const TensorType *t, Err *err) {
+    if (layout_is_stacked(l) && (t->rank == MAX_DIMS || !makes_nodes(in->op)))
+        return err_set(err, ERR_INTERNAL, "%s: terms of several nodes", op_info[in->op].name);
     return l->kind != LAYOUT_SPLIT || l->axis < t->rank ||
            err_set(err, ERR_INTERNAL, "%s: no axis %d to split along", op_info[in->op].name,
                    l->axis);
 }
 
-/* Infers the types of the parts. If inference refuses parts although it accepted the wholes, one is
- * empty: the local result is the neutral element (is_neutral) or has no elements (is_empty). */
+/* Infers the types of the parts, of nodes that of one. If inference refuses parts although it
+ * accepted the wholes, one is empty: the local result is the neutral element (is_neutral) or has no
+ * elements (is_empty). */
 static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err *err) {
     Part *p = j->part;
     TensorType out[MAX_OUT];
@@ -83,7 +89,8 @@ static bool infer_parts(Exec *x, Job *j, const TensorType *types, int n_out, Err
     }
     for (int k = 0; k < n_out; k++) {
         char got[256], want[256];
-        if (n == n_out && type_equal(&out[k], &types[k])) continue;
+        const TensorType *one = layout_is_stacked(&p->place.layout) ? &p->whole[k] : &types[k];
+        if (n == n_out && type_equal(&out[k], one)) continue;
         return err_set(err, ERR_INTERNAL, "%s: the part here is %s, but should be %s",
                        op_info[j->inst.op].name, type_text(&out[k], got),
                        type_text(&types[k], want));

@@ -5,17 +5,18 @@
  * offered (JOB_IMPORT). A rank copies its own box; if that is the whole result, the result is a
  * view.
  *
- * If the source is a sum of terms (all_reduce, reduce_scatter), the reader combines them in the
- * order of the ranks (import_read, combine), so that the bits do not depend on timing. It waits for
- * each call of the engine that combines, because TAKEN may be sent only after the box was read.
+ * If the source is a sum of terms (all_reduce, reduce_scatter), the reader combines them in a fixed
+ * order when all can be read (fold.c).
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/move.h"
 #include "worker/exec/box.h"
+#include "worker/exec/fold.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/locate.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/watch.h"
+#include "runtime/layout/nodes.h"
 #include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
@@ -25,8 +26,10 @@ typedef enum SourceState { SOURCE_AWAITED, SOURCE_THERE, SOURCE_READ } SourceSta
 
 typedef struct Source {
     uint32_t rank;
+    int at; /* in the source's group */
     uint8_t state;
     bool is_own, is_pinned; /* is_pinned: its owner keeps a pin until TAKEN */
+    bool is_staged;         /* buf is for its pieces */
     ErrCode status;
     Region region; /* of the whole */
     View box;      /* data NULL: its pieces must be requested */
@@ -86,6 +89,23 @@ static bool check_move(const Exec *x, const Job *j, const Roles *r, Err *err) {
     if (map_get(&x->imports, j->number))
         return err_set(err, ERR_INTERNAL, "%s: its number has been used", op_info[j->inst.op].name);
     return true;
+}
+
+/* Returns the box of a part in layout l that begins at `origin` of the whole. If terms have several
+ * nodes, of all of them. */
+static View box_of_part(const Layout *l, const View *part, const int64_t *origin,
+                        const Region *region) {
+    if (!layout_is_stacked(l)) return box_of(part, origin, region);
+    View one = *part;
+    one.type.rank--;
+    memmove(one.type.shape, one.type.shape + 1, one.type.rank * sizeof one.type.shape[0]);
+    memmove(one.stride, one.stride + 1, one.type.rank * sizeof one.stride[0]);
+    View box = box_of(&one, origin, region);
+    memmove(box.type.shape + 1, box.type.shape, box.type.rank * sizeof box.type.shape[0]);
+    memmove(box.stride + 1, box.stride, box.type.rank * sizeof box.stride[0]);
+    box.type.rank++;
+    box.type.shape[0] = part->type.shape[0], box.stride[0] = part->stride[0];
+    return box;
 }
 
 static Storage *poisoned_operand(Exec *x, Names *names, ErrCode why, View *v) {
@@ -164,7 +184,7 @@ void export_run(Exec *x, Job *j) {
     mine = layout_region(&r.m.from.layout, &r.m.type, r.owns);
     for (int i = 0; i < r.to->n; i++) {
         if (r.to->rank[i] == (int32_t)x->rank || !pull(&r, i, r.owns, &box)) continue;
-        View v = box_of(&j->call.in[0], mine.begin, &box);
+        View v = box_of_part(&r.m.from.layout, &j->call.in[0], mine.begin, &box);
         peer_offer(x, j, (uint32_t)r.to->rank[i], j->held[0], &v, j->held[0]->poison);
     }
 }
@@ -174,6 +194,8 @@ void export_run(Exec *x, Job *j) {
 static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const View *own) {
     const Layout *to = &r->m.to.layout;
     TensorType local = layout_local(to, &r->m.type, r->reads);
+    bool is_stacked = layout_is_stacked(&r->m.from.layout);
+    bool is_same = r->is_same && layout_equal(to, &r->m.from.layout);
     uint32_t n_remote = 0;
     Import *m = arena_alloc(&j->frame->arena, sizeof *m + sizeof m->source[0] * (size_t)r->from->n);
     *m = (Import){.move = r->m, .mine = layout_region(to, &r->m.type, r->reads)};
@@ -181,14 +203,16 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
     j->n_held = 0;
     for (int k = 0; k < r->from->n; k++) {
         Source *s = &m->source[m->n];
-        *s = (Source){.rank = (uint32_t)r->from->rank[k]};
+        *s = (Source){.rank = (uint32_t)r->from->rank[k], .at = k};
         if (!pull(r, r->reads, k, &s->region)) continue;
         s->bytes = region_bytes(&s->region, &r->m.type);
+        if (layout_is_stacked(&r->m.from.layout))
+            s->bytes *= (uint64_t)nodes_of(&r->m.from.layout, k, NULL);
         s->is_own = s->rank == x->rank;
         n_remote += !s->is_own;
         if (s->is_own) {
             Region mine = layout_region(&r->m.from.layout, &r->m.type, k);
-            View box = box_of(own, mine.begin, &s->region);
+            View box = box_of_part(&r->m.from.layout, own, mine.begin, &s->region);
             hold(j, st, &box);
             s->state = SOURCE_THERE;
         }
@@ -199,11 +223,11 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
         exec_submit(x, j, NULL, &local);
         return;
     }
-    if (m->n == 1 && m->source[0].is_own) {
+    if (m->n == 1 && m->source[0].is_own && (is_same || !is_stacked)) {
         exec_name_view(x, j, &j->call.in[0]);
         return;
     }
-    m->folds = r->m.from.layout.kind == LAYOUT_PARTIAL;
+    m->folds = r->m.from.layout.kind == LAYOUT_PARTIAL && !is_same;
     j->kind = JOB_IMPORT;
     j->import = m;
     m->is_across = r->owns < 0;
@@ -261,7 +285,12 @@ static Source *source_of(Import *m, uint32_t rank) {
 
 static bool is_expected(const Import *m, const Source *s, const TensorType *box) {
     TensorType want = m->move.type;
+    const Layout *l = &m->move.from.layout;
     memcpy(want.shape, s->region.size, sizeof want.shape);
+    if (layout_is_stacked(l)) {
+        memmove(want.shape + 1, want.shape, want.rank * sizeof want.shape[0]);
+        want.shape[0] = nodes_of(l, s->at, NULL), want.rank++;
+    }
     return type_equal(&want, box);
 }
 
@@ -366,67 +395,59 @@ IdleWhy move_idle_why(const Exec *x, uint32_t *on, uint16_t *op) {
 
 void import_drop(Exec *x, Job *j) { import_release(x, j); }
 
-/* acc = acc combined with term. Returns false if the engine failed (halves need memory); then the
- * import is ended and the error reported. */
-static bool combine(Exec *x, Job *j, const View *acc, const View *term) {
-    static const Op map[OP_COUNT] = {
-        [OP_SUM] = OP_ADD,     [OP_PROD] = OP_MUL, [OP_MAX] = OP_MAXIMUM,
-        [OP_MIN] = OP_MINIMUM, [OP_ANY] = OP_OR,   [OP_ALL] = OP_AND,
-    };
-    Operand in[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
-    Op row = (Op)j->import->move.from.layout.op;
-    Inst inst = {.op = map[row], .n_in = 2, .n_out = 1, .out = {3}, .in = in};
-    View views[2] = {*acc, *term};
-    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = views, .out = {*acc}};
-    Ticket t = x->ops->submit(x->engine, &call, NULL, 0);
+/* True for the null engine, whose tensors have no values and whose memory must not be touched. */
+static bool is_null_engine(const Exec *x) { return x->ops == &engine_null; }
+
+/* Combines the terms, which are all there. Returns false if the import failed and ended. */
+static bool fold(Exec *x, Job *j) {
+    Import *m = j->import;
+    View *box = arena_alloc(&j->frame->arena, sizeof *box * (size_t)m->n);
+    int *at = arena_alloc(&j->frame->arena, sizeof *at * (size_t)m->n);
     Err err = {0};
-    if (x->ops->done(x->engine, t, true, &err) > 0) return true;
+    for (int i = 0; i < m->n; i++) {
+        const Source *s = &m->source[i];
+        box[i] = s->is_own ? j->call.in[0] : s->box;
+        at[i] = s->at;
+    }
+    if (is_null_engine(x) ||
+        fold_terms(x, &m->move.from.layout, m->n, box, at, &j->call.out[0], &err)) {
+        for (int i = 0; i < m->n; i++) source_read(x, j, &m->source[i]);
+        return true;
+    }
     exec_fail_in_order(x, j, &err);
     import_end(x, j, err.code ? err.code : ERR_INTERNAL);
     return false;
 }
 
-/* True for the null engine, whose tensors have no values and whose memory must not be touched. */
-static bool is_null_engine(const Exec *x) { return x->ops == &engine_null; }
-
-/* Reads all of box i, whose data can be read here. Returns false if the import failed and ended. */
-static bool take_box(Exec *x, Job *j, int i) {
-    Import *m = j->import;
-    Source *s = &m->source[i];
-    if (is_null_engine(x)) {
-        source_read(x, j, s);
-        return true;
+static void take_box(Exec *x, Job *j, Source *s) {
+    if (!is_null_engine(x)) {
+        View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
+        box_copy(&to, s->is_own ? &j->call.in[0] : &s->box);
     }
-    const View *box = s->is_own ? &j->call.in[0] : &s->box;
-    View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
-    if (!m->folds || i == 0)
-        box_copy(&to, box);
-    else if (!combine(x, j, &to, box))
-        return false;
     source_read(x, j, s);
-    return true;
 }
 
 /* Reads boxes that can be read here, and requests pieces of the others, up to PIECES_MAX at a time.
- * With terms, finishes each rank's before the next. */
+ * Terms are combined when all are here. */
 static void import_read(Exec *x, Job *j) {
     Import *m = j->import;
     while (m->at < m->n) {
         Source *s = &m->source[m->at];
         if (s->is_own || s->box.data) {
-            if (!take_box(x, j, m->at++)) return;
+            if (!m->folds) take_box(x, j, s);
+            m->at++;
         } else if (s->requested < s->bytes) {
             if (m->n_requested == PIECES_MAX) return;
+            if (m->folds && !s->buf) s->buf = buf_new(s->bytes), s->is_staged = true;
             uint64_t left = s->bytes - s->requested, n = left < PIECE_BYTES ? left : PIECE_BYTES;
             peer_get(x, j, s->rank, s->requested, n);
             s->requested += n;
             m->n_requested++;
-        } else if (m->folds && s->got < s->bytes) {
-            return;
         } else {
             m->at++;
         }
     }
+    if (m->folds && m->n_requested == 0 && !fold(x, j)) return;
     if (m->n_read == m->n) import_end(x, j, ERR_NONE);
 }
 
@@ -452,24 +473,14 @@ Alloc import_run(Exec *x, Job *j) {
     return ALLOC_DONE;
 }
 
-/* Copies or combines one piece. Returns false if the import failed and ended. */
-static bool take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
-    Import *m = j->import;
-    if (is_null_engine(x)) return true;
-    if (!m->folds || s == &m->source[0]) {
-        View to = box_of(&j->call.out[0], m->mine.begin, &s->region);
+static void take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
+    if (is_null_engine(x)) return;
+    if (s->is_staged) {
+        memcpy(s->buf->data + s->got, data, bytes);
+    } else {
+        View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
         box_put(&to, s->got, bytes, data);
-        return true;
     }
-    Buf *aligned = (uintptr_t)data & 7 ? buf_copy(data, bytes) : NULL;
-    int64_t n = (int64_t)bytes / dtype_info[m->move.type.dtype].size_bytes;
-    View acc = {.type = {.dtype = m->move.type.dtype, .rank = 1, .shape = {n}}, .stride = {1}};
-    View term = acc; /* the box is all of the result: both row-major */
-    acc.data = (char *)j->call.out[0].data + s->got;
-    term.data = aligned ? aligned->data : (void *)data;
-    bool ok = combine(x, j, &acc, &term);
-    buf_unref(&aligned);
-    return ok;
 }
 
 void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *data,
@@ -484,13 +495,15 @@ void import_piece(Exec *x, Job *j, uint32_t rank, const Piece *p, const void *da
         return;
     }
     Client *c = j->frame->client;
-    if (!take_piece(x, j, s, data, bytes)) {
-        queue_settle(x, c);
-        return;
-    }
+    take_piece(x, j, s, data, bytes);
     s->got += bytes;
     m->n_requested--;
-    if (s->got == s->bytes) source_read(x, j, s);
+    if (s->got == s->bytes && s->is_staged) {
+        s->box.data = s->buf->data;
+        view_strides(&s->box.type, s->box.stride);
+    } else if (s->got == s->bytes) {
+        source_read(x, j, s);
+    }
     import_read(x, j);
     queue_settle(x, c);
 }
@@ -502,7 +515,7 @@ void import_peer_gone(Exec *x, Job *j, uint32_t rank) {
     if (s->state == SOURCE_AWAITED) {
         Shard gone = {.client = j->frame->client->id, .status = ERR_GONE};
         import_deliver(x, j, rank, &gone);
-    } else if (!s->buf) { /* data that was sent along is kept */
+    } else if (!s->buf || (s->is_staged && s->got < s->bytes)) { /* data that is here is kept */
         s->status = ERR_GONE;
         if (!j->import->is_reading) return;
         Client *c = j->frame->client;

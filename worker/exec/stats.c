@@ -97,7 +97,7 @@ void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
 void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     const Tensor *t = find_tensor(x, client, id, out);
     if (!t) return;
-    char text[48];
+    char text[LAYOUT_TEXT];
     Layout layout = t->whole ? t->whole->layout : layout_replicate();
     bytes_puts(out, "shape=[");
     for (int d = 0; d < t->view.type.rank; d++)

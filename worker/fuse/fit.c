@@ -168,12 +168,12 @@ static int folded_axes(const Job *j, bool *over_rows) {
     return seen == (UINT32_C(1) << n) - 1 ? n : 0;
 }
 
-/* True if j folds all of a pending row value. */
+/* True if j folds all of a pending row value, in the order of a row (cpu_reduce.c). */
 static bool folds_rows(const Fusion *f, const Job *j, int folded, bool over_rows) {
     const TensorType *x = &j->call.in[0].type;
     const Storage *st = j->held[0];
-    return fit_is_pending(st) && f->node[st->maker->node].is_row && is_rows(f, x) &&
-           (over_rows ? folded == lead_rank(f) : folded == x->rank);
+    return fit_is_pending(st) && f->node[st->maker->node].is_row && is_rows(f, x) && !over_rows &&
+           folded == x->rank;
 }
 
 static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type,
@@ -181,7 +181,7 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
     const TensorType *x = &j->call.in[0].type;
     bool over_rows;
     int folded = folded_axes(j, &over_rows);
-    if (!folded || type_numel(x) == 0) return FUSE_NONE;
+    if (!folded || type_numel(x) == 0 || inst_attr(j->call.inst, ATTR_NODES)) return FUSE_NONE;
     DType d = (DType)type->dtype;
     FuseRef in[3];
     if (n && folds_rows(f, j, folded, over_rows))
@@ -190,8 +190,9 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
     int64_t rows = 1, columns = 1;
     int lead = over_rows ? folded : x->rank - folded;
     for (int a = 0; a < x->rank; a++) *(a < lead ? &rows : &columns) *= x->shape[a];
-    /* With fewer rows than lanes, some lanes would be empty. */
-    if (columns < 2 || (over_rows && rows < FUSED_LANE_COUNT)) return FUSE_NONE;
+    /* Of several rows only sums are in the order of leaves. */
+    if (columns < 2 || (over_rows && (rows < FUSED_LANE_COUNT || j->inst.op != OP_SUM)))
+        return FUSE_NONE;
     if (!n) fuse_init(f, x, x->rank - lead);
     if (!same_shape(&f->space, x) && (over_rows || !becomes_rows(f, x))) return FUSE_NONE;
     if (f->trailing && lead_rank(f) != lead) return FUSE_NONE;

@@ -8,9 +8,9 @@
  *   blocks of rows (row * blocks + block), when the fusion ends with its reductions: `run` leaves
  *     one accumulator per block in args->table, `finish` combines them for a range of rows;
  *   rows, when elements are computed from reductions: several passes over each row;
- *   lanes, when rows are folded: 16 for each FUSED_BLOCK rows; lane l holds the rows whose number
- *     mod 16 is l. `run` leaves its accumulators in args->table, `finish` combines them for a range
- *     of columns.
+ *   leaves of FUSED_LEAF rows, when rows are folded: `run` leaves in args->table the sums of each
+ *     leaf's columns, and row values, whose totals have the order of any row. `finish` combines
+ *     them for a range of columns.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_FUSED_H
 #define GT_WORKER_KERNEL_FUSED_H
@@ -23,6 +23,7 @@ enum {
     FUSED_SCALARS = 24,
     FUSED_BLOCK = 4096,    /* elements of one block of a reduction */
     FUSED_LANE_COUNT = 16, /* lanes of a block */
+    FUSED_LEAF = 64,       /* rows of a leaf (runtime/base/tree.h) */
     FUSED_LINE = 64        /* is_far: outputs and their rows are aligned to this, in bytes */
 };
 
@@ -48,16 +49,16 @@ typedef struct FusedArgs {
      * a cache line first. */
     int64_t is_far, ahead[FUSED_INPUTS];
     int32_t *bad; /* set to 1 if an index is out of range; the outputs are then undefined */
-    char *table;  /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_lanes */
+    char *table;  /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_leaves */
 } FusedArgs;
 
 /* scratch: 64-byte aligned memory of the thread, of fused_scratch bytes. */
 typedef void (*FusedFn)(const FusedArgs *args, int64_t begin, int64_t end, char *scratch);
 
-typedef enum FusedUnit { FUSED_ELEMENTS, FUSED_BLOCKS, FUSED_ROWS, FUSED_LANES } FusedUnit;
+typedef enum FusedUnit { FUSED_ELEMENTS, FUSED_BLOCKS, FUSED_ROWS, FUSED_LEAVES } FusedUnit;
 
 typedef struct FusedKernel {
-    FusedFn run, finish;           /* finish: NULL but for FUSED_BLOCKS and FUSED_LANES */
+    FusedFn run, finish;           /* finish: NULL but for FUSED_BLOCKS and FUSED_LEAVES */
     int32_t unit;                  /* FusedUnit: the unit of run's range */
     int32_t reductions;            /* along rows */
     int32_t columns, totals;       /* reductions over the rows: of columns, of row values */
@@ -67,13 +68,13 @@ typedef struct FusedKernel {
     const unsigned char *signature;
     int64_t signature_bytes;
 } FusedKernel;
-/* FUSED_LANES: for each reduction over the rows, those of columns first, the table has an
- * accumulator of at most 8 bytes for each lane and column (of row values: for each lane). */
-static inline int64_t fused_lanes(const FusedArgs *a) {
-    return (a->rows + FUSED_BLOCK - 1) / FUSED_BLOCK * FUSED_LANE_COUNT;
+/* FUSED_LEAVES: for each reduction over the rows, those of columns first, the table has an
+ * accumulator of at most 8 bytes for each leaf and column (of row values: for each row). */
+static inline int64_t fused_leaves(const FusedArgs *a) {
+    return (a->rows + FUSED_LEAF - 1) / FUSED_LEAF;
 }
 static inline int64_t fused_table(const FusedArgs *a, int64_t columns, int64_t totals) {
-    return 8 * fused_lanes(a) * (columns * a->n + totals);
+    return 8 * (fused_leaves(a) * columns * a->n + totals * a->rows);
 }
 /* Returns the bytes of scratch that a thread needs for rows of n elements. */
 static inline int64_t fused_scratch(const FusedKernel *k, int64_t n) {

@@ -86,16 +86,10 @@ PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
     return 0;
 }
 
-/* Returns how many of a block's `height` rows are in lanes [low, low + width). */
-PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
-    int64_t rest = height % LANES - low;
-    return height / LANES * width + (rest < 0 ? 0 : rest < width ? rest : width);
-}
-
-/* NAME_lanes: combines the accumulators t (blocks of rows, LANES, n) into one for each of the
- * columns [begin, end), left in t[begin] and on: lanes by a tree, then blocks, as in cpu_reduce.c.
- * NAME_tree: combines those of n >= 1 blocks, as cpu_reduce.c does its table. NAME_ending: combines
- * the lanes of a row. */
+/* NAME_leaves: adds up the sums t (leaves, n) for the columns [begin, end), as runtime/base/tree.h
+ * says, into t[begin] and on. NAME_tree: combines those of n >= 1 blocks, as cpu_reduce.c does its
+ * table. NAME_total: reduces n >= 1 row values, whose memory holds accumulators too. NAME_ending:
+ * combines the lanes of a row. */
 #define REDUCE_ABREAST(NAME, A, R, INIT)
 #define REDUCE_IN_TURN(NAME, A, R)
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
@@ -104,22 +98,21 @@ PRO_FN int64_t fused_lane_rows(int64_t height, int64_t low, int64_t width) {
             for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
         return t[0];                                                                               \
     }                                                                                              \
-    __attribute__((noinline, unused)) static void NAME##_lanes(R *t, int64_t rows, int64_t n,      \
-                                                               int64_t begin, int64_t end) {       \
-        int64_t blocks = (rows + FUSED_BLOCK - 1) / FUSED_BLOCK;                                   \
-        for (int64_t b = 0; b < blocks; b++) {                                                     \
-            R *x = t + b * LANES * n;                                                              \
-            int64_t used = rows - b * FUSED_BLOCK;                                                 \
-            for (int w = LANES / 2; w; w /= 2)                                                     \
-                for (int l = 0; l < w && l + w < used; l++)                                        \
-                    for (int64_t c = begin; c < end; c++)                                          \
-                        x[l * n + c] = NAME##_both(x[l * n + c], x[(l + w) * n + c]);              \
-        }                                                                                          \
-        for (int64_t s = 1; s < blocks; s *= 2)                                                    \
-            for (int64_t b = 0; b + s < blocks; b += 2 * s)                                        \
+    __attribute__((noinline, unused)) static void NAME##_leaves(R *t, int64_t leaves, int64_t n,   \
+                                                                int64_t begin, int64_t end) {      \
+        for (int64_t s = 1; s < leaves; s *= 2)                                                    \
+            for (int64_t b = 0; b + s < leaves; b += 2 * s)                                        \
                 for (int64_t c = begin; c < end; c++)                                              \
-                    t[b * LANES * n + c] =                                                         \
-                        NAME##_both(t[b * LANES * n + c], t[(b + s) * LANES * n + c]);             \
+                    t[b * n + c] = NAME##_both(t[b * n + c], t[(b + s) * n + c]);                  \
+    }                                                                                              \
+    __attribute__((noinline, unused)) static R NAME##_total(void *t, int64_t n) {                  \
+        int64_t blocks = (n + FUSED_BLOCK - 1) / FUSED_BLOCK;                                      \
+        for (int64_t b = 0; b < blocks; b++) {                                                     \
+            int64_t from = b * FUSED_BLOCK, left = n - from;                                       \
+            R r = NAME##_row(left < FUSED_BLOCK ? left : FUSED_BLOCK, (const A *)t + from);        \
+            __builtin_memcpy((R *)t + b, &r, sizeof r);                                            \
+        }                                                                                          \
+        return NAME##_tree(t, blocks);                                                             \
     }                                                                                              \
     PRO_FN R NAME##_init(void) { return (R)(INIT); }                                               \
     PRO_FN R NAME##_ending(R *lane) {                                                              \

@@ -194,6 +194,49 @@ POOL_ADD(f64, double)
         [DT_BOOL] = F##u8, [DT_U8] = F##u8, [DT_I8] = F##i8, [DT_I32] = F##i32, [DT_I64] = F##i64, \
         [DT_F32] = F##f32, [DT_F64] = F##f64                                                       \
     }
+/* ---- Sums over rows ---- */
+
+/* A leaf takes eight rows at a time, so that its sums are seldom loaded and stored. */
+enum { SUM_COLUMNS = 1024, SUM_LEVELS = 8 };
+#define SUM_ROWS(NAME, T)                                                                          \
+    static void NAME##_part(int64_t n, int64_t columns, const T *x, int64_t stride, T *out) {      \
+        T all[SUM_LEVELS * (SUM_COLUMNS + LANES)];                                                 \
+        const int64_t pitch = columns + LANES, last = tree_leaves(n) - 1;                          \
+        for (int64_t leaf = 0; leaf <= last; leaf++) {                                             \
+            const int waits = leaf < last ? tree_waits(leaf) : tree_depth(last + 1);               \
+            const int64_t end = leaf < last ? (leaf + 1) * LEAF : n;                               \
+            T *sum = all + (SUM_LEVELS - 1) * pitch;                                               \
+            int64_t i = leaf * LEAF;                                                               \
+            for (int64_t c = 0; c < columns; c++) sum[c] = 0;                                      \
+            for (; i + 8 <= end; i += 8) {                                                         \
+                const T *r = x + i * stride, *s = r + 4 * stride;                                  \
+                for (int64_t c = 0; c < columns; c++) {                                            \
+                    const T *a = r + c, *b = s + c;                                                \
+                    T v = sum[c] + a[0];                                                           \
+                    v += a[stride], v += a[2 * stride], v += a[3 * stride];                        \
+                    v += b[0], v += b[stride], v += b[2 * stride], v += b[3 * stride];             \
+                    sum[c] = v;                                                                    \
+                }                                                                                  \
+            }                                                                                      \
+            for (; i < end; i++)                                                                   \
+                for (int64_t c = 0; c < columns; c++) sum[c] += x[i * stride + c];                 \
+            for (int l = 0; l < waits; l++) {                                                      \
+                const T *left = all + l * pitch;                                                   \
+                if (!(leaf >> l & 1)) continue;                                                    \
+                for (int64_t c = 0; c < columns; c++) sum[c] = left[c] + sum[c];                   \
+            }                                                                                      \
+            T *to = leaf < last ? all + waits * pitch : out;                                       \
+            for (int64_t c = 0; c < columns; c++) to[c] = sum[c];                                  \
+        }                                                                                          \
+    }                                                                                              \
+    static void NAME(int64_t n, int64_t columns, const void *x_, int64_t stride, void *out) {      \
+        for (int64_t c = 0; c < columns; c += SUM_COLUMNS)                                         \
+            NAME##_part(n, columns - c < SUM_COLUMNS ? columns - c : SUM_COLUMNS,                  \
+                        (const T *)x_ + c, stride, (T *)out + c);                                  \
+    }
+SUM_ROWS(sum_rows_f32, float)
+SUM_ROWS(sum_rows_f64, double)
+
 #define KERNELS_LINES                                                                              \
     .best = BY_DTYPE(best_), .best_columns = BY_DTYPE(best_columns_),                              \
     .pool_max = BY_DTYPE(pool_max_),                                                               \
@@ -203,5 +246,6 @@ POOL_ADD(f64, double)
     .below_32 = below_32, .below_64 = below_64,                                                    \
     .pool_add = {[DT_F32] = pool_add_f32, [DT_F64] = pool_add_f64},                                \
     .pool_spread = {[DT_F32] = pool_spread_f32, [DT_F64] = pool_spread_f64},                       \
-    .pool_share = {[DT_F32] = pool_share_f32, [DT_F64] = pool_share_f64},
+    .pool_share = {[DT_F32] = pool_share_f32, [DT_F64] = pool_share_f64},                          \
+    .sum_rows = {[DT_F32] = sum_rows_f32, [DT_F64] = sum_rows_f64},
 #endif

@@ -63,6 +63,10 @@ typedef void (*PoolAddFn)(int64_t n, const void *x, int64_t step, void *y);
 /* y[i] = x[i] / (others * scale[i]); y may be x. */
 typedef void (*PoolShareFn)(int64_t n, const void *x, double others, const double *scale, void *y);
 
+/* out[c] = the sum of x[i * stride + c], i < n <= REDUCE_BLOCK, n >= 1, in the order of
+ * runtime/base/tree.h. */
+typedef void (*RowsFn)(int64_t n, int64_t columns, const void *x, int64_t stride, void *out);
+
 typedef struct Kernels {
     const char *isa; /* "base", "v3", "v4" */
     MapFn map[OP_COUNT][DT_COUNT];
@@ -78,6 +82,7 @@ typedef struct Kernels {
     BelowFn below_32, below_64;
     PoolAddFn pool_add[DT_COUNT], pool_spread[DT_COUNT]; /* f32, f64 */
     PoolShareFn pool_share[DT_COUNT];
+    RowsFn sum_rows[DT_COUNT]; /* f32, f64 */
     /* Writes philox() of n_blocks blocks: four words each. */
     void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
                          uint32_t *out);

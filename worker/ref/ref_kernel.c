@@ -1,6 +1,7 @@
 /* ref_kernel.c: KERNEL rows of the reference engine that move, convert or multiply: cast,
  * matmul, cat, slice_put.
  * SPDX-License-Identifier: MIT */
+#include "worker/engine/view.h"
 #include "worker/ref/ref.h"
 
 #include <string.h>
@@ -50,13 +51,13 @@ static Factor factor(const View *v, bool is_left) {
 }
 
 /* out (..., M, N) = a (..., M, K) @ b (..., K, N), summed in double, or wrapping in int64. */
-bool ref_MATMUL(const Call *c, Err *err) {
+static void multiply(const Call *c) {
     const View *a = &c->in[0], *b = &c->in[1], *o = &c->out[0];
     bool has_M = a->type.rank > 1, has_N = b->type.rank > 1;
     int64_t K = a->type.shape[a->type.rank - 1];
     Factor fa = factor(a, true), fb = factor(b, false);
     int batch_rank = o->type.rank - has_M - has_N;
-    if (ref_is_empty(&o->type)) return true;
+    if (ref_is_empty(&o->type)) return;
     int64_t index[MAX_DIMS] = {0}, at = 0;
     do {
         int64_t m = has_M ? index[batch_rank] : 0, n = has_N ? index[o->type.rank - 1] : 0;
@@ -67,6 +68,18 @@ bool ref_MATMUL(const Call *c, Err *err) {
             ref_sum_add_product(&sum, a, at_a + k * fa.col_step, b, at_b + k * fb.row_step);
         ref_set_sum(o, at++, &sum);
     } while (ref_step(index, &o->type));
+}
+
+bool ref_MATMUL(const Call *c, Err *err) {
+    const Attr *nodes = inst_attr(c->inst, ATTR_NODES);
+    if (!nodes) multiply(c);
+    for (uint32_t k = 0; nodes && k < nodes->n; k++) {
+        Call one = *c;
+        View in[2];
+        view_of_node(c, nodes, k, in, &one.out[0]);
+        one.in = in;
+        multiply(&one);
+    }
     return true;
 }
 

@@ -36,15 +36,21 @@ static void EXPR(map_, S)(const Call *call) {
 /* ---- Reduce ---- */
 
 #ifdef REF_REDUCES
-/* One accumulator per result; all inputs are visited in row-major order. */
+/* One accumulator per result; all inputs are visited in row-major order. With the attribute `nodes`
+ * the results of each node follow those of the one before (runtime/layout/nodes.h). */
 static void EXPR(reduce_, S)(const Call *call) {
     const View *x = &call->in[0], *o = &call->out[0];
     const Attr *axis = inst_attr(call->inst, ATTR_AXIS);
+    const Attr *nodes = inst_attr(call->inst, ATTR_NODES);
     int64_t n = type_numel(&o->type), out_step[MAX_DIMS] = {0}, step = 1;
+    int64_t in_step[MAX_DIMS] = {0}, reduced = 1;
     for (int d = x->type.rank - 1; d >= 0; d--) {
         bool is_reduced = !axis;
         for (uint32_t i = 0; axis && i < axis->n; i++) is_reduced |= axis->ints[i] == d;
-        if (!is_reduced) out_step[d] = step, step *= x->type.shape[d];
+        if (!is_reduced)
+            out_step[d] = step, step *= x->type.shape[d];
+        else
+            in_step[d] = reduced, reduced *= x->type.shape[d];
     }
     T *value = xcalloc((size_t)n + 1, sizeof *value);
     int64_t *flag = xcalloc((size_t)n + 1, sizeof *flag);
@@ -63,8 +69,10 @@ static void EXPR(reduce_, S)(const Call *call) {
     }
     int64_t index[MAX_DIMS] = {0};
     if (!ref_is_empty(&x->type)) do {
-            int64_t i = 0, offset = ref_offset(x, index, x->type.rank);
-            for (int d = 0; d < x->type.rank; d++) i += index[d] * out_step[d];
+            int64_t i = 0, k = 0, offset = ref_offset(x, index, x->type.rank);
+            for (int d = 0; d < x->type.rank; d++)
+                i += index[d] * out_step[d], k += index[d] * in_step[d];
+            for (uint32_t j = 0; nodes && k >= nodes->ints[j]; j++) k -= nodes->ints[j], i += step;
             T b = ref_is_float(x) ? (T)ref_float(x, offset) : (T)ref_int(x, offset);
             switch (call->inst->op) {
 #define FOLD_AS_same(expr)                                                                         \
