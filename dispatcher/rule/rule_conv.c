@@ -7,6 +7,8 @@
  * split together, between groups.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
+#include "runtime/infer/window.h"
+#include "runtime/layout/nodes.h"
 
 enum { LETTER_N, LETTER_C, LETTER_O, NOWHERE };
 typedef enum Role { ROLE_X, ROLE_W, ROLE_Y } Role;
@@ -27,11 +29,30 @@ static Layout part_of(Role role, int letter, const int64_t block[3]) {
     return layout_replicate();
 }
 
+/* A weight gradient of floats is a sum over images: each rank computes one node of its tree, of
+ * leaves of conv_leaf images. Other sums over a split axis, of floats, have no such tree. */
+static void conv_terms(Rule *r, int64_t block) {
+    const TensorType *x = &r->in[0], *dy = &r->in[1];
+    int64_t volume = 1, n = x->shape[0];
+    for (int a = 2; a < dy->rank; a++) volume *= dy->shape[a];
+    int64_t leaf = conv_leaf(volume), most = leaf;
+    while (most * r->n < n) most *= 2;
+    if (r->inst->op != OP_CONV_DW || !rule_has_leaves(r, leaf, n)) {
+        rule_whole(r);
+        return;
+    }
+    if (block < leaf || (block & (block - 1))) block = most;
+    r->need[0] = r->need[1] = rule_split(0, block);
+    r->give[0] = nodes_layout(OP_SUM, leaf, block, n);
+}
+
 static void conv_split(Rule *r, const uint8_t *role, int letter, int64_t block) {
     const int64_t blocks[3] = {block, block, block};
     for (int i = 0; i < 2; i++) r->need[i] = part_of((Role)role[i], letter, blocks);
     r->give[0] = part_of((Role)role[2], letter, blocks);
-    if (r->give[0].kind == LAYOUT_REPLICATE) r->give[0] = layout_partial(OP_SUM);
+    if (r->give[0].kind != LAYOUT_REPLICATE) return;
+    r->give[0] = layout_partial(OP_SUM);
+    if (dtype_is_float((DType)r->in[0].dtype)) conv_terms(r, block);
 }
 
 /* Gives each rank the same number of groups; every rank must have some. */

@@ -30,6 +30,15 @@ typedef struct ConvShape {
     int64_t N, C, O, groups;
     Window window;
 } ConvShape;
+/* The images of a leaf of a weight gradient's sum over images, whose tree is as in
+ * runtime/base/tree.h: enough of them that adding up two gradients takes little time beside them.
+ */
+static inline int64_t conv_leaf(int64_t out_volume) {
+    enum { MOST = 32, RESULTS = 4096 };
+    int64_t n = 1;
+    while (n < MOST && n * out_volume < RESULTS) n *= 2;
+    return n;
+}
 /* For an instruction that inst_infer has accepted; so is pool_shape. */
 void conv_shape(ConvShape *c, const Inst *inst, const TensorType *x, const TensorType *w,
                 const TensorType *y);

@@ -185,7 +185,8 @@ static const Case cases[] = {
      "div: all_reduce f32[] 12\n"
      "matmul: all_to_all f32[96,16] 4608\n"
      "matmul: all_gather f32[16,10] 1920\n"
-     "mul: all_reduce f32[6,3,3,3] 7776\n"
+     "conv_dw: all_gather f32[16,3,8,8] 36864\n"
+     "conv_dw: all_gather f32[16,6,8,8] 73728\n"
      "mul: all_reduce f32[6] 288\n"
      "sub: all_gather f32[96,10] 11520\n"},
     {"channels split",
@@ -195,7 +196,8 @@ static const Case cases[] = {
      "h = relu(conv2d(relu(conv2d(x, k)), d, groups=8))\n"
      "loss = (conv2d(h, e) * 0.5).square().mean()\n"
      "loss.backward()\n" SGD(k) SGD(d) SGD(e),
-     "mul: all_reduce f32[4,5,4,4] 15360\n"},
+     "conv: all_gather f32[4,8,4,4] 6144\n"
+     "conv: all_gather f32[5,8,1,1] 480\n"},
     {"data-parallel batch_norm, training",
      "signal s0 { x = randn(16, 3, 4, 4) }\n"
      "g = param(ones(3)); b = param(zeros(3)); m = buffer(zeros(3)); v = buffer(ones(3))\n"

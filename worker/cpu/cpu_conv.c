@@ -9,9 +9,8 @@
 #include <string.h>
 
 enum {
-    PIXELS = 128,     /* results of a block: the number of columns of the kernel */
-    DW_PIXELS = 1024, /* summed at a time in a weight gradient                     */
-    DW_TILES = 16     /* at least so many parts for a weight gradient */
+    PIXELS = 128,    /* results of a block: the number of columns of the kernel */
+    DW_PIXELS = 1024 /* summed at a time in a weight gradient                     */
 };
 
 typedef struct Conv {
@@ -303,8 +302,8 @@ bool cpu_CONV_DW(Cpu *c, const Call *call, Err *err) {
     }
     v.K = v.C * window_volume(v.s.window.kernel);
     v.tiles = (v.K + GEMM_N - 1) / GEMM_N, v.blocks = (v.out + DW_PIXELS - 1) / DW_PIXELS;
-    int64_t units = v.tiles * v.s.groups, wanted = (DW_TILES + units - 1) / units;
-    v.images = (v.s.N + wanted - 1) / wanted;
+    int64_t units = v.tiles * v.s.groups;
+    v.images = conv_leaf(v.out);
     v.image_blocks = (v.s.N + v.images - 1) / v.images;
     v.x = row_major(c, call, x, err);
     v.dy = v.x ? row_major(c, call, dy, err) : NULL;
@@ -318,9 +317,12 @@ bool cpu_CONV_DW(Cpu *c, const Call *call, Err *err) {
     int64_t cost = v.O * GEMM_N * v.out / 8 * v.images;
     cpu_ranges(c, v.image_blocks * units, cpu_part(cost), weights_range, &v);
     if (v.image_blocks == 1) return true;
-    for (int64_t b = 1; b < v.image_blocks; b++)
-        c->kernels->map[OP_ADD][v.dtype](n, v.y, (const void *const[]){v.y, v.y + b * n * v.size},
-                                         0);
+    MapFn add = c->kernels->map[OP_ADD][v.dtype];
+    for (int64_t s = 1; s < v.image_blocks; s *= 2)
+        for (int64_t b = 0; b + s < v.image_blocks; b += 2 * s) {
+            char *left = v.y + b * n * v.size;
+            add(n, left, (const void *const[]){left, left + s * n * v.size}, 0);
+        }
     memcpy(call->out[0].data, v.y, (size_t)(n * v.size));
     return true;
 }

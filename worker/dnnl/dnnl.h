@@ -31,7 +31,8 @@ typedef struct DnnlPlan {
     int64_t tiles_n, tiles_r;      /* numbers of such tiles */
     int64_t tile_bytes;            /* memory per thread */
     int64_t b_bytes;               /* a channel tile's converted weights; 0: none */
-    int64_t table_bytes;           /* partial sums of the weights' gradient */
+    int64_t round;                 /* leaves of the weights' gradient at a time: a power of two */
+    int64_t table_bytes;           /* ... and their sums, and those that wait, level by level */
     struct ConvEntry *entry[2][2]; /* [is last of images][is last of channels] */
 } DnnlPlan;
 /* Returns false if the library has no fast implementation. The plan is valid until the next one is

@@ -5,10 +5,12 @@
  * depend on the others: the library chooses its method also by their number. (That costs 3 %
  * on the mean of eight shapes, and 14 % with images of 64 x 7 x 7 and AVX-512.) A tile
  * is some images, and some of the result's channels if there are few images, on one thread of the
- * pool. A weight gradient is computed per block of images, and the blocks are added in order; they
- * depend on the shape alone. Where a conversion would cost more than it gains (1 x 1, few input
- * channels), images keep their layout.
+ * pool. A weight gradient is computed per leaf of images (conv_leaf), and leaves are added in the
+ * tree of runtime/base/tree.h, so that its bits do not depend on which worker has which. Where a
+ * conversion would cost more than it gains (1 x 1, few input channels), images keep their layout.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/tree.h"
+#include "runtime/infer/window.h"
 #include "worker/dnnl/dnnl_core.h"
 #include <stdlib.h>
 #include <string.h>
@@ -260,8 +262,7 @@ enum {
     TILES = 16,           /* of images, at most */
     PARTS = 8,            /* tiles that keep several threads busy */
     CHANNELS = 64,        /* at least, per tile: its other operand is converted each time */
-    PIXELS = 1024,        /* added up per block of images: each block costs a whole gradient */
-    TABLE = 1 << 22,      /* elements of all partial sums of a weight gradient, about */
+    TABLE = 1 << 22,      /* elements of the sums of leaves that are computed at a time, about */
     SMALL = 1 << 23       /* multiplications that are not worth splitting */
 };
 
@@ -273,21 +274,21 @@ static void tile_sizes(const Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
     int64_t image = 4 * (s->C * volume(s->in) + result);
     double work = (double)s->N * (double)result * (double)row;
     if (s->kind == DNNL_CONV_DW) {
-        int64_t blocks = s->N * volume(s->out) / PIXELS, most = TABLE / (s->O * row) + 1;
-        if (blocks > most) blocks = most;
-        if (blocks > PARTS) blocks = PARTS;
-        p->n = divided(s->N, blocks < 1 ? 1 : blocks);
+        p->n = conv_leaf(volume(s->out));
+        work = (double)p->n * (double)result * (double)row;
+        for (p->round = 1; p->round < PARTS && 2 * p->round * s->O * row <= TABLE;) p->round *= 2;
     } else {
         p->n = TILE_BYTES / image;
         if (p->n > divided(s->N, TILES)) p->n = divided(s->N, TILES);
     }
     if (p->n < 1) p->n = 1;
-    if (work < SMALL) p->n = s->N;
+    if (work < SMALL && s->kind != DNNL_CONV_DW) p->n = s->N;
     p->tiles_n = divided(s->N, p->n);
     p->r = all;
-    bool may_split = d->may_split || s->kind == DNNL_CONV_DW;
-    if (may_split && s->groups == 1 && !is_plain(s) && work >= SMALL && p->tiles_n < PARTS) {
-        p->r = divided(divided(all, divided(PARTS, p->tiles_n)), CHANNELS) * CHANNELS;
+    bool is_dw = s->kind == DNNL_CONV_DW, is_few = is_dw ? p->round < PARTS : p->tiles_n < PARTS;
+    if ((d->may_split || is_dw) && s->groups == 1 && !is_plain(s) && work >= SMALL && is_few) {
+        int64_t parts = divided(PARTS, is_dw ? p->round : p->tiles_n);
+        p->r = divided(divided(all, parts), CHANNELS) * CHANNELS;
         if (p->r > all) p->r = all;
     }
     p->tiles_r = divided(all, p->r);
@@ -322,7 +323,8 @@ bool dnnl_conv_plan(Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
         if (first && !d->api.dnnl_memory_desc_equal(&first->own[B], &last->own[B])) return false;
     }
     if (s->kind == DNNL_CONV_DW && p->tiles_n > 1)
-        p->table_bytes = rounded(4 * p->tiles_n * s->O * (s->C / s->groups) * volume(s->kernel));
+        p->table_bytes = rounded(4 * (p->round + tree_depth(divided(p->tiles_n, p->round)) + 1) *
+                                 s->O * (s->C / s->groups) * volume(s->kernel));
     return true;
 }
 
@@ -338,7 +340,8 @@ typedef struct Run {
     const float *a, *b;
     float *out, *table;
     char *tiles, *weights;
-    int64_t sum_n; /* elements of one block of the table */
+    int64_t sum_n;         /* elements of a gradient */
+    int64_t first, leaves; /* of this round */
 } Run;
 
 /* Returns the thread's memory object with this layout, set to these data. */
@@ -388,7 +391,7 @@ static void execute(const Run *r, ConvEntry *e, int64_t x, int64_t y, int64_t ti
     case DNNL_CONV_DX: at[A] += y, at[B] += channel * kernel, at[OUT] += x + channel * in; break;
     default:
         at[A] += x, at[B] += y + channel * out;
-        at[OUT] = (r->table ? r->table + i * r->sum_n : r->out) + channel * row;
+        at[OUT] = (r->table ? r->table + (i - r->first) * r->sum_n : r->out) + channel * row;
     }
     char *side = r->tiles + thread * p->tile_bytes;
     const void *own[N_MEMORIES];
@@ -413,6 +416,7 @@ static void tile_part(void *ctx, int part, int thread) {
     const Run *r = ctx;
     const DnnlPlan *p = r->p;
     const DnnlConv *s = &p->s;
+    part += (int)(r->first * p->tiles_r);
     int64_t i = part / p->tiles_r, j = part % p->tiles_r;
     int64_t x = s->C * volume(s->in), y = s->O * volume(s->out);
     int64_t n = i * p->n, end = n + p->n < s->N ? n + p->n : s->N;
@@ -421,17 +425,26 @@ static void tile_part(void *ctx, int part, int thread) {
     for (; n < end; n += step) execute(r, e, n * x, n * y, part, thread);
 }
 
-enum { SUM_PART = 16 * 1024 };
+/* Adds up the round's leaves, then the nodes that end with them. Nodes whose right half is not
+ * there yet wait behind the leaves in the table, level by level. */
+enum { SUM_PART = 4 * 1024 };
 static void sum_part(void *ctx, int part, int thread) {
     const Run *r = ctx;
-    int64_t begin = (int64_t)part * SUM_PART, end = begin + SUM_PART;
-    if (end > r->sum_n) end = r->sum_n;
-    float *out = r->out;
-    memcpy(out + begin, r->table + begin, sizeof(float) * (size_t)(end - begin));
-    for (int64_t b = 1; b < r->p->tiles_n; b++) {
-        const float *from = r->table + b * r->sum_n;
-        for (int64_t i = begin; i < end; i++) out[i] += from[i];
-    }
+    const DnnlPlan *p = r->p;
+    int64_t begin = (int64_t)part * SUM_PART, n = r->sum_n - begin, node = r->first / p->round;
+    if (n > SUM_PART) n = SUM_PART;
+    float *sum = r->table + begin, *level = sum + p->round * r->sum_n;
+    for (int64_t s = 1; s < r->leaves; s *= 2)
+        for (int64_t b = 0; b + s < r->leaves; b += 2 * s) {
+            float *left = sum + b * r->sum_n;
+            const float *right = left + s * r->sum_n;
+            for (int64_t i = 0; i < n; i++) left[i] += right[i];
+        }
+    const bool is_last = r->first + r->leaves == p->tiles_n;
+    const int waits = is_last ? tree_depth(node + 1) : tree_waits(node);
+    for (int l = 0; l < waits; l++)
+        for (int64_t i = 0; node >> l & 1 && i < n; i++) sum[i] = level[l * r->sum_n + i] + sum[i];
+    memcpy(is_last ? r->out + begin : level + waits * r->sum_n, sum, sizeof *sum * (size_t)n);
 }
 
 void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, float *out,
@@ -441,7 +454,10 @@ void dnnl_conv_run(Dnnl *d, const DnnlPlan *p, const float *a, const float *b, f
     if (p->table_bytes) r.table = (float *)(r.weights + p->b_bytes * p->tiles_r);
     r.sum_n = p->s.O * (p->s.C / p->s.groups) * volume(p->s.kernel);
     if (p->b_bytes) pool_run(d->pool, (int)p->tiles_r, weights_part, &r);
-    pool_run(d->pool, (int)(p->tiles_n * p->tiles_r), tile_part, &r);
-    if (r.table) pool_run(d->pool, (int)divided(r.sum_n, SUM_PART), sum_part, &r);
+    for (r.leaves = p->tiles_n; r.first < p->tiles_n; r.first += r.leaves) {
+        if (r.table) r.leaves = p->tiles_n - r.first < p->round ? p->tiles_n - r.first : p->round;
+        pool_run(d->pool, (int)(r.leaves * p->tiles_r), tile_part, &r);
+        if (r.table) pool_run(d->pool, (int)divided(r.sum_n, SUM_PART), sum_part, &r);
+    }
 }
 #endif
