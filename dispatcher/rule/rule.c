@@ -82,6 +82,22 @@ int64_t rule_rows(int64_t leaf, int64_t inner) {
     return leaf / a;
 }
 
+int64_t rule_received(const Rule *r, int i, int axis, int64_t block) {
+    const TensorType *x = &r->in[i];
+    const int64_t rows = x->shape[axis], had = r->have[i].block;
+    int64_t most = 0;
+    if (!rule_is_split(r, i) || rows == 0) return 0;
+    if (r->have[i].axis != axis) return type_numel(x) / r->n;
+    for (int64_t k = 0; k < r->n && k * block < rows; k++) {
+        int64_t end = (k + 1) * block < rows ? (k + 1) * block : rows;
+        int64_t first = k * (block > had ? block : had);
+        int64_t after = (k + 1) * had < end ? (k + 1) * had : end;
+        int64_t n = end - k * block - (after > first ? after - first : 0);
+        if (n > most) most = n;
+    }
+    return most * (type_numel(x) / rows);
+}
+
 bool rule_has_leaves(const Rule *r, int64_t leaf, int64_t extent) {
     return r->n > 1 && extent / r->n >= leaf;
 }
@@ -102,7 +118,7 @@ static void reduce_nodes(Rule *r, unsigned reduced, int64_t leaf, int axis, int6
     const TensorType *x = &r->in[0], *o = &r->out[0];
     int first = first_of(reduced, x), kept = -1;
     bool is_wanted = rule_is_wanted(r, o), has_best = false;
-    int64_t inner = 1, elements = type_numel(x), results = type_numel(o);
+    int64_t inner = 1, results = type_numel(o);
     for (int a = 0; a < x->rank; a++) {
         bool goes = reduced >> a & 1;
         if (a > first && goes) inner *= x->shape[a];
@@ -117,8 +133,9 @@ static void reduce_nodes(Rule *r, unsigned reduced, int64_t leaf, int axis, int6
     block = (block + rows - 1) / rows * rows;
     Layout terms = nodes_layout(r->inst->op, leaf, block * inner, extent);
     int64_t nodes = layout_is_stacked(&terms) ? nodes_of(&terms, 0, NULL) : 1;
-    int64_t moved = elements / r->n, by_nodes = (nodes - 1) * results + (stays ? 0 : moved);
-    bool fits = kept < 0 ? extent > 0 : rule_has_leaves(r, leaf, extent) && by_nodes <= moved;
+    int64_t by_nodes = (nodes - 1) * results + rule_received(r, 0, first, block);
+    bool fits = kept < 0 ? extent > 0
+                         : rule_has_leaves(r, leaf, extent) && by_nodes <= type_numel(x) / r->n;
     if (fits && o->rank < MAX_DIMS) {
         r->need[0] = rule_split(first, block);
         r->give[0] = terms;

@@ -39,6 +39,9 @@ void rule_lines(Rule *r, int first, int end);
 int rule_largest_split(const Rule *r);
 /* Returns the fewest rows of `inner` summed elements each that are whole leaves. */
 int64_t rule_rows(int64_t leaf, int64_t inner);
+/* Returns the most elements that a rank receives if operand i, split or not, is split along this
+ * axis in such blocks. */
+int64_t rule_received(const Rule *r, int i, int axis, int64_t block);
 /* True if a sum over so many elements has enough leaves for all ranks. */
 bool rule_has_leaves(const Rule *r, int64_t leaf, int64_t extent);
 /* True if the scope wants a tensor of this type split, and it can be. */

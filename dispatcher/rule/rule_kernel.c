@@ -165,8 +165,8 @@ static void matmul_inner(Rule *r, int64_t block) {
         if (!stays) block = (block + leaf - 1) / leaf * leaf;
         terms = nodes_layout(OP_SUM, leaf, block, K);
         int64_t nodes = layout_is_stacked(&terms) ? nodes_of(&terms, 0, NULL) : 1;
-        int64_t by_nodes = nodes * type_numel(o);
-        if (!stays) by_nodes += (type_numel(a) + type_numel(b)) / r->n;
+        int64_t by_nodes = nodes * type_numel(o) + rule_received(r, 0, a->rank - 1, block) +
+                           rule_received(r, 1, b->rank > 1 ? b->rank - 2 : 0, block);
         for (int i = 0; i < 2 && (!stays || nodes > 1); i++) {
             int64_t cost = cost_of_turning(r, i);
             is_inner &= cost < 0 || by_nodes <= cost;

@@ -7,7 +7,8 @@ cat >"$TMP/move.yaml" <<'END'
 all:
   shard: {axis: 0, workers: null}
 END
-# A product whose right operand has to be gathered, and sums of terms: 1.2 MB between three workers.
+# A product whose right operand has to be gathered, rows that move to the leaves of sums, and terms of several nodes:
+# 9.8 MB between three workers.
 cat >"$TMP/move.gt" <<'END'
 signal all { x = randn(2000, 500); w = randn(500, 300) }
 y = (x @ w).sum(axis=0)
@@ -36,7 +37,7 @@ run() {
     "$GTSH" -d "@$TMP/at" --config "$TMP/move.yaml" "$TMP/move.gt" >"$TMP/out" 2>"$TMP/err" || fail "$1: $(err)"
     answer=$(out)
     read -r moved sent onesided mapped data rest <"$TMP/err"
-    [ "$moved" -gt 1000000 ] && [ "$moved" -lt 1400000 ] || fail "$1: $moved bytes moved"
+    [ "$moved" -gt 9000000 ] && [ "$moved" -lt 11000000 ] || fail "$1: $moved bytes moved"
     [ "$data" = 0 ] && [ "$rest" -lt 2000 ] || fail "$1: $data and $rest bytes through the dispatcher"
 }
 want=$("$GTSH" -w 3 --config "$TMP/move.yaml" "$TMP/move.gt" 2>/dev/null)
@@ -44,7 +45,7 @@ want=$("$GTSH" -w 3 --config "$TMP/move.yaml" "$TMP/move.gt" 2>/dev/null)
 # one machine: each worker maps the memory of both others, and messages are small
 cluster ""; [ -e "$TMP/at" ] || fail "no cluster: $(cat "$TMP/d.err")"
 run place; same "in place" "$answer" "$want"
-[ "$mapped" = 6 ] && [ "$sent" -lt 10000 ] && [ "$onesided" = 0 ] || fail "in place: $(err)"
+[ "$mapped" = 6 ] && [ "$sent" -lt 20000 ] && [ "$onesided" = 0 ] || fail "in place: $(err)"
 stop; same "ends in order" $? 0
 left=$(ls "$TMP/gt"); same "nothing is left but this user's token" "$left" token
 
@@ -59,7 +60,7 @@ done
 cluster ucx
 if [ -e "$TMP/at" ]; then
     run ucx; same ucx "$answer" "$want"
-    [ "$mapped" = 0 ] && [ "$sent" -lt 10000 ] && [ "$onesided" -gt 1000000 ] || fail "ucx: $(err)"
+    [ "$mapped" = 0 ] && [ "$sent" -lt 20000 ] && [ "$onesided" -gt 1000000 ] || fail "ucx: $(err)"
     stop
 else
     has "no UCX" "$(cat "$TMP/d.err")" "UCX"

@@ -57,6 +57,14 @@ static const Case cases[] = {
      "sub: all_gather f32[20,30] 7200\n"
      "sub: all_gather f32[30] 360\n"
      "sub: all_gather f32[30,3] 1080\n"},
+    {"rows move to whole leaves of several nodes",
+     "signal s0 { x = randn(1500, 300); w = param(randn(1500, 50)) }\n"
+     "a = x.sum(0) * 2.0\nb = (x.T @ w) * 2.0\n",
+     "sum: all_to_all f32[1500,300] 64800\n"
+     "mul: all_reduce f32[300] 14400\n"
+     "matmul: all_to_all f32[300,1500] 64800\n"
+     "matmul: all_to_all f32[1500,50] 10800\n"
+     "mul: all_reduce f32[300,50] 720000\n"},
     {"data-parallel linear, Adam, clipped",
      "import optim; import nn\n"
      "signal s0 { x = randn(256, 20); y = randn(256, 3) }\n"
