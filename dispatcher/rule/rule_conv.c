@@ -4,7 +4,8 @@
  * ...) and result Y (N, O, ...) two are given. Along N, O or C all tensors that have the axis
  * are split alike. If the split axis is summed over, so that the result lacks it, the result is
  * partial. Spatial axes stay whole. With groups, W's second axis stays whole too, and O and C are
- * split together, between groups.
+ * split together, between groups. Where the order of additions depends on the number of channels,
+ * only N is split.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 #include "runtime/infer/window.h"
@@ -68,12 +69,20 @@ static bool conv_split_groups(Rule *r, const uint8_t *role, int64_t groups, int6
     return true;
 }
 
+/* True if the bits of a channel depend on how many are computed with it: oneDNN computes float32,
+ * and halves as float32, and chooses its order of additions by all channels. */
+static bool needs_all_channels(const Rule *r) {
+    DType dtype = (DType)r->in[0].dtype;
+    return dtype_is_float(dtype) && dtype != DT_F64;
+}
+
 /* Tries axis a of tensor i (2: the result), with its block. */
 static bool conv_try(Rule *r, const uint8_t *role, int i, int a, int64_t block) {
     int64_t groups = inst_int(r->inst, ATTR_GROUPS, 1);
     const TensorType *t = i == 2 ? &r->out[0] : &r->in[i];
     if (a > 1) return false;
     int letter = letter_of[role[i]][a];
+    if (letter != LETTER_N && needs_all_channels(r)) return false;
     if (groups == 1 || letter == LETTER_N) {
         conv_split(r, role, letter, block);
         return true;
@@ -96,9 +105,11 @@ void rule_conv(Rule *r) {
     if (first < 0 && rule_is_wanted(r, &r->out[0]) &&
         conv_try(r, role, 2, r->want_axis, layout_split(&r->out[0], r->want_axis, r->n).block))
         return;
-    /* No split can be kept: a split along a spatial axis becomes one along N. */
-    if (first >= 0 && role[first] != ROLE_W && r->in[first].shape[0] >= 2)
-        conv_split(r, role, LETTER_N, layout_split(&r->in[first], 0, r->n).block);
+    /* No split can be kept: it becomes one along N. */
+    bool may_be_split = first >= 0 ? role[first] != ROLE_W || needs_all_channels(r)
+                                   : needs_all_channels(r) && rule_is_wanted(r, &r->out[0]);
+    if (may_be_split && r->in[0].shape[0] >= 2)
+        conv_split(r, role, LETTER_N, layout_split(&r->in[0], 0, r->n).block);
     else
         rule_whole(r);
 }

@@ -197,15 +197,36 @@ static const Case cases[] = {
      "conv_dw: all_gather f32[16,6,8,8] 73728\n"
      "mul: all_reduce f32[6] 288\n"
      "sub: all_gather f32[96,10] 11520\n"},
-    {"channels split",
-     "x = randn(4, 4, 8, 8)\n"
-     "signal s0 { k = param(randn(8, 4, 3, 3)); d = param(randn(8, 1, 3, 3)) }\n"
-     "signal s1 { e = param(randn(5, 8, 1, 1)) }\n"
+    {"channels split, float64",
+     "dt = float64\n"
+     "x = randn(4, 4, 8, 8, dtype=dt)\n"
+     "signal s0 { k = param(randn(8, 4, 3, 3, dtype=dt)) }\n"
+     "signal s0 { d = param(randn(8, 1, 3, 3, dtype=dt)) }\n"
+     "signal s1 { e = param(randn(5, 8, 1, 1, dtype=dt)) }\n"
      "h = relu(conv2d(relu(conv2d(x, k)), d, groups=8))\n"
      "loss = (conv2d(h, e) * 0.5).square().mean()\n"
      "loss.backward()\n" SGD(k) SGD(d) SGD(e),
-     "conv: all_gather f32[4,8,4,4] 6144\n"
-     "conv: all_gather f32[5,8,1,1] 480\n"},
+     "conv: all_gather f64[4,8,4,4] 12288\n"
+     "conv: all_gather f64[5,8,1,1] 960\n"},
+    {"channels split: float32 needs all of them",
+     "dt = float32\n"
+     "x = randn(4, 4, 8, 8, dtype=dt)\n"
+     "signal s0 { k = param(randn(8, 4, 3, 3, dtype=dt)) }\n"
+     "signal s0 { d = param(randn(8, 1, 3, 3, dtype=dt)) }\n"
+     "signal s1 { e = param(randn(5, 8, 1, 1, dtype=dt)) }\n"
+     "h = relu(conv2d(relu(conv2d(x, k)), d, groups=8))\n"
+     "loss = (conv2d(h, e) * 0.5).square().mean()\n"
+     "loss.backward()\n" SGD(k) SGD(d) SGD(e),
+     "conv: all_gather f32[8,4,3,3] 3456\n"
+     "conv: all_gather f32[8,1,3,3] 864\n"
+     "conv: all_gather f32[5,8,1,1] 480\n"
+     "sum: all_to_all f32[4,5,4,4] 960\n"
+     "div: all_reduce f32[] 12\n"
+     "conv_dw: all_gather f32[4,8,4,4] 6144\n"
+     "conv_dw: all_gather f32[4,5,4,4] 3840\n"
+     "conv_dw: all_gather f32[4,8,6,6] 13824\n"
+     "conv_dw: all_gather f32[4,8,4,4] 6144\n"
+     "conv_dw: all_gather f32[4,8,6,6] 13824\n"},
     {"data-parallel batch_norm, training",
      "signal s0 { x = randn(16, 3, 4, 4) }\n"
      "g = param(ones(3)); b = param(zeros(3)); m = buffer(zeros(3)); v = buffer(ones(3))\n"
