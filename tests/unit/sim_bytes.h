@@ -4,6 +4,7 @@
 #ifndef GT_TESTS_UNIT_SIM_BYTES_H
 #define GT_TESTS_UNIT_SIM_BYTES_H
 #include "runtime/wire/body.h"
+#include "runtime/layout/nodes.h"
 #include "runtime/layout/place.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
@@ -42,9 +43,12 @@ static void sim_plan_move(SimBytes *b, const Inst *inst, uint32_t rank) {
     bool same = m.from.group == m.to.group;
     Pull pull[MAX_INTS];
     int n = layout_pulls(&m.from.layout, from->n, &m.to.layout, to->n, at, same, &m.type, pull);
-    for (int k = 0; k < n; k++)
-        if (from->rank[pull[k].from] != (int32_t)rank)
-            b->planned += region_bytes(&pull[k].region, &m.type);
+    for (int k = 0; k < n; k++) {
+        if (from->rank[pull[k].from] == (int32_t)rank) continue;
+        const Layout *l = &m.from.layout;
+        uint64_t nodes = layout_is_stacked(l) ? (uint64_t)nodes_of(l, pull[k].from, NULL) : 1;
+        b->planned += nodes * region_bytes(&pull[k].region, &m.type);
+    }
 }
 
 /* A message to this rank. */

@@ -329,7 +329,8 @@ static bool run_schedule(uint64_t seed, char *why, size_t why_size) {
         s->client[i].priority = sim_below(s, 1000);
     }
     set_fate(s, &g, n_insts);
-    sim_run(s, 200000 + 400 * (int64_t)n_insts * g.n_workers);
+    /* A tensor of 800 KB may go to six workers in pieces of 16 bytes. */
+    sim_run(s, 5000000 + 400 * (int64_t)n_insts * g.n_workers);
     if (!s->why[0]) {
         for (int i = 0; i < g.n_clients; i++) check_client(s, i, &plain[i]->client[0], g.mode);
         check_quiet(s, "when all is sent");
