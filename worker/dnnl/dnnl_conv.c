@@ -261,6 +261,7 @@ enum {
     TILE_BYTES = 1 << 20, /* of a tile's images: about half of a core's cache */
     TILES = 16,           /* of images, at most */
     PARTS = 8,            /* tiles that keep several threads busy */
+    UNIT = 16,            /* a part of so many channels, or several times, has the bits of all */
     CHANNELS = 64,        /* at least, per tile: its other operand is converted each time */
     TABLE = 1 << 22,      /* elements of the sums of leaves that are computed at a time, about */
     SMALL = 1 << 23       /* multiplications that are not worth splitting */
@@ -286,7 +287,10 @@ static void tile_sizes(const Dnnl *d, const DnnlConv *s, DnnlPlan *p) {
     p->tiles_n = divided(s->N, p->n);
     p->r = all;
     bool is_dw = s->kind == DNNL_CONV_DW, is_few = is_dw ? p->round < PARTS : p->tiles_n < PARTS;
-    if ((d->may_split || is_dw) && s->groups == 1 && !is_plain(s) && work >= SMALL && is_few) {
+    /* A gradient of weights is always cut alike, other results only if there are few images. For a
+     * last part of a few channels the library would choose another method. */
+    bool may_split = is_dw || (d->may_split && all % UNIT == 0);
+    if (may_split && s->groups == 1 && !is_plain(s) && work >= SMALL && is_few) {
         int64_t parts = divided(PARTS, is_dw ? p->round : p->tiles_n);
         p->r = divided(divided(all, parts), CHANNELS) * CHANNELS;
         if (p->r > all) p->r = all;
