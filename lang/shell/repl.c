@@ -21,6 +21,7 @@
 #include "lang/shell/who.h"
 #include "lang/tensor/signal.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <errno.h>
 #include <poll.h>
@@ -596,13 +597,30 @@ static bool asks_to_stay(Repl *r) {
     return true;
 }
 
+/* Says which lines of a transcript do not run: one of them may be no output. */
+static void left_out(const PasteRest *rest) {
+    Bytes b = {0};
+    size_t n = utf8_skip(rest->first.data, rest->first.n, 50);
+    if (rest->n_lines == 1)
+        bytes_puts(&b, "1 line without a prompt is taken for output and left out: ");
+    else
+        bytes_printf(&b, "%zu lines without a prompt are taken for output and left out, from: ",
+                     rest->n_lines);
+    error_put_line(rest->first.data, n, &b);
+    fprintf(stderr, "%s%s\n", b.data, n < rest->first.n ? "..." : "");
+    bytes_fini(&b);
+}
+
 /* Bracketed paste gives several lines at once: returns the first, and keeps the others. Consumes
  * line. */
 static char *split_paste(Repl *r, char *line) {
     char *held = r->is_terminal ? paste_take() : NULL;
+    PasteRest rest = {0};
     if (!held && !strchr(line, '\n')) return line;
     bytes_printf(&r->pasted, "%s%s\n", held ? held : "", line);
-    paste_clean(&r->pasted);
+    paste_clean(&r->pasted, &rest);
+    if (rest.n_lines) left_out(&rest);
+    bytes_fini(&rest.first);
     free(held);
     free(line);
     return next_pasted(r);

@@ -51,66 +51,96 @@ static size_t python_prompt(const char *s, bool is_first) {
 
 const char *paste_skip_python(const char *s) { return s + python_prompt(s, true); }
 
+/* Notes a line, newline included, that is left out of the text, unless it is blank. */
+static void leave_out(PasteRest *rest, const char *line, size_t n) {
+    if (strspn(line, " \t\r\n") >= n) return;
+    if (!rest->n_lines++) bytes_add(&rest->first, line, strcspn(line, "\n"));
+}
+
 /* Of a transcript of Python or IPython, keeps the lines that were typed. */
-static void clean_python(Bytes *text) {
+static void clean_python(Bytes *text, PasteRest *rest) {
     const char *s = text->data + strspn(text->data, "\n");
     Bytes kept = {0};
     if (!python_prompt(s, true)) return;
     while (*s) {
         size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL), prompt = python_prompt(s, true);
         if (!prompt) prompt = python_prompt(s, false);
-        if (prompt) bytes_add(&kept, s + prompt, n - prompt);
+        if (prompt)
+            bytes_add(&kept, s + prompt, n - prompt);
+        else
+            leave_out(rest, s, n);
         s += n;
     }
     bytes_fini(text);
     *text = kept;
 }
 
-/* True if the parser needs more lines. */
-static bool is_open(const Bytes *statement) {
-    Source probe = {.name = "paste", .text = statement->data, .n = statement->n, .first_line = 1};
-    LangError e = {0};
-    Program *p = parse_program(&probe, NULL, NULL, NULL, &e);
-    bool is_incomplete = !p && e.kind == E_INCOMPLETE;
-    program_free(&p);
-    return is_incomplete;
+/* True if a statement of this kind shows nothing at the prompt. */
+static bool is_silent(NodeKind kind) {
+    switch (kind) {
+    case N_ASSIGN:
+    case N_AUGASSIGN:
+    case N_FN_STMT:
+    case N_MODULE:
+    case N_DEL: return true;
+    default: return false;
+    }
 }
 
-/* True if the lines are statements, not output: they parse, and one is no mere expression. */
-static bool is_code(const Bytes *lines) {
+/* True if the lines parse and their last statement shows nothing. */
+static bool shows_nothing(const Bytes *lines) {
+    Source probe = {.name = "paste", .text = lines->data, .n = lines->n, .first_line = 1};
+    LangError e = {0};
+    Program *p = parse_program(&probe, NULL, NULL, NULL, &e);
+    uint32_t n = p ? p->body->n_kids : 0;
+    bool is = p && (!n || is_silent((NodeKind)p->body->kid[n - 1]->kind));
+    program_free(&p);
+    return is;
+}
+
+/* True if the lines are statements, not output: they parse, and one is no mere expression, or
+ * nothing that ran before them can have shown them. */
+static bool is_code(const Bytes *lines, bool has_no_output) {
     Source probe = {.name = "paste", .text = lines->data, .n = lines->n, .first_line = 1};
     LangError e = {0};
     Program *p = lines->n ? parse_program(&probe, NULL, NULL, NULL, &e) : NULL;
-    bool is = false;
+    bool is = p && has_no_output;
     for (uint32_t i = 0; p && i < p->body->n_kids; i++) is |= p->body->kid[i]->kind != N_EXPR_STMT;
     program_free(&p);
     return is;
 }
 
-void paste_clean(Bytes *text) {
-    bool is_first;
-    clean_python(text);
+void paste_clean(Bytes *text, PasteRest *rest) {
+    bool is_first, has_no_output = false;
+    clean_python(text, rest);
     const char *s = text->n ? text->data + strspn(text->data, "\n") : "";
     if (!prompt_length(s, &is_first) || !is_first) return;
-    Bytes kept = {0}, statement = {0}, rest = {0};
+    Bytes kept = {0}, statement = {0}, others = {0};
     int n_first = 0;
     while (*s) {
         size_t n = strcspn(s, "\n") + (strchr(s, '\n') != NULL),
                prompt = prompt_length(s, &is_first);
-        bool goes_on = !prompt && statement.n && is_open(&statement);
+        bool goes_on = !prompt && statement.n && parse_open_text(&statement, NULL);
         if (prompt && is_first) statement.n = 0, n_first++;
-        if (!prompt && !goes_on) statement.n = 0, bytes_add(&rest, s, n);
+        if (!prompt && !goes_on) {
+            if (statement.n) has_no_output = shows_nothing(&statement);
+            statement.n = 0, bytes_add(&others, s, n);
+            leave_out(rest, s, n);
+        }
         if (prompt || goes_on) {
             bytes_add(&kept, s, n);
             bytes_add(&statement, s + prompt, n - prompt);
         }
         s += n;
     }
-    bool is_program = n_first == 1 && is_code(&rest); /* pasted behind a prompt */
+    bool is_program = n_first == 1 && is_code(&others, has_no_output); /* pasted behind a prompt */
     bytes_fini(&statement);
-    bytes_fini(&rest);
+    bytes_fini(&others);
     bytes_fini(is_program ? &kept : text);
-    if (!is_program) *text = kept;
+    if (is_program)
+        rest->n_lines = 0;
+    else
+        *text = kept;
 }
 
 /* ---- the line editor ---- */

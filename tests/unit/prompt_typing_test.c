@@ -85,7 +85,7 @@ static void one_prompt(void) {
         {"gt> a = 5; a * 2\r10\r", "\n10\n"},
         {"\r\rgt> fn f(x) {\r    return x + a\r}\rgt> f(1)\r6\r", "\n6\n"},
         {"gt> [a,\r> 3]\r[5, true]\r", "expected an expression, but found '>'"},
-        {"gt rows> b = [1,\r  2]\r[1, 2]\rzzz\r", ""},
+        {"gt rows> b = [1,\r  2]; b\r[1, 2]\rzzz\r", ""},
         {">>> a * 3\r15\rzzz\r", "\n15\n"},
         {"c = (a\r> 4)\rc\r", "\ntrue\n"},
         {"> a\ra\r", "expected an expression, but found '>'"},
@@ -100,6 +100,35 @@ static void one_prompt(void) {
     }
     line(&s, "b", "\n[1, 2]\n");
     CHECK(!strstr(s.all.data, "not defined") && !strstr(s.all.data, "[5, true]\ngt> \n[5"));
+    leave(&s, "\004", 0);
+}
+
+/* What a paste leaves out is said: it may have been no output. */
+static void left_out(void) {
+    static const char *const rows[][2] = {
+        {"gt> a = 1\rprint(a)\r\rprint(2)\rx y\r",
+         "\n3 lines without a prompt are taken for output and left out, from: print(a)\n"},
+        {"gt> 2 * a\rb = = 2\r",
+         "\n1 line without a prompt is taken for output and left out: b = = 2\n"},
+        {">>> a = 1\r1\033\r>>> a\r1\r2\r", "left out, from: 1?\n"},
+        {"gt> a\ra * 7\r", "left out: a * 7\n1\n"},
+        {"gt> q = 5\rq * 2\r10\r", "\n10\n10\n"},
+        {"gt> fn f() {\r  return 9\r}\rf()\r", "\n9\n"},
+        {"gt> q = 5; q\r5\rq * 2\r", "\n2 lines without a prompt"},
+    };
+    Session s = prompt();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        type(&s, "\033[200~");
+        type(&s, rows[i][0]);
+        type(&s, "\033[201~\r");
+        expect(&s, rows[i][1]);
+        expect(&s, "gt> ");
+    }
+    size_t before = s.all.n;
+    type(&s, "\033[200~gt> a = 1\rb = 2\r\033[201~\r");
+    expect(&s, "gt> ");
+    line(&s, "a + b", "\n3\n");
+    CHECK(!strstr(s.all.data + before, "left out"));
     leave(&s, "\004", 0);
 }
 
@@ -314,6 +343,7 @@ int main(void) {
     half_typed();
     transcript();
     if (IS_READLINE) one_prompt();
+    if (IS_READLINE) left_out();
     python();
     long_paste();
     strange_paste();
