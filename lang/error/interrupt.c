@@ -3,6 +3,7 @@
 #include "lang/error/interrupt.h"
 
 volatile int interrupt_count;
+WaitHook interrupt_meanwhile;
 
 bool interrupt_fail(LangError *e) {
     e->kind = E_INTERRUPT;

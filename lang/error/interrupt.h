@@ -14,6 +14,17 @@
  * ends the running call early (worker/exec/cancel.h). */
 extern volatile int interrupt_count;
 
+/* What the client does meanwhile, about every 20 ms, when it waits for the disk; fn NULL: nothing.
+ * The prompt takes keys. */
+typedef struct WaitHook {
+    void (*fn)(void *ctx);
+    void *ctx;
+} WaitHook;
+extern WaitHook interrupt_meanwhile;
+static inline void meanwhile(void) {
+    if (interrupt_meanwhile.fn) interrupt_meanwhile.fn(interrupt_meanwhile.ctx);
+}
+
 /* Set e or err to "interrupted", with E_INTERRUPT or ERR_CANCELLED; return false. */
 bool interrupt_fail(LangError *e);
 bool interrupt_fail_io(Err *err);

@@ -594,9 +594,11 @@ static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
 }
 
 void io_put_bytes(IoSink *s, const void *data, size_t n) {
+    enum { PIECE = 1 << 20 }; /* a busy disk lets a large write wait for seconds */
     const char *p = data;
     while (n && !s->failed && !interrupt_count) {
-        ssize_t w = write(s->fd, p, n < IO_STEP_BYTES ? n : IO_STEP_BYTES);
+        ssize_t w = write(s->fd, p, n < PIECE ? n : PIECE);
+        if (n > PIECE) meanwhile();
         if (w < 0 && errno == EINTR) continue;
         if (w < 0) {
             s->failed = true;

@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A copy of a descriptor that a thread syncs. */
@@ -34,6 +35,17 @@ static void *sync_copy(void *syncing) {
     return NULL;
 }
 
+/* Waits 20 ms at most; false if the time is over or a signal came. */
+static bool wait_some(sem_t *done) {
+    enum { WAIT_NS = 20000000, SECOND_NS = 1000000000 };
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / SECOND_NS;
+    until.tv_nsec %= SECOND_NS;
+    return !sem_timedwait(done, &until);
+}
+
 int io_sync(int fd) {
     pthread_t thread;
     sigset_t all, before;
@@ -53,7 +65,10 @@ int io_sync(int fd) {
     }
     pthread_detach(thread);
     bool is_done = false;
-    while (!interrupt_count && !is_done) is_done = !sem_wait(&s->done);
+    while (!interrupt_count && !is_done) {
+        is_done = wait_some(&s->done);
+        meanwhile();
+    }
     errno = is_done ? s->error : 0;
     bool has_failed = errno != 0;
     syncing_unref(s);

@@ -34,6 +34,7 @@
 enum {
     AHEAD_MAX = 1 << 16, /* bytes read ahead in search of an else */
     AHEAD_MS = 20,       /* the wait for them */
+    TELL_MS = 300,       /* after this time it is said what a complete line waits for */
     FREE_SLICE = 20000,  /* values freed between two looks for a key: a millisecond or two */
     IDLE_MS = 100        /* between two looks at the cluster while nobody types */
 };
@@ -41,7 +42,8 @@ enum {
 /* Readline's handler takes no argument: it leaves its line here. */
 static struct {
     char *line;
-    bool has_line;
+    bool has_line, has_told; /* has_told: it was said what the line waits for */
+    int64_t end_ms;          /* when it was complete */
 } typed;
 
 /* ---- messages ---- */
@@ -88,6 +90,7 @@ static void history_keep(Repl *r, const char *text, size_t n) {
 static void on_line(char *line) {
     typed.line = line;
     typed.has_line = true;
+    typed.end_ms = now_ms();
     typing_end(line != NULL);
     rl_callback_handler_remove();
 }
@@ -143,6 +146,23 @@ static int wait_key(long ms) {
     return n;
 }
 
+/* While a file is written behind the prompt: takes keys until the line is complete, and then says
+ * what it waits for. */
+static void type_meanwhile(void *ctx) {
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (!typed.has_line && !interrupt_count && poll(&in, 1, 0) > 0) rl_callback_read_char();
+    if (!typed.has_line || typed.has_told || now_ms() < typed.end_ms + TELL_MS) return;
+    typed.has_told = true;
+    fputs("waiting: a file is being written; Ctrl-C ends that\n", stderr);
+}
+
+static void go_on_behind(Repl *r) {
+    interrupt_meanwhile = (WaitHook){.fn = type_meanwhile};
+    behind_poll(r);
+    interrupt_meanwhile = (WaitHook){0};
+    if (!typed.has_line) behind_say(r);
+}
+
 /* The line that is typed, malloc'ed; NULL at the end of input, or if *dropped. */
 static char *await_line(Repl *r, bool *dropped) {
     while (!typed.has_line) {
@@ -163,7 +183,7 @@ static char *await_line(Repl *r, bool *dropped) {
         if (n > 0)
             rl_callback_read_char();
         else if (n == 0)
-            behind_idle(r);
+            go_on_behind(r);
         else if (errno != EINTR) {
             rl_callback_handler_remove();
             return NULL;
@@ -176,7 +196,7 @@ static char *await_line(Repl *r, bool *dropped) {
 static char *read_typed(Repl *r, const char *prompt, bool *dropped) {
     rl_end = 0; /* libedit keeps that of the line before */
     typed.line = NULL;
-    typed.has_line = false;
+    typed.has_line = typed.has_told = false;
     typing_begin(&(TypingBefore){.text = r->statement.data,
                                  .n = r->statement.n,
                                  .open = r->probe.data,

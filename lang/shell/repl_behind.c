@@ -71,7 +71,7 @@ void behind_begin(Repl *r) {
         return;
     }
     stream_flush(r->in->stream);
-    stream_poll(r->in->stream);
+    stream_read(r->in->stream);
     r->behind = stream_count(r->in->stream);
     r->is_dropped = false;
     if (behind_count(r)) tell(r);
@@ -85,10 +85,13 @@ static bool take_failure(Repl *r, LangError *e) {
     return (!r->lost || lost_is_done(r->lost)) && stream_take_error(r->in->stream, e);
 }
 
-void behind_idle(Repl *r) {
-    LangError e = {0};
+void behind_poll(Repl *r) {
     stream_poll(r->in->stream);
     if (r->lost) lost_step(r->lost, r->in);
+}
+
+void behind_say(Repl *r) {
+    LangError e = {0};
     bool has_failed = take_failure(r, &e), is_over = r->lost && lost_is_done(r->lost);
     if (!has_failed && !is_over) return;
     typing_erase();

@@ -16,10 +16,12 @@ void behind_watch(Repl *r);
 /* Ends behind_watch; before r ends. */
 void behind_forget(Repl *r);
 /* Cancels the instructions that have not begun. Prints the names of the variables that are lost if
- * the answers arrive soon; otherwise behind_idle does. */
+ * the answers arrive soon; otherwise behind_say does. */
 void behind_cancel(Repl *r);
 /* Prints the lost variables once all answers have arrived; true if it did. */
 bool behind_report_lost(Repl *r);
-/* Reads replies while nothing is typed, and reports what they say above the line. */
-void behind_idle(Repl *r);
+/* While nothing is typed: behind_poll reads replies and writes files, behind_say reports above the
+ * line what they said. */
+void behind_poll(Repl *r);
+void behind_say(Repl *r);
 #endif

@@ -154,9 +154,11 @@ void stream_on_wait(Stream *s, StreamWaits fn, void *ctx);
 void stream_flush(Stream *s);
 /* At the prompt: another input starts. Its effects run although an earlier input failed. */
 void stream_input(Stream *s);
-/* Handles the messages that have arrived, runs the effects that are due; never waits. */
+/* Handles the messages that have arrived; never waits. */
+void stream_read(Stream *s);
+/* The same, and runs the effects that are due, which may write files. */
 void stream_poll(Stream *s);
-/* The same, but waits for the first message: timeout_ms at most. A signal ends the wait. */
+/* As stream_poll, but waits for the first message: timeout_ms at most. A signal ends the wait. */
 void stream_poll_for(Stream *s, int timeout_ms);
 /* At a statement's end: the same, if many instructions were issued or an effect may be due. */
 void stream_step(Stream *s);

@@ -237,6 +237,10 @@ void stream_poll_for(Stream *s, int timeout_ms) {
     stream_send_if_dry(s);
 }
 
+void stream_read(Stream *s) {
+    if (s->is_started) stream_pump(s, 0);
+}
+
 void stream_poll(Stream *s) { stream_poll_for(s, 0); }
 
 void stream_step(Stream *s) {

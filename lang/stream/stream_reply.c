@@ -19,6 +19,7 @@
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_text.h"
 #include <assert.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,9 +256,31 @@ static void add_lost(Stream *s, const Pending *p, ErrCode poison) {
     s->n_unreported++;
 }
 
+static void *free_reply(void *reply) {
+    msg_fini(reply);
+    free(reply);
+    return NULL;
+}
+
+/* Frees a reply, a large one in a thread: the kernel takes 200 ms for the pages of 500 MB. */
+static void reply_fini(Msg *reply) {
+    enum { ASIDE_BYTES = 32 << 20 };
+    pthread_t thread;
+    if (msg_bytes(reply) < ASIDE_BYTES) {
+        msg_fini(reply);
+        return;
+    }
+    Msg *moved = xcalloc(1, sizeof *moved);
+    msg_move(moved, reply);
+    if (pthread_create(&thread, NULL, free_reply, moved))
+        free_reply(moved);
+    else
+        pthread_detach(thread);
+}
+
 static void pending_fini(Stream *s, Pending *p) {
     if (p->drop) p->drop(p->ctx);
-    msg_fini(&p->reply);
+    reply_fini(&p->reply);
     for (int i = 0; i < p->n; i++) handle_unref(s, &p->handle[i]);
     free(p->handle);
 }
@@ -353,6 +376,7 @@ void stream_drop_effects(Stream *s) {
 
 size_t stream_hush(Stream *s) {
     size_t n_prints = 0;
+    s->hushed_seq = s->next_seq;
     for (size_t n = s->effects.n; n > 0; n--) { /* once round: those that stay are queued again */
         Pending p = pop_effect(s);
         bool is_left = p.fetch && p.fetch->is_abandoned;
@@ -382,6 +406,12 @@ static bool has_turn(const Stream *s, const void *ctx) {
     return s->effects.n < EFFECTS_MAX;
 }
 
+/* True if a print of host values runs at once, because all effects before it are left from an
+ * interrupted statement. Those that write files may take seconds. */
+static bool passes_hushed(const Stream *s, const Pending *p, int n) {
+    return n == 0 && p->is_print && s->config.prompt && !stream_effects(s, s->hushed_seq);
+}
+
 /* Makes room for an effect of n operands and its instruction, and issues all that must precede
  * it. */
 static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
@@ -396,7 +426,8 @@ static bool queue_ready(Stream *s, int n, Span at, LangError *e) {
 
 bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Span at,
                   LangError *e) {
-    if (!queue_ready(s, n, at, e)) {
+    bool is_first = passes_hushed(s, p, n);
+    if (!is_first && !queue_ready(s, n, at, e)) {
         if (p->drop) p->drop(p->ctx);
         free(p->fetch);
         return false;
@@ -409,8 +440,8 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
     q.n = n;
     q.has_inst = n > 0;
     q.is_answered = n == 0;
-    if (n == 0 && !is_due(s, &q)) stream_flush(s); /* acks come by the frame */
-    if (n == 0 && s->effects.n == 0 && is_due(s, &q)) {
+    if (n == 0 && !is_first && !is_due(s, &q)) stream_flush(s); /* acks come by the frame */
+    if (is_first || (n == 0 && s->effects.n == 0 && is_due(s, &q))) {
         Err err = {0};
         if (run_effect(s, &q, &err)) return true;
         error_from(e, &err);

@@ -151,8 +151,9 @@ struct Stream {
     StreamProfile *profile; /* NULL: without StreamConfig.profile */
 
     /* effects and failures */
-    Fifo effects;   /* of Pending */
-    size_t n_files; /* of the effects: those that write files */
+    Fifo effects;        /* of Pending */
+    size_t n_files;      /* of the effects: those that write files */
+    uint64_t hushed_seq; /* next_seq at the last stream_hush */
     Cause *cause[CAUSES_MAX];
     int n_causes, n_unreported;
     Arena arena; /* of one reply */

@@ -265,6 +265,52 @@ static void late_loss(Cluster *c) {
     unsetenv("REPL_TERM");
 }
 
+/* Reads about a MiB of what the file's writer has left; false at its end. */
+static bool read_some(int fd) {
+    static char chunk[1 << 16];
+    for (size_t n = 0; n < 1 << 20;) {
+        struct pollfd in = {.fd = fd, .events = POLLIN};
+        ssize_t got = poll(&in, 1, LIMIT_MS) > 0 ? read(fd, chunk, sizeof chunk) : 0;
+        if (got <= 0) return false;
+        n += (size_t)got;
+    }
+    return true;
+}
+
+/* A save behind the prompt: what needs none of its values runs at once; while the file is written,
+ * keys are read, and a complete line says what it waits for. A pipe stands for a slow disk. */
+static void stuck_save(Cluster *c) {
+    char path[64], save[96];
+    Session s = prompt_at(c);
+    snprintf(path, sizeof path, "%s/pipe.npy", c->dir);
+    snprintf(save, sizeof save, "save(big, \"%s\")", path);
+    CHECK(!mkfifo(path, 0600));
+    int fd = open(path, O_RDONLY | O_NONBLOCK);
+    CHECK(fd >= 0 && !fcntl(fd, F_SETFL, 0));
+    line(&s, "big = ones(5000000); sync()", NULL);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, save);
+    interrupt(&s, "Ctrl-C again drops them\n");
+    size_t before = s.all.n;
+    line(&s, "6 * 7", "\n42\n");
+    line(&s, "print(host)", "\n5\n");
+    CHECK(!strstr(s.all.data + before, "waiting: "));
+    kill(c->worker, SIGCONT);
+    CHECK(read_some(fd));
+    type(&s, "host + ");
+    while (!strstr(s.all.data + s.seen, "host + ") && read_some(fd)) more(&s, now_ms() + 50);
+    type(&s, "3\r");
+    while (!strstr(s.all.data + s.seen, "waiting: a file is being written") && read_some(fd))
+        more(&s, now_ms() + 100);
+    expect(&s, "waiting: a file is being written; Ctrl-C ends that\n");
+    while (read_some(fd)) {}
+    expect(&s, "8\n");
+    expect(&s, "gt> ");
+    line(&s, "sync()", NULL);
+    close(fd);
+    leave(&s, "\004", 0);
+}
+
 /* In one process: a loop, and one kernel of minutes, with Ctrl-C once and twice. */
 static void embedded(void) {
     Session s = start((const char *[]){"-q", "--norc", "-w", "1", NULL});
@@ -297,6 +343,7 @@ int main(void) {
     leave_work(&c);
     commands_wait(&c);
     late_error(&c);
+    stuck_save(&c);
     late_loss(&c);
     cluster_end(&c);
     printf("prompt_work: back after Ctrl-C within %ld ms\n", slowest_ms);
