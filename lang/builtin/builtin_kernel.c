@@ -112,9 +112,12 @@ static void put_state(Value w, Bytes *out) {
         bytes_printf(out, "compiled in %lld ms", number_of(w, "compile_ms"));
     else if (!strcmp(state, "cached"))
         bytes_puts(out, "found in the cache on disk");
+    else if (!strcmp(state, "shipped"))
+        bytes_printf(out, "one of the kernels that come with gtsh, launched %lld time%s", hits,
+                     hits == 1 ? "" : "s");
     if (!strcmp(state, "compiled") && others > 0)
         bytes_printf(out, " with %lld other%s", others, others == 1 ? "" : "s");
-    if (*text_of(w, "key") && strcmp(state, "failed"))
+    if (*text_of(w, "key") && (!strcmp(state, "compiled") || !strcmp(state, "cached")))
         bytes_printf(out, ", %lld bytes, launched %lld time%s: %s.so", number_of(w, "bytes"), hits,
                      hits == 1 ? "" : "s", text_of(w, "key"));
 }

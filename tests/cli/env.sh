@@ -3,14 +3,14 @@
 . tests/fixtures/check.sh
 export XDG_RUNTIME_DIR="$TMP" GT_DISPATCHER=
 for wrong in \
-    "GT_FUSE=maybe needs 0, 1 or wait" "GT_PLAN=x needs 0 or 1" "GT_COMPILE=2 needs 0 or 1" "GT_AUTO_COMPILE=-1 needs 0 or 1" \
+    "GT_FUSE=maybe needs 0, 1, wait or list" "GT_PLAN=x needs 0 or 1" "GT_COMPILE=2 needs 0 or 1" "GT_AUTO_COMPILE=-1 needs 0 or 1" \
     "GT_WORKER_BATCH_SIZE=many needs a whole number from 1 to" "GT_WORKER_BATCH_SIZE=0 needs a whole number from 1 to" \
     "GT_HOTPATH_THRESHOLD=-1 needs a whole number from 0 to" "GT_HOTPATH_THRESHOLD=2x needs a whole number from 0 to" \
     "GT_HOTPATH_MIN_SEQ=0 needs a whole number from 1 to" "GT_HOTPATH_WINDOW=0 needs a whole number from 1 to" \
     "GT_HOTPATH_MAX_EXPAND=1e9 needs a whole number from 1 to" "GT_HOTPATH_WINDOW=99999999999999999999 needs a whole number from 1 to" \
     "GT_CC_SECONDS=0 needs a whole number from 1 to" "GT_DEBUG_COMPILE=junk needs 0 or 1" "GT_DEBUG_CLIENT=t needs 0 or 1" "GT_DEBUG_WORKER=3 needs 0 or 1" \
     "GT_DEBUG_DISPATCHER=x needs 0 or 1" "GT_VERBOSE=very needs 0 or 1" "GT_AUTO_SHARD=some needs 0 or 1" \
-    "GT_CHECK_NAN=nan needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx"; do
+    "GT_CHECK_NAN=nan needs 0 or 1" "GT_SHIPPED_KERNELS=2 needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx"; do
     set_to=${wrong%% *} name=${wrong%%=*} value=${wrong%% *} needs=${wrong#* }
     value=${value#*=}
     code "$set_to gtsh" 2 env "$set_to" "$GTSH" -c 'print(1)'; all=$(out)$(err)

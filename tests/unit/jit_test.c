@@ -5,6 +5,8 @@
 #include "worker/jit/jit.h"
 #include "tests/unit/check.h"
 #include "worker/jit/jit_cc.h"
+#include "worker/jit/jit_shipped.h"
+#include "worker/kernel/emit.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -237,6 +239,70 @@ static void test_limits(void) {
     CHECK_INT(call("exec cc \"$@\"", 60, 20, why), CC_MADE);
 }
 
+/* Writes a shared object with the kernel n under the name that the kernel `name` would have. */
+static void ship(const char *path, int n, int name) {
+    Shipped names;
+    Cc cc;
+    char key[SHIPPED_KEY], why[360];
+    Bytes source = {0}, text = {0}, all = {0};
+    shipped_init(&names, NULL);
+    make_nothing(&name, &source);
+    shipped_key(&names, &source, key);
+    bytes_printf(&text, "%s\n#define FUSED(x) k%s_##x\n", emit_head, key);
+    make_nothing(&n, &text);
+    cc_init(&cc, NULL, "base");
+    CHECK(cc_identify(&cc, &all));
+    CHECK_INT(cc_compile(&cc, &text, path, false, why, sizeof why), CC_MADE);
+    cc_fini(&cc);
+    shipped_fini(&names);
+    bytes_fini(&source), bytes_fini(&text), bytes_fini(&all);
+}
+/* Requests kernel 7 with these settings; returns its state. */
+static JitState state_of(const JitConfig *config) {
+    Jit *j = jit_new(config);
+    JitAbout about = {.state = JIT_SEEN};
+    ask(j, 7);
+    CHECK(jit_wait(j, 60000));
+    const FusedKernel *k = ask(j, 7);
+    CHECK(jit_about(j, 1, &about));
+    CHECK((k != NULL) == (about.state != JIT_FAILED) && (!k || *k->signature == 7));
+    CHECK_INT((int)jit_stats(j).shipped, about.state == JIT_SHIPPED);
+    jit_free(&j);
+    return about.state;
+}
+/* A kernel that came with the program is used, also without a compiler and without a cache, unless
+ * it is not the one that was asked for. */
+static void test_shipped(JitConfig config) {
+    char path[128], other[128];
+    snprintf(path, sizeof path, "%s/shipped.so", dir);
+    snprintf(other, sizeof other, "%s/other.so", dir);
+    ship(path, 7, 7);
+    config.shipped = path;
+    CHECK_INT(state_of(&config), JIT_SHIPPED);
+    config.compiler = "/no/such/compiler";
+    CHECK_INT(state_of(&config), JIT_SHIPPED);
+    JitConfig nowhere = {.isa = "base", .dir = "/dev/null/none", .shipped = path};
+    CHECK_INT(state_of(&nowhere), JIT_SHIPPED);
+    config.shipped = NULL;
+    CHECK_INT(state_of(&config), JIT_FAILED);
+    config.shipped = other; /* not there */
+    CHECK_INT(state_of(&config), JIT_FAILED);
+    config.compiler = NULL;
+    ship(other, 8, 7); /* its name, but another signature */
+    CHECK_INT(state_of(&config), JIT_COMPILED);
+    n_files(true);
+    ship(other, 8, 8);
+    CHECK_INT(state_of(&config), JIT_COMPILED);
+    config.shipped = path; /* the cache comes first */
+    ship(path, 7, 7);
+    CHECK_INT(state_of(&config), JIT_CACHED);
+    n_files(true);
+    FILE *f = fopen(path, "w");
+    CHECK(f && fputs("no object", f) >= 0 && fclose(f) == 0);
+    CHECK_INT(state_of(&config), JIT_COMPILED);
+    n_files(true);
+}
+
 int main(void) {
     if (system("cc --version >/dev/null 2>&1")) {
         printf("jit: no C compiler here\n");
@@ -253,6 +319,7 @@ int main(void) {
     test_worth(config);
     test_wanted(config);
     test_ended(&config);
+    test_shipped(config);
     rmdir(dir);
     return check_report("jit");
 }

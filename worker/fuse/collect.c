@@ -12,6 +12,7 @@
 #include "worker/exec/watch.h"
 #include "worker/fuse/fit.h"
 #include "worker/emit/fuse.h"
+#include "worker/jit/jit_shipped.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -34,6 +35,7 @@ typedef struct Collect {
     Stage stage; /* first */
     Jit *jit;
     bool waits;    /* for each kernel; for tests */
+    bool is_list;  /* requests the sources of kernels; fusions end where the program says */
     bool is_off;   /* there will be no kernels */
     uint64_t luck; /* not 0: uses about every other kernel that is ready, at random; for tests */
     bool is_auto;  /* false: collects only in scopes with `compile: true` */
@@ -88,6 +90,7 @@ static void edge(Stage *s) {
 
 static void idle(Stage *s, bool is_idle) {
     Collect *c = (Collect *)s;
+    if (c->is_list) return;
     if (!is_idle) {
         if (c->idle_ns && c->is_patient && c->patience < PATIENCE_MAX) c->patience++;
         c->idle_ns = 0;
@@ -131,8 +134,10 @@ static void stats(const Stage *stage, Bytes *out) {
     bytes_printf(out, "jit.hits=%llu\njit.misses=%llu\njit.compiled=%llu\njit.cached=%llu\n",
                  (unsigned long long)s.hits, (unsigned long long)s.misses,
                  (unsigned long long)s.compiled, (unsigned long long)s.cached);
-    bytes_printf(out, "jit.pending=%llu\njit.failed=%llu\njit.compile_ms=%.0f\n",
-                 (unsigned long long)s.pending, (unsigned long long)s.failed, s.compile_ms);
+    bytes_printf(out, "jit.shipped=%llu\njit.pending=%llu\njit.failed=%llu\n",
+                 (unsigned long long)s.shipped, (unsigned long long)s.pending,
+                 (unsigned long long)s.failed);
+    bytes_printf(out, "jit.compile_ms=%.0f\n", s.compile_ms);
 }
 
 /* ---- Gathering ---- */
@@ -310,7 +315,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->kernel = jit_number(c->entry);
     const FusedKernel *k = jit_kernel(c->entry);
     if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon);
-    if (c->waits) {
+    if (c->waits || c->is_list) {
         uint64_t began = watch_tick(c->stage.x);
         if (!k && jit_wait(c->jit, -1)) k = jit_kernel(c->entry);
         exec_watch_waited(c->stage.x, began, IDLE_COMPILE);
@@ -664,7 +669,7 @@ static void run_eagerly(Collect *c) {
     }
 }
 
-static const char *const states[] = {"seen", "asked", "compiled", "cached", "failed"};
+static const char *const states[] = {"seen", "asked", "compiled", "cached", "shipped", "failed"};
 
 static void about(const Stage *s, uint32_t kernel, Bytes *out) {
     Jit *jit = ((const Collect *)s)->jit;
@@ -751,9 +756,15 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     c->batch_max = most < FUSE_NODES ? (int)most : FUSE_NODES;
     c->waits = !strcmp(on, "wait");
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
-    JitConfig config = {.isa = isa ? isa + 1 : "base", .min_requests = 1};
+    c->is_list = !strcmp(on, "list");
+    JitConfig config = {.isa = isa ? isa + 1 : "base", .min_requests = 1, .is_list = c->is_list};
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
-    if (!c->waits && !c->luck) config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS;
+    if (!c->waits && !c->luck && !c->is_list)
+        config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS;
+    bool has_shipped = env_is_on("GT_SHIPPED_KERNELS") && !c->is_list;
+    char *shipped = has_shipped ? shipped_find(config.isa) : NULL;
+    config.shipped = shipped;
     c->jit = jit_new(&config);
+    free(shipped);
     return &c->stage;
 }

@@ -13,6 +13,7 @@
 #include "worker/kernel/emit.h"
 #include "worker/jit/jit_cache.h"
 #include "worker/jit/jit_cc.h"
+#include "worker/jit/jit_shipped.h"
 #include "runtime/wire/lru.h"
 #include "worker/engine/pool.h"
 #include <assert.h>
@@ -33,7 +34,8 @@ typedef enum ItemState {
     ITEM_WANTED, /* not on disk; compiled once it is worth it */
     ITEM_BUSY,
     ITEM_COMPILED, /* ready, compiled by this process ... */
-    ITEM_CACHED,   /* ... or loaded from the disk cache */
+    ITEM_CACHED,   /* ... or loaded from the disk cache ... */
+    ITEM_SHIPPED,  /* ... or of those that came with the program */
     ITEM_FAILED
 } ItemState;
 
@@ -71,8 +73,10 @@ struct JitService {
     JitService *next; /* in the process's list, under services_lock */
     int refs;
     uint64_t worth_ns;
+    bool is_list;
     Cc cc;
     Cache cache;
+    Shipped shipped;
     pthread_t thread;
     bool has_thread;
     pthread_mutex_t lock; /* of all below */
@@ -87,7 +91,8 @@ struct JitService {
 
     /* Used by the thread only: */
     bool is_ready;          /* the compiler is identified, or is_off */
-    bool compiler_disabled; /* it hung or flooded its output, see why_disabled */
+    bool has_cache;         /* the cache may be used */
+    bool compiler_disabled; /* no more kernels are compiled, see why_disabled */
     char why_disabled[WHY_ROOM];
     /* Already logged: the cache cannot be written; sources cannot be saved; a kernel does not
      * compile. */
@@ -131,28 +136,56 @@ static void turn_off(JitService *s, const char *why, const char *what) {
     log_line("COMPILE", "kernels are not fused: %s", s->why_off);
 }
 
+static void disable_compiler(JitService *s, const char *why, const char *what) {
+    if (s->compiler_disabled) return;
+    s->compiler_disabled = true;
+    snprintf(s->why_disabled, sizeof s->why_disabled, "%.250s%s%.160s", why, what ? ": " : "",
+             what ? what : "");
+    log_line("COMPILE", "no more kernels are compiled: %s", s->why_disabled);
+}
+
+/* Of kernels that cannot be compiled or kept: the shipped ones are left, if there are any. */
+static void go_without(JitService *s, const char *why, const char *what) {
+    if (shipped_open(&s->shipped))
+        disable_compiler(s, why, what);
+    else
+        turn_off(s, why, what);
+}
+
 /* Once, before the first kernel: identifies the compiler, and checks that it and the cache
  * exist. */
 static void get_ready(JitService *s) {
     char why[256];
     s->is_ready = true;
+    Bytes all = {0};
+    if (s->is_list) {
+        cc_identify(&s->cc, &all); /* for cc_flags */
+        bytes_fini(&all);
+        s->compiler_disabled = true;
+        snprintf(s->why_disabled, sizeof s->why_disabled, "sources are only listed");
+        return;
+    }
     if (!cache_open(&s->cache, why, sizeof why)) {
-        turn_off(s, why, NULL);
+        go_without(s, why, NULL);
         return;
     }
     cache_sweep(&s->cache);
-    Bytes all = {0};
     bytes_printf(&all, "%s|%zu|", s->cc.isa, sizeof(FusedArgs));
-    if (!cc_identify(&s->cc, &all)) {
+    s->has_cache = cc_identify(&s->cc, &all);
+    if (!s->has_cache) {
         if (errno != ENOENT) snprintf(why, sizeof why, "no C compiler (%s)", strerror(errno));
-        turn_off(s, errno == ENOENT ? "no C compiler" : why, s->cc.command);
+        go_without(s, errno == ENOENT ? "no C compiler" : why, s->cc.command);
     }
     bytes_puts(&all, emit_head);
     for (int i = 0; i < 2; i++) s->environment[i] = hash_bytes(all.data, all.n, (uint64_t)i);
     bytes_fini(&all);
 }
 
-static void set_key(const JitService *s, Item *e) {
+static void set_key(JitService *s, Item *e) {
+    if (s->is_list) {
+        shipped_key(&s->shipped, &e->source, e->key);
+        return;
+    }
     uint64_t h[2];
     for (int i = 0; i < 2; i++) h[i] = hash_bytes(e->source.data, e->source.n, s->environment[i]);
     snprintf(e->key, sizeof e->key, "%016llx%016llx", (unsigned long long)h[0],
@@ -184,8 +217,15 @@ static bool load(JitService *s, Item *e, const char *path, char why[WHY_ROOM]) {
 }
 static bool load_cached(JitService *s, Item *e) {
     char path[PATH_ROOM];
+    if (!s->has_cache) return false;
     cache_path(&s->cache, e->key, path);
     return cache_verify(path) && load(s, e, path, NULL);
+}
+
+static bool load_shipped(JitService *s, Item *e) {
+    const FusedKernel *k = shipped_kernel(&s->shipped, &e->source, e->signature, e->n);
+    if (k) atomic_store_explicit(&e->kernel, k, memory_order_release);
+    return k != NULL;
 }
 
 static void put_source(const Item *e, Bytes *out) {
@@ -194,7 +234,8 @@ static void put_source(const Item *e, Bytes *out) {
     bytes_puts(out, "#undef FUSED\n");
 }
 
-/* GT_SAVE_COMPILED_CODE: writes the head once, and each kernel to a file that includes it. */
+/* GT_SAVE_COMPILED_CODE: writes the head once, and each kernel to a file that includes it. A list
+ * has the compiler's flags too. */
 static void save_code(JitService *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir || s->has_logged_save) return;
@@ -205,6 +246,10 @@ static void save_code(JitService *s, const Item *e) {
     bool ok = cache_make_directories(dir, 0777);
     snprintf(path, sizeof path, "%s/fused.h", dir);
     if (ok && access(path, F_OK)) ok = cache_write(path, emit_head, strlen(emit_head));
+    if (ok && s->is_list) {
+        snprintf(path, sizeof path, "%s/flags", dir);
+        ok = cache_write(path, cc_flags(&s->cc), strlen(cc_flags(&s->cc)));
+    }
     if (ok) snprintf(path, sizeof path, "%s/%s.c", dir, e->key);
     ok = ok && cache_write(path, text.data, text.n);
     if (!ok)
@@ -284,14 +329,8 @@ static void keep(JitService *s, Item **e, int n, const char *object) {
     log_lost(s, why);
 }
 
-/* A compiler that hangs once would hang for each kernel: it is not called again, and all kernels
- * that wait for it fail. Kernels on disk are still used. */
-static void disable_compiler(JitService *s, const char *why) {
-    if (s->compiler_disabled) return;
-    s->compiler_disabled = true;
-    snprintf(s->why_disabled, sizeof s->why_disabled, "%s", why);
-    log_line("COMPILE", "no more kernels are compiled: %s", why);
-}
+/* After disable_compiler: a compiler that hangs once would hang for each kernel, so it is not
+ * called again, and all kernels that wait for it fail. Kernels on disk are still used. */
 static void fail_wanted(JitService *s) {
     for (Item *e = s->open; e; e = e->next) {
         if (e->state != ITEM_WANTED) continue;
@@ -331,7 +370,7 @@ static void compile_batch(JitService *s, Item **e, int n) {
     for (int i = 0; made == MADE && i < n; i++) e[i]->compile_ms = ms, e[i]->batch = n;
     pthread_mutex_unlock(&s->lock);
     if (made == NO_PLACE) log_lost(s, why);
-    if (made == OVER_LIMIT) disable_compiler(s, why);
+    if (made == OVER_LIMIT) disable_compiler(s, why, NULL);
     for (int i = 0; i < n; i++) {
         if (made == MADE && load(s, e[i], object, why)) {
             set_state(s, e[i], ITEM_COMPILED);
@@ -363,24 +402,27 @@ static void make_kernels(JitService *s, Item **e, int n) {
     cache_unlock(lock);
 }
 
-/* Looks on disk for a newly requested kernel. */
+/* Looks for a newly requested kernel on disk, and among the shipped ones. */
 static void look_up(JitService *s, Item *e) {
-    bool is_there = false, is_wanted = false;
+    bool is_wanted = false;
+    ItemState state = ITEM_WANTED;
     if (!s->is_ready) get_ready(s);
     if (!s->is_off) {
         set_key(s, e);
         save_code(s, e);
-        is_there = load_cached(s, e);
-        is_wanted = !is_there && cache_is_wanted(&s->cache, e->key);
-        if (log_is(LOG_COMPILE) && is_there) log_line("COMPILE", "%s is in the cache", e->key);
+        state = load_cached(s, e) ? ITEM_CACHED : load_shipped(s, e) ? ITEM_SHIPPED : ITEM_WANTED;
+        is_wanted = state == ITEM_WANTED && s->has_cache && cache_is_wanted(&s->cache, e->key);
+        if (log_is(LOG_COMPILE) && state != ITEM_WANTED)
+            log_line("COMPILE", "%s is %s", e->key,
+                     state == ITEM_CACHED ? "in the cache" : "one of those that were shipped");
     }
-    if (s->is_off || (s->compiler_disabled && !is_there)) {
+    if (s->is_off || (s->compiler_disabled && state == ITEM_WANTED)) {
         set_failed(s, e, s->is_off ? s->why_off : s->why_disabled);
         return;
     }
     pthread_mutex_lock(&s->lock);
     e->is_wanted = is_wanted;
-    e->state = is_there ? ITEM_CACHED : ITEM_WANTED;
+    e->state = state;
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -497,7 +539,8 @@ static JitService *services; /* of this process, few */
 static bool is_same(const JitService *a, const JitService *b) {
     return !strcmp(a->cc.isa, b->cc.isa) && !strcmp(a->cc.command, b->cc.command) &&
            !strcmp(a->cache.dir, b->cache.dir) && a->cache.bytes_max == b->cache.bytes_max &&
-           a->worth_ns == b->worth_ns;
+           a->worth_ns == b->worth_ns && a->is_list == b->is_list &&
+           !strcmp(a->shipped.path ? a->shipped.path : "", b->shipped.path ? b->shipped.path : "");
 }
 
 static void service_free(JitService *s) {
@@ -524,6 +567,7 @@ static void service_free(JitService *s) {
     pthread_cond_destroy(&s->wake);
     pthread_cond_destroy(&s->idle);
     cc_fini(&s->cc);
+    shipped_fini(&s->shipped);
     free(s);
 }
 
@@ -531,6 +575,8 @@ static JitService *service_new(const JitConfig *config) {
     JitService *s = xcalloc(1, sizeof *s);
     s->refs = 1;
     s->worth_ns = config->worth_ns;
+    s->is_list = config->is_list;
+    shipped_init(&s->shipped, config->shipped);
     cc_init(&s->cc, config->compiler, config->isa);
     cache_init(&s->cache, config->dir, config->bytes_max);
     pthread_mutex_init(&s->lock, NULL);
@@ -772,6 +818,7 @@ JitStats jit_stats(Jit *j) {
             if (!item) continue;
             all.compiled += item->state == ITEM_COMPILED;
             all.cached += item->state == ITEM_CACHED;
+            all.shipped += item->state == ITEM_SHIPPED;
             all.failed += item->state == ITEM_FAILED;
             all.pending += is_pending(s, item);
             all.compile_ms += item->batch ? item->compile_ms / item->batch : 0;
@@ -801,7 +848,8 @@ uint32_t jit_number(const JitEntry *e) { return e->number; }
 bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
     static const JitState states[] = {
         [ITEM_ASKED] = JIT_ASKED,       [ITEM_WANTED] = JIT_ASKED,  [ITEM_BUSY] = JIT_ASKED,
-        [ITEM_COMPILED] = JIT_COMPILED, [ITEM_CACHED] = JIT_CACHED, [ITEM_FAILED] = JIT_FAILED};
+        [ITEM_COMPILED] = JIT_COMPILED, [ITEM_CACHED] = JIT_CACHED, [ITEM_SHIPPED] = JIT_SHIPPED,
+        [ITEM_FAILED] = JIT_FAILED};
     const JitEntry *e = number ? map_get(&j->numbered, number) : NULL;
     if (!e) return false;
     const Item *item = e->item;

@@ -4,13 +4,15 @@
  * The disk cache saves about 80 ms of a compiler's CPU time for each kernel of a later program.
  *
  * A caller requests a kernel by its signature. It gets the kernel, or NULL while there is none, and
- * then does the work without it. A thread serves the requests. It first looks in the disk cache. A
- * kernel that is not there is compiled once enough time was lost without it to pay for a compiler
+ * then does the work without it. A thread serves the requests. It first looks in the disk cache,
+ * then among the kernels that came with the program (jit_shipped.h). A kernel that is in neither is
+ * compiled once enough time was lost without it to pay for a compiler
  * call. The thread takes those that lost most time first, a few sources in one file, and the
  * compiler runs at low priority. A kernel is used as soon as it is ready. No caller waits, and only
  * the speed changes.
  *
- * Without a compiler or a writable cache there are no kernels; this is logged once. Later failures
+ * Without a compiler or a writable cache there are no kernels but those that came with the program;
+ * this is logged once. Later failures
  * are logged once too: a kernel that the compiler refuses, a cache whose disk is full. A compiler
  * that hangs or floods its output (limits: jit_cc.h) is killed and not called again. A cache that
  * is removed is made again.
@@ -44,16 +46,19 @@ enum { JIT_ENTRIES_MAX = 8192 /* per worker */ };
 typedef struct JitConfig {
     const char *isa; /* "base", "v3" or "v4": that of the built-in kernels; required */
     const char *dir, *compiler;
-    uint64_t bytes_max; /* default 256 MiB */
-    int min_requests;   /* requests before a kernel is looked for; default 1 */
-    uint64_t worth_ns;  /* time lost (jit_lost) before it is compiled; default 0: at once */
+    uint64_t bytes_max;  /* default 256 MiB */
+    int min_requests;    /* requests before a kernel is looked for; default 1 */
+    uint64_t worth_ns;   /* time lost (jit_lost) before it is compiled; default 0: at once */
+    const char *shipped; /* the file of jit_shipped.h; NULL: none */
+    bool is_list;        /* finds and compiles nothing; saves sources (GT_SAVE_COMPILED_CODE) */
 } JitConfig;
 
 /* compiled to pending, and compile_ms, cover only kernels that this Jit was the first to
  * request. */
 typedef struct JitStats {
     uint64_t hits, misses;     /* launches; requests without a kernel */
-    uint64_t compiled, cached; /* kernels from the compiler, from disk */
+    uint64_t compiled, cached; /* kernels from the compiler, from the disk cache ... */
+    uint64_t shipped;          /* ... and of those that came with the program */
     uint64_t failed, pending;
     uint64_t compiler_calls;
     double compile_ms;
@@ -94,7 +99,14 @@ const FusedKernel *jit_get(Jit *j, const void *signature, size_t n, uint64_t has
 /* Returns the source of a kernel; NULL if it was never requested. Borrowed. */
 const char *jit_source(Jit *j, const void *signature, size_t n, uint64_t hash);
 
-typedef enum JitState { JIT_SEEN, JIT_ASKED, JIT_COMPILED, JIT_CACHED, JIT_FAILED } JitState;
+typedef enum JitState {
+    JIT_SEEN,
+    JIT_ASKED,
+    JIT_COMPILED,
+    JIT_CACHED,
+    JIT_SHIPPED,
+    JIT_FAILED
+} JitState;
 /* What is known of one kernel. Strings are borrowed until the next jit_entry. */
 typedef struct JitAbout {
     JitState state;

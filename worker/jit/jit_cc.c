@@ -45,8 +45,10 @@ static const char *march(const char *isa) {
  * time of GCC's -O3 and make kernels as fast: loops are vectorised and functions inlined, as there.
  * Without -ftree-pre and -fgcse, consecutive loops over one piece take twice the time. Clang has
  * other names for all this, and does not need most of them. */
-#define FLAGS_OF_ALL "-w -shared -fPIC -ffp-contract=off -fno-math-errno -fno-trapping-math"
-static const char *flags(const Cc *c) {
+#define FLAGS_OF_BITS "-ffp-contract=off -fno-math-errno -fno-trapping-math"
+#define FLAGS_OF_ALL "-w -shared -fPIC " FLAGS_OF_BITS
+const char cc_flags_of_bits[] = FLAGS_OF_BITS;
+const char *cc_flags(const Cc *c) {
     return c->is_clang
                ? "-std=c11 -O2 " FLAGS_OF_ALL
                : "-std=c11 -O1 -ftree-loop-vectorize -fvect-cost-model=dynamic -finline-functions "
@@ -181,7 +183,7 @@ bool cc_identify(Cc *c, Bytes *out) {
         bytes_printf(&programs, "%llu %lld %lld.%09ld|", (unsigned long long)st.st_ino,
                      (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
     }
-    bytes_printf(out, "%s|%s|%s|", c->command, flags(c), march(c->isa));
+    bytes_printf(out, "%s|%s|%s|", c->command, cc_flags(c), march(c->isa));
     bytes_add(out, programs.data, programs.n);
     bytes_fini(&programs);
     errno = error;
@@ -429,7 +431,7 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
                     size_t why_size) {
     char *args[ARGS_MAX], command[sizeof c->command], rest[512];
     memcpy(command, c->command, sizeof command);
-    snprintf(rest, sizeof rest, "%s %s", flags(c), march(c->isa));
+    snprintf(rest, sizeof rest, "%s %s", cc_flags(c), march(c->isa));
     int n = add_words(args, 0, command);
     n = add_words(args, n < 0 ? 0 : n,
                   rest); /* cc_identify has refused a command that does not split */

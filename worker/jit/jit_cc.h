@@ -26,6 +26,9 @@ typedef struct Cc {
     struct CcTrace *trace;   /* for cc_abandon; borrowed, or NULL */
 } Cc;
 
+/* The flags that decide a kernel's bits, and with which every compiler gives the same ones. */
+extern const char cc_flags_of_bits[];
+
 /* command: words between blanks, quotes as in a shell; NULL: $GT_CC, else "cc". isa: see
  * JitConfig. */
 void cc_init(Cc *c, const char *command, const char *isa);
@@ -36,6 +39,8 @@ void cc_fini(Cc *c);
 bool cc_identify(Cc *c, Bytes *out);
 /* OVER_LIMIT: it was killed, or flooded its output; another call is unlikely to go better. */
 typedef enum CcResult { CC_MADE, CC_REFUSED, CC_OVER_LIMIT } CcResult;
+/* All flags of a call but those of the instruction set; after cc_identify. */
+const char *cc_flags(const Cc *c);
 /* Compiles a source to the shared object `object`. If the result is not MADE, why gives the reason
  * in one line. is_urgent: at a less low priority. cc_forget: `object` has been removed, and
  * cc_abandon need not. */
