@@ -77,6 +77,8 @@ MARCH_v4   := -march=x86-64-v4 -mprefer-vector-width=512
 # What editors and shells need, besides the programs and the manual: scripts/install says what goes where.
 SHARE    := $(B)/man/gt-ops.7 $(foreach p,$(notdir $(PROGRAMS)),$(B)/share/bash/$(p) $(B)/share/zsh/_$(p))
 SHARE    += $(B)/share/vscode/syntaxes/gt.tmLanguage.json
+# The kernels of common layers, losses and optimizers, compiled as worker/jit compiles kernels at run time. Not for sanitizers.
+SHIPPED  := $(if $(SAN),,$(ISAS:%=$(B)/lib/gt/kernels-%.so))
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(KERNELS)
 
@@ -86,7 +88,7 @@ OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $
 .SECONDARY:
 
 ##@ Build and run
-all: $(PROGRAMS) $(SHARE)                         ## build the programs into build/
+all: $(PROGRAMS) $(SHARE) $(SHIPPED)              ## build the programs into build/
 
 deps:                                             ## install the packages that the build needs (apt), or say how
 	$(Q)sh scripts/deps $(DEBS)
@@ -206,6 +208,21 @@ $(B)/gen/emit_head.c: scripts/embedc $(wildcard worker/kernel/*.h)
 	$(Q)sh scripts/embedc emit_head worker/kernel/kernel_fused.h > $@
 $(B)/obj/gen/emit_head.o: $(B)/gen/emit_head.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CF) -c -o $@ $<
+
+# Kernels that come with the programs. The list is made anew with each gtsh; a part of it is compiled again if it changed.
+PARTS    := 0 1 2 3
+$(B)/gen/shipped/list: $(B)/gtsh worker/jit/shipped.gt scripts/genshipped
+	$(call say,KERNELS,worker/jit/shipped.gt)
+	$(Q)sh scripts/genshipped $(B) '$(CC)' && touch $@
+$(PARTS:%=$(B)/gen/shipped/%.c): $(B)/gen/shipped/list
+	@:
+define shipped
+$(B)/lib/gt/kernels-$(1).so: $(PARTS:%=$(B)/obj/gen/shipped-$(1)-%.o)
+	$(Q)mkdir -p $$(@D) && $(CC) -shared $(LDFLAGS) -o $$@ $$^ -lm
+$(B)/obj/gen/shipped-$(1)-%.o: $(B)/gen/shipped/%.c
+	$(Q)mkdir -p $$(@D) && $(CC) `sed 's|^/\* flags: \(.*\) \*/$$$$|\1|;q' $$<` $(MARCH_$(1)) -c -o $$@ $$<
+endef
+$(foreach i,$(ISAS),$(eval $(call shipped,$(i))))
 
 # ---- tests ----
 # The reference of prologue_test, which comes with gcc where long double is not it already.

@@ -2,6 +2,7 @@
 # file, on one worker and on two; the effect of GT_AUTO_COMPILE, GT_COMPILE and GT_WORKER_BATCH_SIZE. Results have the
 # same bits.
 . tests/fixtures/check.sh
+GT_SHIPPED_KERNELS=0; export GT_SHIPPED_KERNELS
 XDG_CACHE_HOME=$TMP/cache; export XDG_CACHE_HOME
 cat >"$TMP/once.gt" <<'EOF'
 if arg("define", "") == "yes" { signal.define("hot", compile=true) }

@@ -1,6 +1,7 @@
 # A compiler that fails, is killed, writes garbage or nothing, or is missing; a cache that is full, removed, or has
 # temporary files of killed processes: results are the same, the error is reported once, and no file is left.
 . tests/fixtures/check.sh
+GT_SHIPPED_KERNELS=0; export GT_SHIPPED_KERNELS
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait; export GT_FUSE
 cat >"$TMP/k.gt" <<'EOF'

@@ -1,6 +1,7 @@
 # A compiler that hangs, ignores SIGTERM, spins, or floods its output is ended and reported once with the reason. The
 # program continues without new kernels, GT_FUSE=wait waits no longer than the limit, and no file or process is left.
 . tests/fixtures/check.sh
+GT_SHIPPED_KERNELS=0; export GT_SHIPPED_KERNELS
 command -v cc >/dev/null || { echo "no C compiler"; exit 77; }
 GT_FUSE=wait GT_CC_SECONDS=1; export GT_FUSE GT_CC_SECONDS
 cat >"$TMP/k.gt" <<'EOF'

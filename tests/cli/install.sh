@@ -29,6 +29,12 @@ for f in share/bash-completion/completions/gt-top share/zsh/site-functions/_gtsh
     share/gt/vscode/package.json share/gt/magic share/doc/gtsh/LICENSE share/doc/gtsh/README.md; do
     [ -s "$prefix/$f" ] || fail "$f is not installed"
 done
+if [ -e "$B/lib/gt/kernels-base.so" ]; then # a sanitizer's build has none
+    GT_FUSE=wait GT_CC=/no/such/compiler XDG_CACHE_HOME=$TMP/cache "$prefix/bin/gtsh" -c '
+        y = layer_norm(randn(256, 256), 256); sync(); y = layer_norm(y, 256); sync(); print(stats()["jit.shipped"] > 0)
+    ' >"$TMP/out" 2>/dev/null
+    same "kernels that come with it" "$(out)" "true"
+fi
 [ -x "$share/scripts/cluster" ] && [ -x "$share/scripts/mlp.gt" ] || fail "scripts cannot be run"
 if command -v man >/dev/null; then
     has "man gtsh" "$(MANPATH=$prefix/share/man man gtsh 2>/dev/null </dev/null)" "tensors"
