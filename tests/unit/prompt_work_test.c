@@ -71,6 +71,25 @@ static void interrupt(Session *s, const char *answer) {
     last_ms = took;
 }
 
+/* Waits until the program sleeps, as it does when it waits for a worker. */
+static void asleep(const Session *s) {
+    char path[64], state;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)s->pid);
+    for (int n = 0, k = 0; n < 5 && k < 3000; k++) {
+        FILE *f = fopen(path, "r");
+        if (!f || fscanf(f, "%*d %*s %c", &state) != 1) state = 0;
+        if (f) fclose(f);
+        n = state == 'S' ? n + 1 : 0;
+        usleep(10000);
+    }
+}
+
+/* As set_off, for code that waits for a worker: returns when it does. */
+static void set_waiting(Session *s, const char *code) {
+    set_off(s, code);
+    asleep(s);
+}
+
 /* Builtins over many host values: each looks for Ctrl-C, and has no result then. */
 static void host_work(void) {
     static const char *const work[] = {"sorted(xs)",
@@ -125,7 +144,7 @@ static Session prompt_at(const Cluster *c) {
 static void stuck_fetch(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_off(&s, "y = x + 1; y.sum().item()");
+    set_waiting(&s, "y = x + 1; y.sum().item()");
     interrupt(&s, "instructions; Ctrl-C again drops them\n");
     line(&s, "2 + 2", "\n4\n");
     line(&s, ":who", "\nx             -  tensor f32[2], 8 bytes\n"); /* waits for no worker */
@@ -139,19 +158,20 @@ static void stuck_fetch(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
-/* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers. */
+/* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers. It
+ * may read the work before the cancel, so the work begins with minutes of it. */
 static void stuck_twice(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_off(&s, "for i in range(20) { y = x + i; v = y.sum() }; v.item()");
+    set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); "
+                    "for i in range(20) { y = x + b + i; v = y.sum() }; v.item()");
     interrupt(&s, "Ctrl-C again drops them\n");
     interrupt(&s, "what has begun is still running\n");
     line(&s, "host * 2", "\n10\n");
     type(&s, "1 + ");
     expect(&s, "1 + ");
     kill(c->worker, SIGCONT);
-    expect(&s, "were not executed; lost: ");
-    CHECK(strstr(s.all.data + s.seen, ", _") == NULL); /* another name of ans */
+    expect(&s, "were not executed; lost: b, y, v\n"); /* without x, and ans */
     expect(&s, "gt> 1 + "); /* the line that is half typed is drawn again */
     ask(&s, "41\r", "\n42\n");
     line(&s, "x", "\ntensor([1., 1.])\n");
@@ -161,15 +181,17 @@ static void stuck_twice(Cluster *c) {
 /* The prompt waits 15 ms for a worker that does not answer; a busy machine gets more tries. */
 static void quick_cancel(Cluster *c) {
     Session s = prompt_at(c);
-    kill(c->worker, SIGSTOP);
     for (int k = 0; k == 0 || (k < 20 && last_ms >= 40); k++) {
-        set_off(&s, "y = x + 1; y.sum().item()");
-        interrupt(&s, "interrupted");
+        kill(c->worker, SIGSTOP);
+        set_waiting(&s, "y = x + 1; y.sum().item()");
+        interrupt(&s, "Ctrl-C again drops them\n");
         interrupt(&s, "what has begun is still running\n");
+        kill(c->worker, SIGCONT);
+        expect(&s, "\ninterrupted");
+        expect(&s, "gt> ");
+        line(&s, "x", "tensor([1., 1.])\n");
     }
     CHECK_MSG(last_ms < 40, "the prompt came after %ld ms", last_ms);
-    kill(c->worker, SIGCONT);
-    line(&s, "x", "tensor([1., 1.])\n");
     leave(&s, "\004", 0);
 }
 
@@ -177,7 +199,7 @@ static void quick_cancel(Cluster *c) {
 static void drop_while_waiting(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_off(&s, "y = x + 1; y.sum().item()");
+    set_waiting(&s, "y = x + 1; y.sum().item()");
     interrupt(&s, "Ctrl-C again drops them\n");
     set_off(&s, "y.sum().item()");
     expect(&s, "waiting: ");
@@ -194,7 +216,7 @@ static void drop_while_waiting(Cluster *c) {
 static void leave_work(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_off(&s, "y = x + 1; y.sum().item()");
+    set_waiting(&s, "y = x + 1; y.sum().item()");
     interrupt(&s, "Ctrl-C again drops");
     reply(&s, "\004", " not done: Ctrl-D again leaves\n");
     expect(&s, "gt> ");
@@ -215,8 +237,8 @@ static void commands_wait(Cluster *c) {
     Session s = prompt_at(c);
     for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
         kill(c->worker, SIGSTOP);
-        type(&s, ":time (x + 1).sum().item()\r");
-        usleep(300000);
+        reply(&s, ":time (x + 1).sum().item()\r", ".item()\n");
+        asleep(&s);
         interrupt(&s, "Ctrl-C again drops them\n");
         if (i == 2) line(&s, ":time on", NULL);
         reply(&s, waits[i], "waiting: ");
@@ -233,7 +255,7 @@ static void commands_wait(Cluster *c) {
 static void late_error(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_off(&s, "m = linalg.inv(zeros(2, 2))");
+    set_waiting(&s, "m = linalg.inv(zeros(2, 2))");
     interrupt(&s, "Ctrl-C again drops");
     type(&s, "host + ");
     expect(&s, "host + ");
@@ -321,7 +343,7 @@ static void embedded(void) {
     line(&s, "n.i > 0", "\ntrue\n");
     set_off(&s, "while true { w = x @ x }");
     interrupt(&s, "interrupted");
-    set_off(&s, "y = ones(1).expand(2 ** 42).sum(); y.item()");
+    set_waiting(&s, "y = ones(1).expand(2 ** 42).sum(); y.item()");
     interrupt(&s, "Ctrl-C again drops");
     line(&s, "6 * 7", "\n42\n");
     interrupt(&s, "interrupted");
