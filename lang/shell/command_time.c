@@ -1,7 +1,8 @@
 /* command_time.c: see command_time.h. Wall time is that of the client's clock until all work is
  * done. The client's time is that of its processor, with its own dispatcher if it has one; the
  * worker's is what its engine computed for this client (the largest, of several workers); the rest
- * is the wire: messages, and waiting for them.
+ * is the wire: messages, and waiting for them. Without instructions the client waited for the disk
+ * or for its processor.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/command_time.h"
 #include "lang/shell/commands.h"
@@ -71,12 +72,14 @@ static void put_time(double ns, Bytes *out) {
     bytes_printf(out, "%.*f %s", ns < 9.995 ? 2 : ns < 99.95 ? 1 : 0, ns, unit[k]);
 }
 
-static void put_parts(const Passed *p, Bytes *out) {
-    double wire = p->wall - p->client - p->worker;
+/* has_work: workers had a part in it. */
+static void put_parts(const Passed *p, bool has_work, Bytes *out) {
+    double rest = p->wall - p->client - p->worker;
     bytes_puts(out, ": client ");
     put_time(p->client, out);
-    bytes_puts(out, ", wire ");
-    put_time(wire > 0 ? wire : 0, out);
+    bytes_puts(out, has_work ? ", wire " : ", waiting ");
+    put_time(rest > 0 ? rest : 0, out);
+    if (!has_work) return;
     bytes_puts(out, ", worker ");
     put_time(p->worker, out);
 }
@@ -86,7 +89,7 @@ void timing_print(Repl *r, const Timing *t) {
     Bytes b = {0};
     bytes_puts(&b, "[");
     put_time(p.wall, &b);
-    put_parts(&p, &b);
+    put_parts(&p, p.instructions > 0, &b);
     bytes_printf(&b, "; %llu instr]\n", (unsigned long long)p.instructions);
     fflush(stdout);
     fputs(b.data, stderr);
@@ -127,7 +130,7 @@ static void measure(Repl *r, const char *expr) {
     }
     put_time(best.wall, &b);
     bytes_printf(&b, " each, best of %d × %ld", first < TIME_NS ? TIME_BEST : 1, n);
-    put_parts(&best, &b);
+    put_parts(&best, waits, &b);
     bytes_putc(&b, '\n');
     fputs(b.data, stdout);
     bytes_fini(&b);

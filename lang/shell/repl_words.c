@@ -67,6 +67,12 @@ bool repl_word(Repl *r, const char *line) {
     while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
     bool stay = true;
     fflush(stdout);
+    if (!strncmp(copy, "!!", 2)) { /* of bash and csh */
+        fputs("!! repeats nothing: Arrow-up and Ctrl-R find earlier lines, :history lists them\n",
+              stderr);
+        free(copy);
+        return true;
+    }
     if (*copy == '!') {
         int status = system(copy + 1);
         if (status == -1) fprintf(stderr, "cannot start a shell\n");

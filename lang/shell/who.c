@@ -14,17 +14,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void put_bytes(uint64_t n, Bytes *out) {
+    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double v = (double)n;
+    int k = 0;
+    for (; k < 4 && v >= 9999.5; k++) v /= 1024;
+    bytes_printf(out, "%.*f %s", k && v < 99.95 ? 1 : 0, v, unit[k]);
+}
+
 void who_describe(Interp *in, Value v, Bytes *out) {
     char shape[256];
     if (v.kind == V_TENSOR) {
         const TensorType *t = tensor_type(v.tensor);
-        bytes_printf(out, "tensor %s, %llu bytes%s", type_text(t, shape),
-                     (unsigned long long)type_bytes(t),
-                     v.tensor->is_buffer                    ? ", buffer"
-                     : v.tensor->is_param && v.tensor->grad ? ", param with gradient"
-                     : v.tensor->is_param                   ? ", param"
-                     : v.tensor->node                       ? ", requires grad"
-                                                            : "");
+        bytes_printf(out, "tensor %s, ", type_text(t, shape));
+        put_bytes(type_bytes(t), out);
+        bytes_puts(out, v.tensor->is_buffer                    ? ", buffer"
+                        : v.tensor->is_param && v.tensor->grad ? ", param with gradient"
+                        : v.tensor->is_param                   ? ", param"
+                        : v.tensor->node                       ? ", requires grad"
+                                                               : "");
     } else if (v.kind == V_FN)
         fn_signature(v.fn->ast, out);
     else if (v.kind == V_MODULE) {
@@ -106,14 +114,6 @@ typedef struct Row {
 static int larger(const void *a, const void *b) {
     uint64_t x = ((const Row *)a)->bytes, y = ((const Row *)b)->bytes;
     return x < y ? 1 : x > y ? -1 : 0;
-}
-
-static void put_bytes(uint64_t n, Bytes *out) {
-    static const char *const unit[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-    double v = (double)n;
-    int k = 0;
-    for (; k < 4 && v >= 9999.5; k++) v /= 1024;
-    bytes_printf(out, "%.*f %s", k && v < 99.95 ? 1 : 0, v, unit[k]);
 }
 
 /* Marks the workers that hold the tensors in v; false if that of one of them is unknown. *left: how

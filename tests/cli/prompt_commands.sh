@@ -7,10 +7,11 @@ matches() { same "$1" "$(printf '%s\n' "$2" | grep -c "$3")" 1; }
 # :time
 t='[0-9.]* [mun]*s'
 out=$(prompt 'x = randn(64, 64)' 'v = 5' ':time x @ x' ':time 1 + 1')
-same ":time, lines" "$(printf '%s\n' "$out" | grep -c "^$t each, best of 5 × [0-9]*: client $t, wire $t, worker $t\$")" 2
-has ":time waits for no worker without one" "$out" ", worker 0.00 ns"
-out=$(prompt ':time on' 'ones(3).sum()' 'zzz' ':time' ':time off' '2' ':time')
+same ":time, lines" "$(printf '%s\n' "$out" | grep -c "^$t each, best of 5 × [0-9]*: client $t, wire $t, worker $t\$")" 1
+matches ":time without a worker" "$out" "^$t each, best of 5 × [0-9]*: client $t, waiting $t\$"
+out=$(prompt ':time on' 'ones(3).sum()' '2' 'zzz' ':time' ':time off' '2' ':time')
 matches ":time on" "$out" "^\[$t: client $t, wire $t, worker $t; [0-9]* instr\]\$"
+matches ":time on, without a worker" "$out" "^\[$t: client $t, waiting $t; 0 instr\]\$"
 has ":time says" "$out" ":time on"
 has ":time off" "$out" ":time off"
 has ":time of no expression" "$(prompt ':time y = 3')" ":time needs one expression"
@@ -33,6 +34,10 @@ out=$(prompt 'x = ones(2, 3)' 'y = ones(9)' ':who -m')
 same ":who -m" "$out" "y             w0  tensor f32[9], 36 bytes
 x             w0  tensor f32[2,3], 24 bytes
 together          60 bytes"
+same ":who, one way to write bytes" "$(prompt 'x = ones(2000, 2)' 'm = {x: x}' ':who')" \
+    "x             w0  tensor f32[2000,2], 15.6 KiB
+m             w0  map of 1, 15.6 KiB"
+has "!!" "$(prompt '!!')" "!! repeats nothing: Arrow-up"
 cat >"$TMP/places" <<'GT'
 :workers 4
 signal.define("a", axis=0, workers=[0, 1, 3]); signal.define("r", replicated=true); signal.define("one", workers=[1])
