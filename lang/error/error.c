@@ -473,7 +473,7 @@ void error_print(const LangError *e, const char *severity, bool color, Bytes *ou
 
 void error_print_on(const LangError *e, const char *severity, bool color, int columns, Bytes *out) {
     print_message(e, severity, color, columns, out);
-    error_stack_print(e, out);
+    error_stack_print(e, columns, out);
 }
 
 int error_columns(int fd) {

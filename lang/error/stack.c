@@ -5,9 +5,10 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "runtime/base/utf8.h"
+#include <limits.h>
 #include <string.h>
 
-enum { SOURCE_COLUMNS = 60, NAMES_MAX = 3 };
+enum { SOURCE_COLUMNS = 60, SOURCE_LEAST = 16, DOTS = 4, NAMES_MAX = 3 };
 
 static bool is_same(const ErrorFrame *a, const ErrorFrame *b) {
     return a->name == b->name && a->call.src == b->call.src && a->call.line == b->call.line &&
@@ -28,8 +29,31 @@ void error_frame(LangError *e, const ErrorFrame *f) {
     e->frame[e->n_frames++] = *f;
 }
 
-/* Appends the source line of `at` without its indentation, truncated to SOURCE_COLUMNS. */
-static void put_source(Span at, Bytes *out) {
+/* The columns that are left for source text on the last line of out. columns: of the terminal, or
+ * 0. */
+static int room_on(const Bytes *out, int columns) {
+    size_t from = out->n;
+    while (from && out->data[from - 1] != '\n') from--;
+    if (!columns) return INT_MAX;
+    return columns - (int)utf8_count(out->data + from, out->n - from) - 2;
+}
+
+/* Returns the bytes of s that fit in so many columns. */
+static size_t fitting(const char *s, size_t n, int columns) {
+    size_t i = 0;
+    while (i < n) {
+        uint32_t cp;
+        int len = utf8_decode(s + i, n - i, &cp);
+        columns -= len && cp >= ' ' ? utf8_width(cp) : 1;
+        if (columns < 0) break;
+        i += len ? (size_t)len : 1;
+    }
+    return i;
+}
+
+/* Appends the source line of `at` without its indentation, truncated to SOURCE_COLUMNS and to a
+ * terminal of so many columns; nothing if that leaves too little. */
+static void put_source(Span at, int columns, Bytes *out) {
     size_t n;
     at.col = 1, at.len = UINT16_MAX;
     const char *s = span_text(at, &n);
@@ -37,7 +61,10 @@ static void put_source(Span at, Bytes *out) {
     while (n && (*s == ' ' || *s == '\t')) s++, n--;
     while (n && (s[n - 1] == ' ' || s[n - 1] == '\t')) n--;
     if (!n) return;
-    size_t keep = utf8_skip(s, n, SOURCE_COLUMNS);
+    int room = room_on(out, columns);
+    if (room < SOURCE_LEAST) return;
+    size_t keep = fitting(s, n, room < SOURCE_COLUMNS ? room : SOURCE_COLUMNS);
+    if (keep < n && room < SOURCE_COLUMNS + DOTS) keep = fitting(s, n, room - DOTS);
     bytes_puts(out, ": ");
     error_put_line(s, keep, out);
     if (keep < n) bytes_puts(out, " ...");
@@ -73,7 +100,7 @@ static bool is_same_line(Span a, Span b) { return a.src == b.src && a.line == b.
 static bool is_in_program(Span at) { return at.src && !at.src->is_prelude && at.line; }
 
 /* One line per call, the prelude's with their places, too. */
-static void print_unfolded(const LangError *e, Bytes *out) {
+static void print_unfolded(const LangError *e, int columns, Bytes *out) {
     for (int i = 0; i < e->n_frames; i++) {
         const ErrorFrame *f = &e->frame[i];
         if (e->n_left_out && i == ERROR_FRAMES_INNER)
@@ -84,16 +111,16 @@ static void print_unfolded(const LangError *e, Bytes *out) {
             bytes_printf(out, ", %s at ", f->is_file ? "imported" : "called");
             error_words(f->call.src->name, false, out);
             bytes_printf(out, ":%u", f->call.line);
-            put_source(f->call, out);
+            put_source(f->call, columns, out);
         }
         bytes_putc(out, '\n');
         if (f->again) bytes_printf(out, "  ... %u more of the same\n", f->again);
     }
 }
 
-void error_stack_print(const LangError *e, Bytes *out) {
+void error_stack_print(const LangError *e, int columns, Bytes *out) {
     if (e->is_unfolded) {
-        print_unfolded(e, out);
+        print_unfolded(e, columns, out);
         return;
     }
     Span reached = e->at; /* the line printed last */
@@ -118,7 +145,7 @@ void error_stack_print(const LangError *e, Bytes *out) {
                          f->is_file ? "imported" : "called");
             error_words(call.src->name, false, out);
             bytes_printf(out, ":%u", call.line);
-            put_source(call, out);
+            put_source(call, columns, out);
             has_text = true;
             reached = call;
         }

@@ -235,6 +235,9 @@ static void on_terminals(void) {
                 error_at(&e, at(&a, 1, col, 4), "bad");
                 if (before % 2) error_label(&e, e.at, "a label here");
                 error_hint(&e, "a hint");
+                Source caller = source("caller.gt", line.data, 1);
+                error_frame(&e, &(ErrorFrame){.name = "f", .call = at(&caller, 1, 1, 1)});
+                e.is_unfolded = before % 3 == 0;
                 error_print_on(&e, "error", false, columns, &b);
                 const char *mark = strstr(b.data, "MARK"), *caret = strstr(b.data, "^^^^");
                 CHECK_MSG(mark && caret, "%s", b.data);
