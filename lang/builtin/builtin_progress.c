@@ -42,7 +42,8 @@ static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
 const Builtin builtins_progress[] = {
     {"progress", "over, label=\"\"", bi_progress,
      "Iterates over a list, or 0 to n - 1, and shows the progress on a line on stderr. "
-     "progress(inf) counts until break."},
+     "progress(inf) counts until break.",
+     0, BI_PURE},
     {"track", "**values", bi_track,
      "Shows scalars on the progress line when they arrive, and logs them under --log-dir."},
     {NULL}};

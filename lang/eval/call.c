@@ -200,14 +200,15 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
     for (int i = 0; i < a->n_params; i++) {
         Value *v = slot[i].kind == V_CELL ? &slot[i].cell->v : &slot[i];
         if (v->kind != V_UNDEF) {
-            if (is_prelude) TRY(setting_check(in, a, i, *v, call, e));
+            if (is_prelude && !setting_check(in, a, i, *v, call, e)) return hint_scatter(call, e);
             continue;
         }
         if (!a->param[i].dflt) {
             char what[300];
             snprintf(what, sizeof what, "%.100s() needs '%.100s'", fn_name(a), a->param[i].name);
             in->frame = in->frame->up; /* report the error in the caller */
-            return call_error(in, a, call, e, what);
+            call_error(in, a, call, e, what);
+            return is_prelude && hint_scatter(call, e);
         }
         Value d;
         TRY(eval(in, a->param[i].dflt, &d, e));

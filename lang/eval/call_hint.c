@@ -104,6 +104,17 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
     return false;
 }
 
+bool hint_scatter(const Node *call, LangError *e) {
+    char x[80], y[80];
+    const Node *callee = call && call->kind == N_CALL ? call->kid[0] : NULL;
+    if (!callee || callee->kind != N_NAME || strcmp(callee->str, "scatter") || call->n_kids != 3)
+        return false;
+    const Node *second = call->kid[2];
+    if (second->kind == N_INT || second->kind == N_UNARY || second->kind == N_KEYWORD) return false;
+    return error_hint(e, "points: plot(%s, %s, kind=\"scatter\")", node_text(call->kid[1], x),
+                      node_text(second, y));
+}
+
 bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
                   LangError *e) {
     char self[80];

@@ -10,6 +10,9 @@
  * plain name. call: the call's node, or NULL. n_pos: the positional values, that of x in x.f() too.
  * Returns false. */
 bool hint_arrangement(const char *function, const Node *call, int n_pos, LangError *e);
+/* Sets e's hint if the call that failed is scatter(x, y), as matplotlib draws points. Returns
+ * false. */
+bool hint_scatter(const Node *call, LangError *e);
 /* Sets e's hint for a keyword that the function of this plain name lacks and PyTorch's or NumPy's
  * has. call: the call's node, or NULL. Returns false if there is no hint. */
 bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,

@@ -181,6 +181,21 @@ static bool check_pairs(Interp *in, Node *n, Value over, LangError *e) {
     return true;
 }
 
+/* True if n calls progress(). */
+static bool is_progress(const Node *n) {
+    const Node *callee = n->kind == N_CALL ? n->kid[0] : NULL;
+    return callee && callee->kind == N_NAME && !strcmp(callee->str, "progress");
+}
+
+/* Adds a hint if `for k, v in progress(m)` has not unpacked a key. */
+static void hint_items(const Node *n, LangError *e) {
+    const Node *call = n->kid[1];
+    char quote[80];
+    if (n->kid[0]->kind != N_LIST || !is_progress(call) || call->n_kids < 2) return;
+    error_hint(e, "if that is a map: for k, v in progress(%s.items())",
+               node_text(call->kid[1], quote));
+}
+
 OUTLINE static Flow exec_for(Interp *in, Node *n, LangError *e) {
     Value over;
     if (!eval(in, n->kid[1], &over, e)) return FLOW_ERROR;
@@ -201,7 +216,9 @@ OUTLINE static Flow exec_for(Interp *in, Node *n, LangError *e) {
             }
             break;
         }
+        bool is_text = v.kind == V_STR;
         if (!assign(in, n->kid[0], v, false, e)) {
+            if (is_text) hint_items(n, e);
             f = FLOW_ERROR;
             break;
         }
@@ -445,7 +462,12 @@ OUTLINE void warn_unused(Interp *in, Node *n, Value v) {
         v.kind == V_FN || v.kind == V_BOUND || v.kind == V_BUILTIN || v.kind == V_MODULE;
     bool is_lost = is_lost_output(in, n, v);
     if (n->kind == N_CALL && !(n->flag & NODE_DROPPED) && !is_lost) return;
-    if (n->kind == N_CALL) {
+    if (is_progress(n)) {
+        char quote[80];
+        fail_whole(in, n, &w, "progress() shows the rounds of a for loop, and there is none");
+        error_hint(&w, "for i in %s { ... }", node_text(n, quote));
+        interp_warn(in, &w);
+    } else if (n->kind == N_CALL) {
         unused_warning(n, is_same_kind(in, n, v), &w);
         interp_warn(in, &w);
     } else if (is_function && (n->kind == N_FIELD || n->kind == N_NAME)) {
