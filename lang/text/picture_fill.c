@@ -214,11 +214,11 @@ static void put_note(Figure *f, const ReplyValue *v) {
 }
 
 static void say_if_empty(Figure *f) {
-    int64_t n = 0;
+    int64_t n = 0, all = 0;
     for (int s = 0; s < f->n_series; s++)
         for (int64_t i = 0; i < f->series[s].n; i++)
-            n += isfinite(f->series[s].x[i]) && isfinite(f->series[s].y[i]);
-    if (!n && !f->note) f->note = xstrdup("no points");
+            n += isfinite(f->series[s].x[i]) && isfinite(f->series[s].y[i]), all++;
+    if (!n && !f->note) f->note = xstrdup(all ? "no finite points" : "no points");
 }
 
 static bool fill_series(Figure *f, const char *keys, const Reply *r, Err *err) {
