@@ -1,4 +1,4 @@
-/* lsp_edit.c: definitions, references, symbols, folding and formatting.
+/* lsp_edit.c: definitions, symbols, folding and formatting.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
 #include "lang/fmt/fmt.h"
@@ -13,7 +13,7 @@
 
 /* ---- places ---- */
 
-static void put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes *out) {
+void lsp_put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes *out) {
     bytes_puts(out, "{\"uri\":");
     json_print_str(d->uri, strlen(d->uri), out);
     bytes_puts(out, ",\"range\":");
@@ -24,7 +24,7 @@ static void put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes 
 /* The place of a global name, or the start if name is NULL or unknown. */
 static void put_global(Lsp *l, Doc *d, const char *name, Bytes *out) {
     const Use *def = name ? index_global(doc_index(d, l->in), name) : NULL;
-    put_location(l, d, def ? def->at : 0, def ? strlen(name) : 0, out);
+    lsp_put_location(l, d, def ? def->at : 0, def ? strlen(name) : 0, out);
 }
 
 bool lsp_in_file(Lsp *l, const char *path, const char *name, LspPut *put, Bytes *out) {
@@ -96,7 +96,7 @@ static bool put_member(Lsp *l, Doc *d, size_t from, const char *name, Bytes *out
     const Member *m = NULL;
     for (size_t k = 0; k < x->n_members; k++)
         if (x->member[k].name == name && (!m || (x->member[k].fn && !m->fn))) m = &x->member[k];
-    if (m) put_location(l, d, m->at, strlen(name), out);
+    if (m) lsp_put_location(l, d, m->at, strlen(name), out);
     return m != NULL;
 }
 
@@ -114,7 +114,7 @@ bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
     if (def && def->is_import && import_find(l->in, def->node, path, &ignored))
         ok = lsp_in_file(l, path, NULL, put_global, out);
     else if (def)
-        put_location(l, d, def->at, strlen(def->name), out);
+        lsp_put_location(l, d, def->at, strlen(def->name), out);
     else
         ok = ok && ((start < from && put_member(l, d, from, name, out)) ||
                     put_prelude(l, d->text.data + start, to - start, out));
@@ -122,40 +122,6 @@ bool lsp_definition(Lsp *l, const IoValue *params, Bytes *out) {
         out->n = mark;
         bytes_puts(out, "null");
     }
-    return true;
-}
-
-/* ---- references ---- */
-
-bool lsp_references(Lsp *l, const IoValue *params, Bytes *out) {
-    size_t at, from, to, n = 0;
-    Doc *d = lsp_at(l, params, &at);
-    if (!d) return false;
-    Index *x = doc_index(d, l->in);
-    const Use *u = index_use(x, at);
-    const IoValue *context = io_get(params, "context");
-    const IoValue *with =
-        context && context->kind == IO_MAP ? io_get(context, "includeDeclaration") : NULL;
-    bool has_defs = !with || with->kind != IO_BOOL || with->b;
-    const char *name =
-        !u && doc_word(d, at, &from, &to) ? intern(d->text.data + from, to - from) : NULL;
-    bytes_putc(out, '[');
-    for (size_t k = 0; u && k < x->n_uses; k++) {
-        if (!use_is_same(u, &x->use[k]) || (x->use[k].is_def && !has_defs)) continue;
-        if (n++) bytes_putc(out, ',');
-        put_location(l, d, x->use[k].at, strlen(u->name), out);
-    }
-    for (size_t k = 0; name && k < x->n_fields; k++) {
-        if (x->field[k].node->str != name) continue;
-        if (n++) bytes_putc(out, ',');
-        put_location(l, d, x->field[k].at, strlen(name), out);
-    }
-    for (size_t k = 0; name && has_defs && k < x->n_members; k++) {
-        if (x->member[k].name != name || !x->member[k].fn) continue;
-        if (n++) bytes_putc(out, ',');
-        put_location(l, d, x->member[k].at, strlen(name), out);
-    }
-    bytes_putc(out, ']');
     return true;
 }
 

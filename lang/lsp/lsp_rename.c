@@ -1,8 +1,10 @@
-/* lsp_rename.c: renaming in the open documents and the files that they import. A global name of a
- * file is used in others as `file.name`, a parameter of its functions as `file.f(name=1)`.
+/* lsp_rename.c: renaming and references in the open documents and the files that they import. A
+ * global name of a file is used in others as `file.name`, a parameter of its functions as
+ * `file.f(name=1)`.
  *
- * What the text alone does not tell is refused rather than guessed: fields of values, a module that
- * is passed on as a value, an argument of a call whose function is found when the program runs.
+ * What the text alone does not tell renaming refuses rather than guesses: fields of values, a
+ * module that is passed on as a value, an argument of a call whose function is found when the
+ * program runs. The list of references leaves it out.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
 #include "lang/lsp/lsp_state.h"
@@ -21,6 +23,7 @@ typedef struct Edge {
 /* The open documents, then those that were read for this request. */
 typedef struct Files {
     Lsp *l;
+    bool lists; /* for references: what renaming refuses is left out */
     Doc **doc;
     char **real; /* the path without links, or NULL */
     size_t n, cap, real_cap, n_open;
@@ -173,7 +176,7 @@ static bool find_outside(Files *f, Doc *d, size_t from, Target *t) {
         const FieldUse *u = &x->field[k];
         Doc *m = u->at == from ? module_of(f, d, u->node->kid[0]) : NULL;
         if (!m) continue;
-        if (has_syntax_error(doc_index(m, f->l->in)))
+        if (!f->lists && has_syntax_error(doc_index(m, f->l->in)))
             return lsp_fail(f->l, LSP_REFUSED, "mend the syntax error in %.100s first",
                             file_name(m));
         *t =
@@ -347,7 +350,7 @@ static bool add_arguments(const Files *f, Doc *o, const Target *t, Places *p) {
         bool may = m ? may_be_in(f, m, a->callee, t->fn, &is_it)
                      : !is_language(f, o, root) && may_be_of(x, o, a->callee, t->fn);
         if (is_it) add_place(p, a->at);
-        if (may)
+        if (may && !f->lists)
             return lsp_fail(
                 f->l, LSP_REFUSED,
                 "'%.100s' is also an argument in line %zu of %.100s, of a function that "
@@ -379,12 +382,12 @@ static bool add_outside(Files *f, size_t k, const Target *t, Places *p) {
     const char *name = t->use->name;
     bool uses = false, is_local = t->def->owner && !t->fn;
     if (is_local || !has_word(o, name)) return true;
-    if (has_syntax_error(x) && names_file(o, t->d))
+    if (!f->lists && has_syntax_error(x) && names_file(o, t->d))
         return lsp_fail(f->l, LSP_REFUSED, "mend the syntax error in %.100s first", file_name(o));
     if (!reaches(f, k, t->d)) return true;
     if (t->fn) return add_arguments(f, o, t, p);
-    if (!check_module(f, o, t, &uses)) return false;
-    for (size_t i = 0; uses && i < x->n_fields; i++)
+    if (!f->lists && !check_module(f, o, t, &uses)) return false;
+    for (size_t i = 0; (uses || f->lists) && i < x->n_fields; i++)
         if (x->field[i].node->str == name && module_of(f, o, x->field[i].node->kid[0]) == t->d)
             add_place(p, x->field[i].at);
     return true;
@@ -493,4 +496,73 @@ bool lsp_rename(Lsp *l, const IoValue *params, Bytes *out) {
     release(&f);
     if (!ok) out->n = mark;
     return ok;
+}
+
+/* Appends the places of a name in a document, with a comma before each but the first. */
+static void put_places(const Lsp *l, const Doc *d, const char *name, const Places *p, Bytes *out) {
+    for (size_t i = 0; i < p->n; i++) {
+        if (out->data[out->n - 1] != '[') bytes_putc(out, ',');
+        lsp_put_location(l, d, p->at[i], strlen(name), out);
+    }
+}
+
+/* Finds the variable at an offset of document d; false if the text does not tell one. */
+static bool find_variable(Files *f, Doc *d, size_t at, Target *t) {
+    size_t from, to;
+    *t = (Target){.d = d, .use = index_use(doc_index(d, f->l->in), at)};
+    if (!t->use && doc_word(d, at, &from, &to)) find_outside(f, d, from, t);
+    if (!t->use) return false;
+    t->def = index_definition(doc_index(t->d, f->l->in), t->use);
+    t->fn = t->def && t->def->is_param ? t->def->owner : NULL;
+    return true;
+}
+
+/* Appends where the variable is used, in all files. */
+static void put_uses(Files *f, const Target *t, bool has_defs, Bytes *out) {
+    bool is_everywhere = t->def && !t->def->is_import;
+    for (size_t k = 0; k < f->n; k++) {
+        Doc *o = f->doc[k];
+        Places p = {0};
+        const Index *x = doc_index(o, f->l->in);
+        if (o != t->d && is_everywhere) add_outside(f, k, t, &p);
+        for (size_t i = 0; o == t->d && i < x->n_uses; i++)
+            if (use_is_same(t->use, &x->use[i]) && (has_defs || !x->use[i].is_def))
+                add_place(&p, x->use[i].at);
+        put_places(f->l, o, t->use->name, &p, out);
+        free(p.at);
+    }
+}
+
+/* Appends where fields of this name are used in the document, and methods of it defined. */
+static void put_fields(Lsp *l, Doc *d, const char *name, bool has_defs, Bytes *out) {
+    const Index *x = doc_index(d, l->in);
+    Places p = {0};
+    for (size_t k = 0; k < x->n_fields; k++)
+        if (x->field[k].node->str == name) add_place(&p, x->field[k].at);
+    for (size_t k = 0; has_defs && k < x->n_members; k++)
+        if (x->member[k].name == name && x->member[k].fn) add_place(&p, x->member[k].at);
+    put_places(l, d, name, &p, out);
+    free(p.at);
+}
+
+bool lsp_references(Lsp *l, const IoValue *params, Bytes *out) {
+    size_t at, from, to;
+    Files f;
+    Target t;
+    Doc *d = lsp_at(l, params, &at);
+    if (!d) return false;
+    const IoValue *context = io_get(params, "context");
+    const IoValue *with =
+        context && context->kind == IO_MAP ? io_get(context, "includeDeclaration") : NULL;
+    bool has_defs = !with || with->kind != IO_BOOL || with->b;
+    collect(&f, l);
+    f.lists = true;
+    bytes_putc(out, '[');
+    if (find_variable(&f, d, at, &t))
+        put_uses(&f, &t, has_defs, out);
+    else if (doc_word(d, at, &from, &to))
+        put_fields(l, d, intern(d->text.data + from, to - from), has_defs, out);
+    bytes_putc(out, ']');
+    release(&f);
+    return true;
 }

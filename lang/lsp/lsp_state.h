@@ -165,6 +165,8 @@ Doc *lsp_at(Lsp *l, const IoValue *params, size_t *at);
 
 /* ---- lsp_edit.c: other files ---- */
 
+/* Appends a Location: n bytes of a document. */
+void lsp_put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes *out);
 /* Appends what is known of a global name (interned, or NULL) of a document. */
 typedef void LspPut(Lsp *l, Doc *d, const char *name, Bytes *out);
 /* Calls put with the document of a file: the open one, else one that lives as long as the call.

@@ -307,19 +307,18 @@ static void open_gt(Bytes *b, const char *name, const char *text) {
     open_uri(b, uri, text);
 }
 
-/* The answer to a rename in main.gt, with the path of the folder shortened to D; owned. lib: the
- * text of lib.gt where that is open, or NULL. */
-static char *rename_main(const char *text, const char *lib, int line, int column) {
+/* The answer to a request in main.gt, with the path of the folder shortened to D; owned. lib: the
+ * text of lib.gt where that is open, or NULL. more: further parameters. */
+static char *ask_main(const char *method, const char *more, const char *text, const char *lib,
+                      int line, int column) {
     Bytes b = {0}, m = {0}, out = {0};
     begin(&b, "");
     open_gt(&b, "main.gt", text);
     if (lib) open_gt(&b, "lib.gt", lib);
-    bytes_printf(
-        &m,
-        "{\"id\":1,\"method\":\"textDocument/rename\",\"params\":{\"textDocument\":{\"uri\":"
-        "\"file://%s/main.gt\"},\"position\":{\"line\":%d,\"character\":%d},\"newName\":"
-        "\"fresh\"}}",
-        rename_dir, line, column);
+    bytes_printf(&m,
+                 "{\"id\":1,\"method\":\"textDocument/%s\",\"params\":{\"textDocument\":{\"uri\":"
+                 "\"file://%s/main.gt\"},\"position\":{\"line\":%d,\"character\":%d}%s}}",
+                 method, rename_dir, line, column, more);
     add(&b, m.data);
     end(&b);
     char *all = serve(&b, 0), *answer = message(all, "\"id\":1,");
@@ -341,6 +340,51 @@ static char *rename_main(const char *text, const char *lib, int line, int column
 #define MAIN(edits) "{\"changes\":{\"file://D/main.gt\":[" edits "]}}"
 #define BOTH(edits, more)                                                                          \
     "{\"changes\":{\"file://D/main.gt\":[" edits "],\"file://D/lib.gt\":[" more "]}}"
+
+#define AT(file, line, from, to)                                                                   \
+    "{\"uri\":\"file://D/" file ".gt\",\"range\":{\"start\":{\"line\":" #line                      \
+    ",\"character\":" #from "},\"end\":{\"line\":" #line ",\"character\":" #to "}}}"
+
+/* The references are the places that a rename changes; where that refuses, those that are sure. */
+static void references_over_files(void) {
+    static const struct {
+        const char *text, *lib, *want;
+        int line, column;
+        bool has_defs;
+    } cases[] = {
+        {"import lib\\nx = lib.unit\\nlib.unit", NULL,
+         "[" AT("main", 1, 8, 12) "," AT("main", 2, 4, 8) "," AT("lib", 1, 30, 34) "," AT(
+             "lib", 2, 0, 4) "," AT("lib", 6, 13, 17) "]",
+         1, 9, true},
+        {"import lib\\nx = lib.unit", NULL,
+         "[" AT("main", 1, 8, 12) "," AT("lib", 1, 30, 34) "," AT("lib", 6, 13, 17) "]", 1, 9,
+         false},
+        {"import lib\\nlib.scale(1, by=2)", NULL,
+         "[" AT("main", 1, 13, 15) "," AT("lib", 1, 12, 14) "," AT("lib", 1, 25,
+                                                                   27) "," AT("lib", 6, 19, 21) "]",
+         1, 13, true},
+        {"import lib\\nlib.inner.unit", NULL,
+         "[" AT("main", 1, 10, 14) "," AT("inner", 0, 0, 4) "]", 1, 10, true},
+        {"import lib\\nunit = lib.unit\\nunit", NULL,
+         "[" AT("main", 1, 0, 4) "," AT("main", 2, 0, 4) "]", 2, 0, true},
+        {"import lib\\nm = lib\\nm.unit; lib.unit", "unit = 1",
+         "[" AT("main", 2, 12, 16) "," AT("lib", 0, 0, 4) "]", 2, 13, true},
+        {"import lib\\nfn f(g) => g(by=2)\\nlib.scale(1, by=3)", "fn scale(v, by=2) => v",
+         "[" AT("main", 2, 13, 15) "," AT("lib", 0, 12, 14) "]", 2, 13, true},
+        {"import lib\\nlib.f(lib)", NULL,
+         "[" AT("main", 0, 7, 10) "," AT("main", 1, 0, 3) "," AT("main", 1, 6, 9) "]", 1, 1, true},
+        {"x = ones(2)\\nx.unit + print(x.unit)", NULL,
+         "[" AT("main", 1, 2, 6) "," AT("main", 1, 17, 21) "]", 1, 3, true},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *got = ask_main("references",
+                             cases[k].has_defs ? "" : ",\"context\":{\"includeDeclaration\":false}",
+                             cases[k].text, cases[k].lib, cases[k].line, cases[k].column);
+        CHECK_MSG(strstr(got, cases[k].want), "case %zu:\n  %s\nwithout\n  %s", k, got,
+                  cases[k].want);
+        free(got);
+    }
+}
 
 /* lib.gt on the disk is
  *   import inner
@@ -397,11 +441,13 @@ static void test_files(void) {
                        "kept = scale(unit, by=3)\n");
     write_gt("inner.gt", "unit = 2\n");
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        char *got = rename_main(cases[k].text, cases[k].lib, cases[k].line, cases[k].column);
+        char *got = ask_main("rename", ",\"newName\":\"fresh\"", cases[k].text, cases[k].lib,
+                             cases[k].line, cases[k].column);
         CHECK_MSG(strstr(got, cases[k].want), "case %zu:\n  %s\nwithout\n  %s", k, got,
                   cases[k].want);
         free(got);
     }
+    references_over_files();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", rename_dir);
     CHECK(system(command) == 0);
