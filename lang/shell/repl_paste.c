@@ -20,12 +20,13 @@ static char *held;
 
 /* The length of a prompt at s, or 0. is_first: it begins a statement. */
 static size_t prompt_length(const char *s, bool *is_first) {
-    const char *scope_end = !strncmp(s, "gt ", 3) ? strstr(s, "> ") : NULL; /* gt rows> */
     *is_first = true;
     if (!strncmp(s, "gt> ", 4)) return 4;
-    if (scope_end && isalpha((unsigned char)s[3]) && !memchr(s, '\n', (size_t)(scope_end - s)) &&
-        scope_end - s <= 3 + SCOPE_MAX)
-        return (size_t)(scope_end - s) + 2;
+    if (!strncmp(s, "gt ", 3) && isalpha((unsigned char)s[3])) { /* gt rows> */
+        size_t n = strnlen(s, 3 + SCOPE_MAX + 2);
+        const char *end = memmem(s, n, "> ", 2);
+        if (end && !memchr(s, '\n', (size_t)(end - s))) return (size_t)(end - s) + 2;
+    }
     *is_first = false;
     if (s[0] == ' ' && s[1] && strchr("{}([\"'", s[1]) && !strncmp(s + 2, "…> ", 5)) return 7;
     return !strncmp(s, " …> ", 6) ? 6 : 0;
