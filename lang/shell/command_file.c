@@ -3,6 +3,7 @@
 #include "lang/shell/command_file.h"
 #include "lang/shell/edit.h"
 #include "lang/eval/import.h"
+#include "lang/file/io.h"
 #include "runtime/base/arena.h"
 #include <ctype.h>
 #include <errno.h>
@@ -268,41 +269,22 @@ static void put_typed(const Typed *t, bool uses_ans, bool uses_bar, Bytes *out) 
         bytes_printf(out, "print(%.*s)\n", (int)n, t->text);
 }
 
-/* Writes a new file; false with errno set if it is there already, or cannot be written. */
-static bool write_new(const char *path, const Bytes *text) {
+/* Writes a new file; fails if it is there already. */
+static bool write_new(const char *path, const Bytes *text, Err *err) {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (fd < 0) return false;
-    bool ok = write(fd, text->data, text->n) == (ssize_t)text->n;
-    if (close(fd) != 0) ok = false;
-    if (!ok) unlink(path);
-    return ok;
-}
-
-/* Replaces a file as a whole, or makes it. The old one stays if that fails; the new one has its
- * mode. */
-static bool write_over(const char *path, const Bytes *text) {
-    struct stat st;
-    char *target = realpath(path, NULL); /* the path may be a link */
-    Bytes fresh = {0};
-    if (!target) return write_new(path, text);
-    bool ok = stat(target, &st) == 0;
-    if (ok && !S_ISREG(st.st_mode)) ok = false, errno = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
-    bytes_printf(&fresh, "%s.XXXXXX", target);
-    int fd = ok ? mkstemp(fresh.data) : -1;
-    ok = fd >= 0 && write(fd, text->data, text->n) == (ssize_t)text->n &&
-         fchmod(fd, st.st_mode & 07777) == 0;
-    if (fd >= 0 && close(fd) != 0) ok = false;
-    ok = ok && rename(fresh.data, target) == 0;
-    int error = errno;
-    if (fd >= 0 && !ok) unlink(fresh.data);
-    errno = error;
-    bytes_fini(&fresh);
-    free(target);
-    return ok;
+    if (fd < 0)
+        return err_set(err, ERR_IO, "cannot write '%.200s': %s", path,
+                       errno == EEXIST ? "it exists already; :save! FILE replaces it"
+                                       : strerror(errno));
+    close(fd);
+    if (io_append(path, text->data, text->n, err)) return true;
+    unlink(path);
+    return false;
 }
 
 void command_save(Repl *r, const char *rest, bool over) {
     char *path = next_word(&rest);
+    Err err = {0};
     Bytes out = {0};
     bool uses_ans = false, uses_bar = false; /* _ is ans */
     if (!path) {
@@ -315,13 +297,11 @@ void command_save(Repl *r, const char *rest, bool over) {
     }
     bytes_puts(&out, "#!/usr/bin/env gtsh\n");
     for (size_t i = 0; i < r->n_typed; i++) put_typed(&r->typed[i], uses_ans, uses_bar, &out);
-    bool ok = over ? write_over(path, &out) : write_new(path, &out);
-    if (ok)
+    if (over ? io_write(path, out.data, out.n, &err) : write_new(path, &out, &err))
         fprintf(stderr, "%zu statement%s written to '%s'\n", r->n_typed, r->n_typed == 1 ? "" : "s",
                 path);
     else
-        fprintf(stderr, "cannot write '%.200s': %s\n", path,
-                errno == EEXIST ? "it exists already; :save! FILE replaces it" : strerror(errno));
+        fprintf(stderr, "%s\n", err.text);
     bytes_fini(&out);
     free(path);
 }

@@ -126,7 +126,7 @@ static void saves(void) {
 /* A file that ran is in the program, with a comment on how; :save! replaces a file, and keeps its
  * mode; what cannot be written stays. */
 static void saves_over(void) {
-    char want[512], path[64], link[64];
+    char want[512], path[64], link[64], far[64];
     struct stat st;
     file("r.gt", "import c\nk = arg(\"k\", 1)\n");
     file("c.gt", "base = 10\n");
@@ -134,7 +134,8 @@ static void saves_over(void) {
     snprintf(path, sizeof path, "%s/o.gt", dir);
     snprintf(link, sizeof link, "%s/link.gt", dir);
     file("o.gt", "old\n");
-    CHECK(chmod(path, 0751) == 0 && symlink("o.gt", link) == 0);
+    snprintf(far, sizeof far, "%s/far.gt", dir);
+    CHECK(chmod(path, 0751) == 0 && symlink("o.gt", link) == 0 && symlink("made.gt", far) == 0);
     Session s = prompt();
     line(&s, "a = 1", NULL);
     command(&s, ":run", "r.gt", " --k 'two words'", "--k");
@@ -146,6 +147,7 @@ static void saves_over(void) {
     CHECK_STR(text_of("o.gt"), "old\n");
     command(&s, ":save!", "link.gt", "", "3 statements written");
     command(&s, ":save!", "new.gt", "", "3 statements written");
+    command(&s, ":save!", "far.gt", "", "3 statements written"); /* a link to no file yet */
     leave(&s, "\004", 0);
     snprintf(want, sizeof want,
              "#!/usr/bin/env gtsh\na = 1\n# :run %s/r.gt --k 5\n"
@@ -156,6 +158,7 @@ static void saves_over(void) {
              dir, dir, dir);
     CHECK_STR(text_of("o.gt"), want);
     CHECK_STR(text_of("new.gt"), want);
+    CHECK_STR(text_of("made.gt"), want);
     CHECK(!stat(path, &st) && (st.st_mode & 07777) == 0751);
     CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode));
 }
