@@ -119,10 +119,11 @@ static void keep_program(Interp *in, Program *p) {
     m->program[m->n_programs++] = p;
 }
 
-/* Drops the constants of n's strings, which keep_value got from number `from` on. */
+/* Drops the constants of n's strings, which keep_value got from number `from` on: the last one
+ * first, which is near the end. */
 static void forget_strings(Modules *m, size_t from, const Node *n) {
     if (!n) return;
-    for (uint32_t k = 0; k < n->n_kids; k++) forget_strings(m, from, n->kid[k]);
+    for (uint32_t k = n->n_kids; k-- > 0;) forget_strings(m, from, n->kid[k]);
     for (size_t i = m->n_kept; n->cache && n->kind == N_STRING && i-- > from;) {
         if (m->kept[i].str != n->cache) continue;
         value_drop(m->kept[i]);

@@ -5,9 +5,9 @@
 #include "lang/complete/paint.h"
 #include "lang/eval/run.h"
 #include "tests/unit/check.h"
+#include "tests/unit/cpu.h"
 #include <math.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The session: values of all kinds. */
@@ -520,13 +520,6 @@ static void many_names(Interp *in) {
         completion_fini(&c);
     }
     bytes_fini(&code);
-}
-
-/* CPU time of this thread: other programs do not count. */
-static double cpu_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The least CPU time of three completions in a text of n lines, of which each defines one name by

@@ -2,10 +2,10 @@
  * text.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
+#include "cpu.h"
 #include "lang/shell/repl_paste.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 /* What is pasted, and what stays; NULL: all of it. */
 static const char *const pasted[][2] = {
@@ -36,12 +36,6 @@ static void transcripts(void) {
                   pasted[i][0], (int)text.n, text.data);
         bytes_fini(&text);
     }
-}
-
-static double cpu_s(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 /* The least CPU time of three pastes of one statement of n lines, of which only the first has a
