@@ -70,7 +70,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context) {
     if (at < end && syscall(SYS_mmap, at, end - at, PROT_READ,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == (long)at) {
         if (at - begin < atomic_load(&m->lost_at)) atomic_store(&m->lost_at, at - begin);
-        file_map_news = 1;
+        file_map_news = (int)(m - table) + 1;
     } else {
         pass_on(sig, info, context);
     }
@@ -106,21 +106,19 @@ static const FileMap *lost_of(const void *p, size_t n) {
     return m && is_lost(m, (size_t)((const char *)p - atomic_load(&m->begin)), n) ? m : NULL;
 }
 
-/* The mapping to report: as lost_of, or (p NULL) any that has lost bytes. That other bytes are
- * whole is no answer to what the handler noted. */
+/* The mapping to report: as lost_of, or (p NULL) the one that was noted last, if it is still there.
+ * That other bytes are whole is no answer to what was noted. */
 static const FileMap *lost(const void *p, size_t n) {
-    const FileMap *m = p ? lost_of(p, n) : table;
-    if (!p)
-        while (m < table + MAPS_MAX &&
-               (!atomic_load(&m->begin) || atomic_load(&m->lost_at) == SIZE_MAX))
-            m++;
-    if (m == table + MAPS_MAX) m = NULL;
+    int news = file_map_news;
+    const FileMap *m = p ? lost_of(p, n) : news ? &table[news - 1] : NULL;
+    if (!p && m && (!atomic_load(&m->begin) || atomic_load(&m->lost_at) == SIZE_MAX)) m = NULL;
     if (!p || m) file_map_news = 0;
     return m;
 }
 
 void file_map_note(const void *p, size_t n) {
-    if (lost_of(p, n)) file_map_news = 1;
+    const FileMap *m = lost_of(p, n);
+    if (m) file_map_news = (int)(m - table) + 1;
 }
 
 bool file_map_look(const void *p, size_t n, Err *err) {

@@ -30,8 +30,8 @@ bool file_map_has(const void *p);
  * Does nothing outside of a mapping. */
 void file_map_forget(const void *p, size_t n);
 
-/* How many mappings there are, and whether one has lost bytes that no error names yet: written by
- * the handler. */
+/* How many mappings there are, and 1 + the number of the one that has lost bytes that no error
+ * names yet, or 0: written by the handler, too. */
 extern volatile int file_map_count, file_map_news;
 /* False if some of n bytes at p (NULL: of any mapping) are lost, with an error that names the file.
  * For the functions below. */
