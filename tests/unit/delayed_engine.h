@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_DELAYED_ENGINE_H
 #define GT_TESTS_UNIT_DELAYED_ENGINE_H
+#include "worker/engine/host.h"
 #include "worker/ref/ref.h"
 
 #include <stdlib.h>
@@ -194,5 +195,9 @@ static const EngineOps engine_delayed = {
     .done = delayed_done,
     .copy_in = delayed_copy_in,
     .copy_out = delayed_copy_out,
+    .copy = host_copy,
+    .read = host_read,
+    .write = host_write,
+    .hash = host_hash,
 };
 #endif

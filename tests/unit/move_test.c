@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/make_inst.h"
 #include "move_world.h"
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 #include "runtime/inst/element.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"

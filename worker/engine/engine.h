@@ -19,6 +19,21 @@
  * matmul or a convolution of halves may be float32: then its sums are not rounded. A cast from
  * floats to ints truncates to i64 (nan and values outside of i64 give INT64_MIN) and takes the low
  * bits. Index operands may count from the end: -n <= i < n.
+ *
+ * Device memory belongs to the engine. exec adds to its addresses and compares them, but reads and
+ * writes no byte of it: copies, and all that leaves the device, are functions of the engine.
+ *
+ * An engine may be ordered (is_ordered), as one for a GPU is. All that it is asked to do (calls,
+ * kernels, copies, reads and writes) takes effect in the order in which it was asked for, at any
+ * later time. So whatever exec does with results (further calls, in place, fusions, plans, freeing)
+ * needs no waiting: memory that was freed may be allocated again at once. Only what leaves the
+ * device waits:
+ *  - copy_out and read fill host memory by the time that a mark, taken after them, is done.
+ *  - A failure that depends on values becomes known then too (`failed`). Until then the results
+ *    are computed from whatever values there are: the engine uses no index that is out of range.
+ *  - Lack of memory for a call itself is known at once: `done` then returns -1.
+ * An ordered engine keeps nothing that a Call or a Fusion points to but tensors: they may change
+ * once submit or `fused` has returned.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_ENGINE_H
 #define GT_WORKER_ENGINE_ENGINE_H
@@ -44,7 +59,7 @@ typedef struct Call {
     View out[MAX_OUT];
 } Call;
 
-typedef uint64_t Ticket; /* increasing; 0: nothing to wait for */
+typedef uint64_t Ticket; /* increasing, and so are marks; 0: nothing to wait for */
 
 typedef struct EngineConfig {
     uint64_t memory_bytes;
@@ -56,13 +71,14 @@ struct Fusion;
 struct FusedKernel;
 typedef struct Engine Engine;
 typedef struct EngineOps {
-    const char *name; /* "reference", "cpu", "null" */
+    const char *name; /* "reference", "cpu", "null", "late" */
+    bool is_ordered;
     Engine *(*open)(const EngineConfig *config, Err *err);
     void (*close)(Engine **e); /* all tickets must be done */
     /* The class within which results have the same bits: "cpu-v4". */
     const char *(*isa)(const Engine *e);
     /* Device memory, 64-byte aligned. alloc returns NULL when it is full; free takes effect when
-     * all calls submitted before it are done. size 0 is valid. */
+     * all calls submitted before it are done (with an ordered engine: at once). size 0 is valid. */
     void *(*alloc)(Engine *e, uint64_t bytes);
     void (*free)(Engine *e, void *p, uint64_t bytes);
     void (*memory)(const Engine *e, uint64_t *used, uint64_t *peak, uint64_t *total);
@@ -72,20 +88,36 @@ typedef struct EngineOps {
     /* Optional: returns free memory to the system; it can still be allocated. */
     void (*trim)(Engine *e);
     /* All memory from alloc is in [base, base + bytes) as long as the engine is open. fd: the file
-     * behind it, which other processes can map; -1: none. */
+     * behind it, which other processes can map; -1: none. With an ordered engine nobody may read
+     * it. */
     void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);
     /* Starts a call once the tickets in after[] are done; returns its ticket. Failures that depend
      * on data (an index out of range) are reported by `done`. */
     Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);
     /* Returns 1: done, 0: not yet, -1: done and failed (err is set; reported once). wait: blocks
-     * until it is not 0. */
+     * until it is not 0. An ordered engine never returns 0 for a call: nobody can see that it is
+     * not done. For a mark it may return 0 after waiting for about a millisecond. */
     int (*done)(Engine *e, Ticket t, bool wait, Err *err);
+    /* For ordered engines. A mark is done when all that was asked for before it is. */
+    Ticket (*mark)(Engine *e);
+    /* For ordered engines. Returns the next failure that depends on values and is known: its call's
+     * ticket; of a fusion, Engine.last after `fused`, and the node that failed. False: there is
+     * none. Once a mark is done, all earlier failures are known. */
+    bool (*failed)(Engine *e, Ticket *t, int *node, Err *err);
     /* Ordered with the calls; host may be reused on return. */
     void (*copy_in)(Engine *e, void *device, const void *host, uint64_t bytes);
-    /* Writes row-major elements. All calls on v must be done. */
+    /* Writes row-major elements. All calls on v must be done; with an ordered engine, host is
+     * written when a later mark is done, and must stay until then. */
     void (*copy_out)(Engine *e, void *host, const View *v);
+    /* Copies between views of one shape and dtype that do not overlap, of any strides. */
+    void (*copy)(Engine *e, const View *to, const View *from);
+    /* Copies bytes [begin, begin + bytes) of the elements of `box` in row-major order, which are
+     * whole elements, to host (read: as copy_out) or from it (write: as copy_in). */
+    void (*read)(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host);
+    void (*write)(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host);
     /* Optional: runs the kernel of a fusion (fuse.h, with its outputs filled in) to its end.
-     * Returns false, with nothing done, if there is no memory for it. */
+     * Returns false, with nothing done, if there is no memory for it. An ordered engine needs k
+     * until a later mark is done. */
     bool (*fused)(Engine *e, struct Fusion *f, const struct FusedKernel *k);
     /* Optional: runs a matmul and the fusion that reads its result (of the fusion's shape,
      * row-major), if possible tile by tile while the tile is in the cache. An output may share the
@@ -93,8 +125,8 @@ typedef struct EngineOps {
      * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fusion *f,
                           const struct FusedKernel *k);
-    /* Optional: hash_elements (runtime/inst/hash.h) of elements in device memory. All calls that
-     * write them must be done. NULL: the memory is the host's. */
+    /* hash_elements (runtime/inst/hash.h) of adjacent elements in device memory. All calls that
+     * write them must be done. Engines without values have none. */
     uint64_t (*hash)(Engine *e, const void *data, int64_t n, int size, uint64_t first,
                      uint16_t sample);
     /* Optional, for engines that compute inside submit. During a call the submitting thread calls
@@ -106,6 +138,7 @@ typedef struct EngineOps {
 } EngineOps;
 struct Engine {
     const EngineOps *ops;
+    Ticket last; /* of the newest call or fusion of an ordered engine */
 };
 
 extern const EngineOps engine_reference, engine_cpu, engine_null;

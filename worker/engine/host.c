@@ -1,6 +1,8 @@
 /* host.c: see host.h.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/host.h"
+#include "runtime/inst/hash.h"
+#include "worker/engine/box.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +74,15 @@ int host_done(Engine *e, Ticket t, bool wait, Err *err) {
 
 void host_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
     if (bytes) memcpy(device, host, bytes);
+}
+void host_copy(Engine *e, const View *to, const View *from) { box_copy(to, from); }
+void host_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
+    box_get(box, begin, bytes, host);
+}
+void host_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host) {
+    box_put(box, begin, bytes, host);
+}
+uint64_t host_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                   uint16_t sample) {
+    return hash_elements(hash_sums, data, n, size, first, sample);
 }

@@ -27,8 +27,14 @@ void host_trim(Engine *e);
 void host_arena(const Engine *e, void **base, uint64_t *bytes, int *fd);
 int host_done(Engine *e, Ticket t, bool wait, Err *err);
 void host_copy_in(Engine *e, void *device, const void *host, uint64_t bytes);
+void host_copy(Engine *e, const View *to, const View *from);
+void host_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host);
+void host_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host);
+uint64_t host_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                   uint16_t sample);
 /* The rows of an EngineOps that these functions fill. */
 #define HOST_ENGINE_OPS                                                                            \
     .alloc = host_alloc, .free = host_free, .memory = host_memory, .has_room = host_has_room,      \
-    .trim = host_trim, .arena = host_arena, .done = host_done, .copy_in = host_copy_in
+    .trim = host_trim, .arena = host_arena, .done = host_done, .copy_in = host_copy_in,            \
+    .copy = host_copy, .read = host_read, .write = host_write
 #endif

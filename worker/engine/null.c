@@ -78,6 +78,15 @@ static Ticket null_submit(Engine *e, const Call *call, const Ticket *after, int 
 
 static int null_done(Engine *e, Ticket t, bool wait, Err *err) { return 1; }
 
+static void null_copy(Engine *e, const View *to, const View *from) {}
+
+static void null_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
+    if (bytes) memset(host, 0, bytes);
+}
+
+static void null_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes,
+                       const void *host) {}
+
 static void null_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {}
 
 static void null_copy_out(Engine *e, void *host, const View *v) {
@@ -98,4 +107,7 @@ const EngineOps engine_null = {
     .done = null_done,
     .copy_in = null_copy_in,
     .copy_out = null_copy_out,
+    .copy = null_copy,
+    .read = null_read,
+    .write = null_write,
 };

@@ -13,8 +13,8 @@
  *
  * Files: exec.c frames, clients, turns; issue.c one instruction; locate.c this rank's part of it;
  * queue.c jobs in flight and waiting, and why there is no deadlock; move.c tensors from other
- * workers; peer.c messages between workers; box.c copies; effect.c replies; check.c nan; cancel.c
- * cancelled calls; stats.c statistics; watch.c times; job.h shared types; stage.h the interface
+ * workers; peer.c messages between workers; effect.c replies; check.c nan; cancel.c cancelled
+ * calls; stats.c statistics; watch.c times; job.h shared types; stage.h the interface
  * for fusions and plans.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_EXEC_H

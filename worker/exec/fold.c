@@ -6,7 +6,7 @@
 #include "runtime/base/tree.h"
 #include "runtime/layout/nodes.h"
 #include "worker/engine/view.h"
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 64 << 10 };

@@ -22,13 +22,6 @@ struct Hashing {
 
 /* ---- Hashing ---- */
 
-/* Hashes adjacent elements; `first`: the place of the first one in the whole tensor. */
-static uint64_t hash_run(Exec *x, const char *data, int64_t n, int size, uint64_t first,
-                         uint16_t sample) {
-    if (x->ops->hash) return x->ops->hash(x->engine, data, n, size, first, sample);
-    return hash_elements(hash_sums, data, n, size, first, sample);
-}
-
 /* A result here: all of a tensor, or the part that `layout` gives to rank `at` of a group. */
 typedef struct Result {
     const char *data;
@@ -67,14 +60,14 @@ static uint64_t hash_split(Exec *x, const Result *p, int size, uint16_t sample) 
     uint64_t step = (uint64_t)whole->shape[l->axis] * inner;
     uint64_t first = (uint64_t)mine.begin[l->axis] * inner;
     for (uint64_t i = 0; i < outer && run; i++, first += step, data += run * (uint64_t)size)
-        sum += hash_run(x, data, (int64_t)run, size, first, sample);
+        sum += x->ops->hash(x->engine, data, (int64_t)run, size, first, sample);
     return sum;
 }
 
 static uint64_t hash_of(Exec *x, const Result *p, uint16_t sample) {
     int size = dtype_info[p->type.dtype].size_bytes;
     if (p->layout.kind == LAYOUT_SPLIT) return hash_split(x, p, size, sample);
-    return hash_run(x, p->data, type_numel(&p->type), size, 0, sample);
+    return x->ops->hash(x->engine, p->data, type_numel(&p->type), size, 0, sample);
 }
 
 /* ---- For gt-diff and tests ---- */
@@ -84,8 +77,14 @@ static void put_shape(FILE *f, const char *name, const int64_t *shape, int rank)
     for (int d = 0; d < rank; d++) fprintf(f, "%s%lld", d ? "," : "", (long long)shape[d]);
 }
 
+enum { KEEP_BYTES = 1 << 20 };
+
+static View bytes_view(void *data, uint64_t n) {
+    return (View){.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)n}}, .stride = {1}, data};
+}
+
 /* Writes result k to DIR/tID.cCLIENT.wRANK: a line about it, then its elements, row-major. */
-static void keep_result(const Exec *x, const Job *j, int k, HashedPart part, const char *dir) {
+static void keep_result(Exec *x, const Job *j, int k, HashedPart part, const char *dir) {
     static const char *const name[] = {"whole", "split", "partial"};
     char path[PATH_MAX], hidden[PATH_MAX + 8];
     Result p = result_of(j, k);
@@ -102,7 +101,15 @@ static void keep_result(const Exec *x, const Job *j, int k, HashedPart part, con
     put_shape(f, "begin", r.begin, whole->rank);
     put_shape(f, "size", type->shape, type->rank);
     fputc('\n', f);
-    fwrite(j->out[k]->data, 1, type_bytes(type), f);
+    uint64_t bytes = type_bytes(type);
+    View all = bytes_view(j->out[k]->data, bytes);
+    char *piece = xmalloc(KEEP_BYTES);
+    for (uint64_t at = 0, size; at < bytes; at += size) {
+        size = bytes - at < KEEP_BYTES ? bytes - at : KEEP_BYTES;
+        x->ops->read(x->engine, &all, at, size, piece);
+        fwrite(piece, 1, size, f);
+    }
+    free(piece);
     if (fclose(f) == 0) rename(hidden, path);
 }
 
@@ -113,20 +120,25 @@ static bool lists(const char *list, uint64_t id) {
     return false;
 }
 
-static void keep_results(const Exec *x, const Job *j, const HashRow *row) {
+static void keep_results(Exec *x, const Job *j, const HashRow *row) {
     const char *what = getenv("GT_HASH_KEEP"), *dir = what ? strchr(what, ':') : NULL;
     for (int k = 0; dir && k < j->call.n_out; k++)
         if (lists(what, j->inst.out[k])) keep_result(x, j, k, (HashedPart)row->part, dir + 1);
 }
 
-static void flip(const Exec *x, const Job *j) {
+static void flip(Exec *x, const Job *j) {
     const char *text = getenv("GT_TEST_FLIP");
     unsigned rank;
     unsigned long long id, bit;
     if (!text || sscanf(text, "w%u:t%llu:%llu", &rank, &id, &bit) != 3 || rank != x->rank) return;
     for (int k = 0; k < j->call.n_out; k++)
-        if (j->inst.out[k] == id && bit / 8 < j->out[k]->bytes)
-            ((uint8_t *)j->out[k]->data)[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        if (j->inst.out[k] == id && bit / 8 < j->out[k]->bytes) {
+            View all = bytes_view(j->out[k]->data, j->out[k]->bytes);
+            uint8_t byte;
+            x->ops->read(x->engine, &all, bit / 8, 1, &byte);
+            byte ^= (uint8_t)(1u << bit % 8);
+            x->ops->write(x->engine, &all, bit / 8, 1, &byte);
+        }
 }
 
 /* ---- Rows ---- */

@@ -10,7 +10,7 @@
 #include "runtime/inst/inst_debug.h"
 #include "runtime/wire/wire.h"
 #include "worker/engine/view.h"
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 #include "worker/exec/check.h"
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"

@@ -9,7 +9,7 @@
  * order when all can be read (fold.c).
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/move.h"
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 #include "worker/exec/fold.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
@@ -395,9 +395,6 @@ IdleWhy move_idle_why(const Exec *x, uint32_t *on, uint16_t *op) {
 
 void import_drop(Exec *x, Job *j) { import_release(x, j); }
 
-/* True for the null engine, whose tensors have no values and whose memory must not be touched. */
-static bool is_null_engine(const Exec *x) { return x->ops == &engine_null; }
-
 /* Combines the terms, which are all there. Returns false if the import failed and ended. */
 static bool fold(Exec *x, Job *j) {
     Import *m = j->import;
@@ -409,7 +406,7 @@ static bool fold(Exec *x, Job *j) {
         box[i] = s->is_own ? j->call.in[0] : s->box;
         at[i] = s->at;
     }
-    if (is_null_engine(x) ||
+    if (x->ops == &engine_null || /* its tensors have no values */
         fold_terms(x, &m->move.from.layout, m->n, box, at, &j->call.out[0], &err)) {
         for (int i = 0; i < m->n; i++) source_read(x, j, &m->source[i]);
         return true;
@@ -419,11 +416,32 @@ static bool fold(Exec *x, Job *j) {
     return false;
 }
 
-static void take_box(Exec *x, Job *j, Source *s) {
-    if (!is_null_engine(x)) {
-        View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
-        box_copy(&to, s->is_own ? &j->call.in[0] : &s->box);
+/* Copies a box in host memory to a view of the same shape. */
+static void write_box(Exec *x, const View *to, const View *from) {
+    if (!x->ops->is_ordered) { /* its memory is the host's */
+        x->ops->copy(x->engine, to, from);
+        return;
     }
+    uint64_t bytes = type_bytes(&from->type);
+    if (view_is_contiguous(from)) {
+        x->ops->write(x->engine, to, 0, bytes, from->data);
+        return;
+    }
+    char *part = xmalloc(PIECE_BYTES);
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        box_get(from, at, n, part);
+        x->ops->write(x->engine, to, at, n, part);
+    }
+    free(part);
+}
+
+static void take_box(Exec *x, Job *j, Source *s) {
+    View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
+    if (s->is_own)
+        x->ops->copy(x->engine, &to, &j->call.in[0]);
+    else
+        write_box(x, &to, &s->box);
     source_read(x, j, s);
 }
 
@@ -474,12 +492,11 @@ Alloc import_run(Exec *x, Job *j) {
 }
 
 static void take_piece(Exec *x, Job *j, Source *s, const void *data, uint64_t bytes) {
-    if (is_null_engine(x)) return;
     if (s->is_staged) {
-        memcpy(s->buf->data + s->got, data, bytes);
+        if (x->ops != &engine_null) memcpy(s->buf->data + s->got, data, bytes);
     } else {
         View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
-        box_put(&to, s->got, bytes, data);
+        x->ops->write(x->engine, &to, s->got, bytes, data);
     }
 }
 

@@ -10,7 +10,6 @@
  * as dead.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/peer.h"
-#include "worker/exec/box.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/move.h"
 #include "runtime/base/log.h"
@@ -154,10 +153,7 @@ static void on_get(Exec *x, uint32_t rank, const Get *g) {
     if (g->bytes > p->bytes - p->served) return;
     p->served += g->bytes;
     Buf *data = buf_new(g->bytes);
-    if (x->ops == &engine_null)
-        memset(data->data, 0, g->bytes); /* its memory must not be touched */
-    else
-        box_get(&p->box, g->begin, g->bytes, data->data);
+    x->ops->read(x->engine, &p->box, g->begin, g->bytes, data->data);
     data->n = g->bytes;
     Msg m = {0};
     wire_piece(&(Piece){.client = g->client, .number = g->number, .begin = g->begin}, data, &m);

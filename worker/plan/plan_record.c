@@ -3,7 +3,7 @@
  * addresses; only a view's place within its tensor is recorded.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/locate.h"
 #include "worker/plan/plan_state.h"

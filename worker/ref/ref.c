@@ -169,6 +169,6 @@ static Ticket ref_submit(Engine *e, const Call *call, const Ticket *after, int n
 static void ref_copy_out(Engine *e, void *host, const View *v) { ref_copy(v, host); }
 
 const EngineOps engine_reference = {
-    HOST_ENGINE_OPS, .name = "reference",  .open = ref_open,         .close = ref_close,
-    .isa = ref_isa,  .submit = ref_submit, .copy_out = ref_copy_out,
+    HOST_ENGINE_OPS,    .hash = host_hash, .name = "reference",  .open = ref_open,
+    .close = ref_close, .isa = ref_isa,    .submit = ref_submit, .copy_out = ref_copy_out,
 };

@@ -1,7 +1,8 @@
-/* box.h: copies regions of tensors between views with different strides.
+/* box.h: boxes, which are regions of tensors, and copies between views in host memory of different
+ * strides.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_WORKER_EXEC_BOX_H
-#define GT_WORKER_EXEC_BOX_H
+#ifndef GT_WORKER_ENGINE_BOX_H
+#define GT_WORKER_ENGINE_BOX_H
 #include "runtime/layout/layout.h"
 #include "worker/engine/engine.h"
 

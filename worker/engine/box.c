@@ -1,7 +1,7 @@
 /* box.c: copies boxes (regions of elements) between views in this machine's memory, and between a
  * view and the flat bytes of a message. GET and PIECE count the bytes of a box in row-major order.
  * SPDX-License-Identifier: MIT */
-#include "worker/exec/box.h"
+#include "worker/engine/box.h"
 
 #include <string.h>
 
