@@ -10,7 +10,7 @@
  *   # stderr: SUBSTRING                stderr holds these in this order
  *   # exit: CODE   # args: of the script   # options: of gtsh   # stdin: LINE
  *   # skip: WHY    # nontest    # env: NAME=VALUE
- *   # worlds: reference workers=2 threads=3 replay stdin    run again in these
+ *   # worlds: reference late workers=2 threads=3 replay stdin    run again in these
  *   # not-world: replay                where it means something else: it is never run there
  *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
  * Lines of stdout that nothing expects fail, and so does a stderr that nothing mentions.

@@ -181,7 +181,8 @@ static void add_programs(Runner *r, int kind, const char *folder, const char *ta
 /* A world is a set of options of gtsh, or another way to pass it the script. */
 static void world_args(const char *world, char **argv, int *n) {
     argv[(*n)++] = "--engine";
-    argv[(*n)++] = !strcmp(world, "reference") ? "reference" : "cpu";
+    bool is_engine = !strcmp(world, "reference") || !strcmp(world, "late");
+    argv[(*n)++] = (char *)(is_engine ? world : "cpu");
     argv[(*n)++] = "-w";
     argv[(*n)++] = strdup(!strncmp(world, "workers=", 8) ? world + 8 : "1");
     if (!strncmp(world, "threads=", 8)) {

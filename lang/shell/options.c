@@ -65,9 +65,9 @@ static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
 
 /* Sets *out to our name of the engine; names of the original's backends are accepted. */
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
-    static const char *const known[][2] = {{"cpu", "cpu"},     {"reference", "reference"},
-                                           {"null", "null"},   {"numpy", "reference"},
-                                           {"pytorch", "cpu"}, {"torch", "cpu"}};
+    static const char *const known[][2] = {
+        {"cpu", "cpu"},     {"reference", "reference"}, {"null", "null"}, {"numpy", "reference"},
+        {"pytorch", "cpu"}, {"torch", "cpu"},           {"late", "late"}};
     enum { N = sizeof known / sizeof known[0] };
     const char *names[N];
     for (int k = 0; k < N; k++) {

@@ -840,8 +840,8 @@ static void test_hostile(uint64_t seed) {
 
 int main(int argc, char **argv) {
     uint64_t seed = rand_seed(argc, argv);
-    const EngineOps *engines[] = {&engine_reference, &engine_delayed};
-    for (int i = 0; i < 2; i++) {
+    const EngineOps *engines[] = {&engine_reference, &engine_delayed, &engine_late};
+    for (int i = 0; i < 3; i++) {
         test_values(engines[i]);
         test_poison(engines[i]);
         test_views(engines[i]);

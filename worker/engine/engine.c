@@ -9,6 +9,7 @@ const EngineOps *engine_find(const char *name) {
     if (!strcmp(name, "reference") || !strcmp(name, "numpy")) return &engine_reference;
     if (!strcmp(name, "cpu") || !strcmp(name, "pytorch")) return &engine_cpu;
     if (!strcmp(name, "null")) return &engine_null;
+    if (!strcmp(name, "late")) return &engine_late;
     return NULL;
 }
 

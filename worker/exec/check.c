@@ -5,6 +5,7 @@
  * a time, which works with every engine. Nothing is checked unless a client asks for it.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/check.h"
+#include "worker/exec/mark.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -72,6 +73,7 @@ static void look(Exec *x, const View *v, int64_t base, void *buf, Found *f) {
     if (n == 0) return;
     if (n <= PIECE) {
         x->ops->copy_out(x->engine, buf, v);
+        if (x->marks) marks_settle(x);
         if (!piece_is_finite(buf, n, (DType)v->type.dtype))
             count_piece(buf, n, (DType)v->type.dtype, base, f);
         return;
@@ -136,6 +138,7 @@ static double element_for(Exec *x, const View *v, const TensorType *out, int64_t
     }
     one.data = (char *)v->data + offset * dtype_info[v->type.dtype].size_bytes;
     x->ops->copy_out(x->engine, value, &one);
+    if (x->marks) marks_settle(x);
     return as_double(value, (DType)v->type.dtype);
 }
 

@@ -5,6 +5,7 @@
 #include "worker/exec/effect.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/watch.h"
 #include "runtime/inst/element.h"
 #include "runtime/wire/wire.h"
@@ -52,7 +53,7 @@ static void free_data(void *data, void *ctx) {
 
 /* Copies a value into r; a large one into *buf, which is sent without another copy. Returns false
  * if there is no host memory for it (an expanded view may be far larger than its storage). */
-static bool take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r, Buf **buf) {
+static bool take_value(Exec *x, Arena *a, const Inst *in, const View *v, ReplyValue *r, Buf **buf) {
     r->type = v->type;
     r->edge = edge_of(in, &v->type);
     r->bytes =
@@ -63,7 +64,7 @@ static bool take_value(Exec *x, const Inst *in, const View *v, ReplyValue *r, Bu
         if (!to) return false;
         *buf = buf_wrap(to, r->bytes, free_data, NULL);
     } else {
-        to = arena_alloc(&x->scratch, r->bytes);
+        to = arena_alloc(a, r->bytes);
     }
     r->data = to;
     if (r->bytes == 0) return true;
@@ -84,20 +85,14 @@ static ErrCode fail_value(Exec *x, Job *j, ReplyValue *r) {
     return ERR_MEMORY;
 }
 
-static bool is_true(Exec *x, const View *v) {
-    uint8_t value[8];
-    x->ops->copy_out(x->engine, value, v);
-    return element_float((DType)v->type.dtype, value) != 0; /* no int but 0 converts to 0 */
-}
-
 /* Reports a plain assertion that fails. An assertion with values in its text, or with braces, is
- * checked by the client, which formats the text from the reply. */
-static ErrCode check_assertion(Exec *x, Job *j) {
+ * checked by the client, which formats the text from the reply. is_true: its value. */
+static ErrCode check_assertion(Exec *x, Job *j, bool (*is_true)(Exec *x, const Job *j)) {
     const Attr *text = inst_attr(&j->inst, ATTR_FORMAT);
     if (j->inst.n_in > 1 ||
         (text && (memchr(text->str, '{', text->n) || memchr(text->str, '}', text->n))))
         return ERR_NONE;
-    if (j->held[0]->poison || is_true(x, &j->call.in[0])) return ERR_NONE;
+    if (is_true(x, j)) return ERR_NONE;
     Err err = {0};
     if (text && text->n)
         err_set(&err, ERR_ASSERT, "%.*s", (int)(text->n < 500 ? text->n : 500), text->str);
@@ -107,16 +102,41 @@ static ErrCode check_assertion(Exec *x, Job *j) {
     return ERR_ASSERT;
 }
 
+static bool is_true_here(Exec *x, const Job *j) {
+    uint8_t value[8];
+    if (j->held[0]->poison) return true;
+    x->ops->copy_out(x->engine, value, &j->call.in[0]);
+    return element_float((DType)j->call.in[0].type.dtype, value) != 0; /* no int but 0 gives 0 */
+}
+
+static Reply new_reply(const Job *j, Arena *a, Buf ***bufs) {
+    uint32_t n = j->inst.n_in;
+    Reply reply = {.client = j->frame->client->id, .seq = j->seq, .n = n};
+    reply.value = arena_zalloc(a, sizeof *reply.value * (n + 1));
+    *bufs = arena_zalloc(a, sizeof **bufs * (n + 1));
+    return reply;
+}
+
+/* Sends the reply, or drops it if the client is gone. */
+static void send_reply(Exec *x, Job *j, const Reply *reply, Buf **bufs) {
+    if (!j->frame->client->is_gone) {
+        Msg m = {0};
+        wire_reply(reply, bufs, &m);
+        j->frame->client->unread += msg_bytes(&m);
+        exec_send(x, &m);
+        return;
+    }
+    for (uint32_t i = 0; i < reply->n; i++) buf_unref(&bufs[i]);
+}
+
 void effect_run(Exec *x, Job *j) {
-    int n = j->inst.n_in;
     uint64_t bytes = 0;
+    Buf **bufs;
     watch_begin(x, j);
-    Reply reply = {.client = j->frame->client->id, .seq = j->seq, .n = (uint32_t)n};
-    reply.value = arena_zalloc(&x->scratch, sizeof *reply.value * (size_t)(n + 1));
-    Buf **bufs = arena_zalloc(&x->scratch, sizeof *bufs * (size_t)(n + 1));
+    Reply reply = new_reply(j, &x->scratch, &bufs);
     ErrCode failed = j->lost;
-    if (!failed && j->inst.op == OP_ASSERT) failed = check_assertion(x, j);
-    for (int i = 0; i < n; i++) {
+    if (!failed && j->inst.op == OP_ASSERT) failed = check_assertion(x, j, is_true_here);
+    for (uint32_t i = 0; i < reply.n; i++) {
         ReplyValue *r = &reply.value[i];
         if (j->lost) {
             r->status = (uint8_t)j->lost;
@@ -127,19 +147,82 @@ void effect_run(Exec *x, Job *j) {
             r->status = (uint8_t)failed;
             r->type = j->call.in[i].type;
         } else {
-            if (!take_value(x, &j->inst, &j->call.in[i], r, &bufs[i]))
+            if (!take_value(x, &x->scratch, &j->inst, &j->call.in[i], r, &bufs[i]))
                 r->status = (uint8_t)(failed = fail_value(x, j, r));
         }
     }
-    for (int i = 0; i < n; i++) bytes += reply.value[i].bytes;
+    for (uint32_t i = 0; i < reply.n; i++) bytes += reply.value[i].bytes;
     watch_done(x, j, bytes);
-    if (!j->frame->client->is_gone) {
-        Msg m = {0};
-        wire_reply(&reply, bufs, &m);
-        j->frame->client->unread += msg_bytes(&m);
-        exec_send(x, &m);
-    } else {
-        for (int i = 0; i < n; i++) buf_unref(&bufs[i]);
-    }
+    send_reply(x, j, &reply, bufs);
     arena_reset(&x->scratch);
+}
+
+/* ---- With an ordered engine ---- */
+
+struct Answer {
+    Reply reply;
+    Buf **buf;
+    ErrCode *poison; /* of each operand */
+    Doubt **doubt;
+    bool *is_lost; /* there is no host memory for the value */
+};
+
+void effect_take(Exec *x, Job *j) {
+    Arena *a = &j->frame->arena;
+    Answer *t = j->answer = arena_zalloc(a, sizeof *t);
+    uint32_t n = j->inst.n_in;
+    t->reply = new_reply(j, a, &t->buf);
+    t->poison = arena_zalloc(a, sizeof *t->poison * (n + 1));
+    t->doubt = arena_zalloc(a, sizeof(Doubt *) * (n + 1));
+    t->is_lost = arena_zalloc(a, n + 1);
+    for (uint32_t i = 0; i < n && !j->lost; i++) {
+        ReplyValue *r = &t->reply.value[i];
+        r->type = j->call.in[i].type;
+        t->poison[i] = j->held[i]->poison;
+        if (t->poison[i]) continue;
+        doubt_add(x, &t->doubt[i], &t->poison[i], doubt_bits(j->held[i]->doubt));
+        t->is_lost[i] = !take_value(x, a, &j->inst, &j->call.in[i], r, &t->buf[i]);
+    }
+}
+
+static bool is_true_there(Exec *x, const Job *j) {
+    const Answer *t = j->answer;
+    const ReplyValue *r = &t->reply.value[0];
+    if (t->poison[0] || t->is_lost[0]) return true;
+    return element_float((DType)r->type.dtype, r->data) != 0;
+}
+
+/* Takes the value out of the reply. */
+static void drop_value(Answer *t, uint32_t i, ErrCode why) {
+    TensorType type = t->reply.value[i].type;
+    t->reply.value[i] = (ReplyValue){.status = (uint8_t)why, .type = type};
+    if (t->buf[i]) buf_unref(&t->buf[i]);
+    t->buf[i] = NULL;
+}
+
+void effect_send(Exec *x, Job *j) {
+    Answer *t = j->answer;
+    uint64_t bytes = 0;
+    ErrCode failed = j->lost;
+    watch_begin(x, j);
+    if (!failed && j->inst.op == OP_ASSERT) failed = check_assertion(x, j, is_true_there);
+    for (uint32_t i = 0; i < t->reply.n; i++) {
+        ReplyValue *r = &t->reply.value[i];
+        if (j->lost)
+            r->status = (uint8_t)j->lost;
+        else if (t->poison[i] || failed)
+            drop_value(t, i, t->poison[i] ? t->poison[i] : failed);
+        else if (t->is_lost[i])
+            r->status = (uint8_t)(failed = fail_value(x, j, r));
+        bytes += r->bytes;
+    }
+    watch_done(x, j, bytes);
+    send_reply(x, j, &t->reply, t->buf);
+}
+
+void effect_drop(Job *j) {
+    for (uint32_t i = 0; i < j->answer->reply.n; i++) {
+        buf_unref(&j->answer->buf[i]);
+        doubt_drop(&j->answer->doubt[i]);
+    }
 }

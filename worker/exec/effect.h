@@ -5,4 +5,10 @@
 #include "worker/exec/job.h"
 
 void effect_run(Exec *x, Job *j); /* all jobs before j must be done */
+/* With an ordered engine, in two steps. effect_take needs j's operands, and all jobs before j must
+ * have been submitted; effect_send replies when a later mark is done. effect_drop ends an effect
+ * after that without a reply. */
+void effect_take(Exec *x, Job *j);
+void effect_send(Exec *x, Job *j);
+void effect_drop(Job *j);
 #endif

@@ -10,6 +10,7 @@
 #include "worker/exec/cancel.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/profile.h"
 #include "worker/exec/queue.h"
@@ -39,6 +40,7 @@ Exec *exec_new(const EngineOps *ops, const EngineConfig *config, Err *err) {
     x->engine = e;
     x->ops = ops;
     x->threads = config->threads;
+    if (ops->is_ordered) x->marks = marks_new();
     x->jobs.size = sizeof(Job);
     x->waits.size = WAIT_BYTES;
     x->pace = exec_first_pace;
@@ -91,6 +93,7 @@ void exec_free(Exec **at) {
     exec_end(x);
     stages_end(x, NULL);
     while (x->first) exec_retire(x, true);
+    if (x->marks) marks_settle(x);
     while (x->clients) {
         x->clients->is_gone = true;
         queue_drop(x, x->clients);
@@ -103,6 +106,7 @@ void exec_free(Exec **at) {
     }
     watch_end(x);
     exec_hash(x, 0);
+    marks_free(x);
     peer_fini(x);
     outbox_fini(&x->out);
     store_fini(&x->store);
@@ -247,6 +251,7 @@ void exec_on_gone(Exec *x, uint32_t client) {
         return;
     }
     stages_end(x, c);
+    if (x->marks) marks_settle(x); /* the engine may fill the client's replies */
     c->is_gone = true;
     exec_cancel_done(x, c);
     c->at = NULL;
@@ -325,7 +330,7 @@ static Client *next_client(const Exec *x) {
 
 bool exec_step(Exec *x, int64_t budget_us) {
     int64_t start = exec_now_ns(x), now = start, end = start + budget_us * 1000;
-    if (x->first) exec_retire(x, false);
+    if (x->first || x->marks) exec_retire(x, false);
     Client *c;
     if (x->pending_of && next_client(x)) x->takes->idle(x->takes, false);
     while ((c = next_client(x))) {
@@ -339,11 +344,12 @@ bool exec_step(Exec *x, int64_t budget_us) {
         } while (client_has_work(x, c) && now < (is_alone ? end : slice_end) && !x->peer_out.n);
         now = exec_now_ns(x);
         c->used_ns += now - began;
-        if (x->first) exec_retire(x, false);
+        if (x->first || x->marks) exec_retire(x, false);
         if (now >= end || x->peer_out.n) break; /* a peer or client waits for results */
     }
     if (!next_client(x) && x->first && !x->peer_out.n) exec_retire(x, true);
-    bool has_more = next_client(x) || x->first;
+    if (marks_are_awaited(x) && !next_client(x) && !x->peer_out.n && !x->out.n) marks_wait(x);
+    bool has_more = next_client(x) || x->first || marks_are_awaited(x);
     if (!has_more && x->pending_of) {
         x->takes->idle(x->takes, true);
         return true;
@@ -351,7 +357,9 @@ bool exec_step(Exec *x, int64_t budget_us) {
     return has_more; /* messages of peers wake the jobs that wait for them */
 }
 
-bool exec_can_sleep(const Exec *x) { return !x->first && !next_client(x) && x->pending_of; }
+bool exec_can_sleep(const Exec *x) {
+    return !x->first && !next_client(x) && x->pending_of && !marks_are_awaited(x);
+}
 
 /* ---- Messages out ---- */
 

@@ -12,7 +12,8 @@
  * after the ERROR if it failed.
  *
  * Files: exec.c frames, clients, turns; issue.c one instruction; locate.c this rank's part of it;
- * queue.c jobs in flight and waiting, and why there is no deadlock; move.c tensors from other
+ * queue.c jobs in flight and waiting, and why there is no deadlock; mark.c what waits for an
+ * ordered engine, and its late failures; move.c tensors from other
  * workers; peer.c messages between workers; effect.c replies; check.c nan; cancel.c cancelled
  * calls; stats.c statistics; watch.c times; job.h shared types; stage.h the interface
  * for fusions and plans.

@@ -4,6 +4,7 @@
 #include "runtime/inst/hash.h"
 #include "runtime/wire/wire_peer.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/mark.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -107,6 +108,7 @@ static void keep_result(Exec *x, const Job *j, int k, HashedPart part, const cha
     for (uint64_t at = 0, size; at < bytes; at += size) {
         size = bytes - at < KEEP_BYTES ? bytes - at : KEEP_BYTES;
         x->ops->read(x->engine, &all, at, size, piece);
+        if (x->marks) marks_settle(x);
         fwrite(piece, 1, size, f);
     }
     free(piece);
@@ -136,6 +138,7 @@ static void flip(Exec *x, const Job *j) {
             View all = bytes_view(j->out[k]->data, j->out[k]->bytes);
             uint8_t byte;
             x->ops->read(x->engine, &all, bit / 8, 1, &byte);
+            if (x->marks) marks_settle(x);
             byte ^= (uint8_t)(1u << bit % 8);
             x->ops->write(x->engine, &all, bit / 8, 1, &byte);
         }
@@ -156,6 +159,7 @@ void hash_results(Exec *x, const Job *j) {
     Result result[MAX_OUT];
     uint16_t sample = UINT16_MAX; /* one number for all results: the least */
     if (x->ops == &engine_null || n == 0 || n != j->inst.n_out) return;
+    if (x->marks) marks_settle(x);
     for (int k = 0; k < n; k++)
         if (!j->out[k]->data || j->out[k]->poison) return;
     if (h->is_tried) flip(x, j);
@@ -178,6 +182,7 @@ void hash_results(Exec *x, const Job *j) {
 
 void hash_tensor(Exec *x, uint32_t client, uint64_t id, const Tensor *t) {
     const Storage *st = t->storage;
+    if (x->marks) marks_settle(x);
     if (x->ops == &engine_null || st->poison || !view_covers(&t->view, st->bytes)) return;
     const Whole *w = t->whole;
     Result p = {.data = st->data, .type = t->view.type, .whole = w ? w->type : t->view.type};

@@ -16,6 +16,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/locate.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/move.h"
 #include "worker/exec/queue.h"
 #include "worker/exec/stage.h"
@@ -63,7 +64,7 @@ void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types) 
 }
 
 void exec_fail_in_order(Exec *x, Job *j, const Err *err) {
-    if (!j->frame->client->jobs) {
+    if (!j->frame->client->jobs && !(x->marks && marks_has_slots(x))) {
         exec_fail(x, j, err);
         return;
     }
@@ -91,7 +92,7 @@ void exec_fail_memory(Exec *x, Job *j) {
 
 void exec_finish(Exec *x, Job *j) {
     if (j->err)
-        queue_report(j);
+        queue_report(x, j);
     else
         cell_put(&x->jobs, j);
 }
@@ -216,6 +217,15 @@ static Alloc allocate_outputs(Exec *x, Job *j, const Job *following, const Tenso
     return ALLOC_DONE;
 }
 
+/* j has failed, but its operands may be in doubt. Returns the poison of one of them. */
+static ErrCode late_poison(Exec *x, const Job *j) {
+    ErrCode poison = ERR_NONE;
+    if (!x->marks || !j->n_held) return poison;
+    marks_settle(x);
+    for (int i = 0; i < j->n_held && !poison; i++) poison = j->held[i]->poison;
+    return poison;
+}
+
 /* With an engine that finishes inside `submit`, as on a CPU, a call is queued only to wait. */
 void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types) {
     j->call.n_out = j->inst.n_out;
@@ -225,9 +235,10 @@ void exec_submit(Exec *x, Job *j, const Job *following, const TensorType *types)
         return;
     }
     if (got == ALLOC_NEVER) {
+        ErrCode poison = late_poison(x, j);
         for (int i = 0; i < j->inst.n_out; i++) set_output(j, i, &types[i], NULL);
-        exec_fail_memory(x, j);
-        exec_poison_outputs(x, j, ERR_MEMORY, types);
+        if (!poison) exec_fail_memory(x, j);
+        exec_poison_outputs(x, j, poison ? poison : ERR_MEMORY, types);
         exec_finish(x, j);
         return;
     }
@@ -351,14 +362,14 @@ static void issue_effect(Exec *x, Job *j, ErrCode lost) {
                 ok = err_set(&err, ERR_INTERNAL, "%s: t%llu is not whole here",
                              op_info[j->inst.op].name, (unsigned long long)j->inst.in[i].id);
         if (ok && !poison) ok = inst_infer(&j->inst, x->types, out, &n_out, &err);
-        if (!ok) {
+        if (!ok && !late_poison(x, j)) {
             exec_fail_in_order(x, j, &err);
             j->lost = err.code;
             j->n_held = 0;
         }
     }
-    if (j->frame->client->jobs) {
-        queue_report(j);
+    if (j->frame->client->jobs || x->marks) {
+        queue_report(x, j);
         return;
     }
     effect_run(x, j);
@@ -387,6 +398,7 @@ static void issue_tensor(Exec *x, Job *j, const Job *following) {
         if (ok && n_out != in->n_out)
             ok = err_set(&err, ERR_ARG, "%s has %d results, not %d", op_info[in->op].name, n_out,
                          in->n_out);
+        if (!ok && (poison = late_poison(x, j))) ok = true;
     }
     if (!ok || poison) {
         if (!ok) exec_fail_in_order(x, j, &err);

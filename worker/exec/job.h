@@ -27,6 +27,8 @@ typedef struct Profile Profile;
 typedef struct Hashing Hashing;
 typedef struct Stage Stage;
 typedef struct Observer Observer;
+typedef struct Marks Marks;
+typedef struct Answer Answer;
 
 typedef enum JobKind {
     JOB_CALL,    /* a call of the engine; `data`, which is copied, is one as well */
@@ -40,7 +42,7 @@ typedef enum JobKind {
 typedef enum JobState {
     JOB_NEW,       /* in no queue */
     JOB_WAITS,     /* for operands, peers or memory */
-    JOB_IN_FLIGHT, /* submitted to the engine */
+    JOB_IN_FLIGHT, /* submitted to the engine, and not done as far as exec knows */
     JOB_DONE       /* executed; its error or its effect waits for its turn */
 } JobState;
 
@@ -51,6 +53,7 @@ struct Job {
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;        /* it is in Client.ready */
+    uint8_t marked;       /* Marked (mark.h), of a queued job */
     int16_t node;         /* JOB_PENDING: index in the fusion */
     uint32_t n_unstarted; /* operands whose makers have not started */
     uint32_t n_waits;     /* operands and descriptors that it still waits for */
@@ -67,12 +70,15 @@ struct Job {
     Inst inst;                      /* borrows from the frame */
     Call call;
     Ticket ticket;
-    uint64_t begin; /* ticks (watch.h) */
-    ErrCode lost;   /* an effect whose reply has no values, and why; else ERR_NONE */
-    double work;    /* of the call, estimated: about the bytes that it moves */
-    Err *err;       /* owned; reported when it is the job's turn in the queue */
-    Part *part;     /* of an instruction on several ranks; in the frame's arena */
-    Import *import; /* of JOB_IMPORT; in the frame's arena */
+    uint64_t begin;     /* ticks (watch.h) */
+    ErrCode lost;       /* an effect whose reply has no values, and why; else ERR_NONE */
+    double work;        /* of the call, estimated: about the bytes that it moves */
+    Err *err;           /* owned; reported when it is the job's turn in the queue */
+    Part *part;         /* of an instruction on several ranks; in the frame's arena */
+    union {             /* in the frame's arena: */
+        Import *import; /* of JOB_IMPORT */
+        Answer *answer; /* of JOB_EFFECT that waits for a mark (effect.c) */
+    };
     int n_held;
     Storage **held;        /* of tensor operands; referenced while the job is in the queue */
     Storage *out[MAX_OUT]; /* of results; referenced likewise */
@@ -124,6 +130,7 @@ struct Client {
     Job *ready;           /* jobs of the queue that wait for nothing but memory; oldest first */
     uint64_t stuck_at;    /* Store.n_changes when none of the ready jobs could start */
     uint32_t n_jobs, n_waiting;
+    uint32_t n_marked;     /* jobs of the queue that took a mark (mark.h) */
     uint64_t bytes_needed; /* by results of its waiting jobs */
     uint64_t cancel_end;   /* instructions with a lower seq are dropped */
     uint64_t plan_hold;    /* instructions with a lower seq are issued one by one, without plans */
@@ -167,6 +174,7 @@ struct Exec {
     Observer *observer;   /* NULL: none */
     Engine *engine;
     const EngineOps *ops;
+    Marks *marks;            /* NULL: the engine is not ordered */
     char *arena;             /* the engine's */
     int64_t (*clock)(void);  /* of a test; NULL: the system's */
     void (*poll)(void *ctx); /* polls for messages during a long call (cancel.h); NULL: none */

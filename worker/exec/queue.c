@@ -28,6 +28,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/move.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/stage.h"
@@ -69,9 +70,8 @@ bool exec_is_far_ahead(const Exec *x) {
            (x->n_in_flight > IN_FLIGHT_MIN && x->work_in_flight > AHEAD_NS * x->pace);
 }
 
-/* Counts work that the engine has done, and updates its pace, at most every PACE_NS. */
+/* Updates the engine's pace, at most every PACE_NS, when it has done so much work. */
 static void keep_pace(Exec *x, double work) {
-    x->work_in_flight = x->first ? x->work_in_flight - work : 0;
     x->done_work += work;
     int64_t now = exec_now_ns(x), ns = now - x->pace_ns;
     if (ns < PACE_NS) return;
@@ -80,6 +80,15 @@ static void keep_pace(Exec *x, double work) {
     x->pace_ns = now;
 }
 
+void queue_count(Exec *x, int n, double work) {
+    if (n > 0 && !x->n_in_flight) x->pace_ns = exec_now_ns(x), x->done_work = 0;
+    x->n_in_flight += n;
+    x->work_in_flight = x->n_in_flight ? x->work_in_flight + work : 0;
+    if (n < 0) keep_pace(x, -work);
+}
+
+bool queue_is_much(const Exec *x, double work) { return work > AHEAD_NS / 8 * x->pace; }
+
 /* ---- The client's queue ---- */
 
 static void enqueue(Job *j, JobState state) {
@@ -87,6 +96,7 @@ static void enqueue(Job *j, JobState state) {
     for (int i = 0; i < j->n_held; i++) storage_ref(j->held[i])->users++;
     for (int i = 0; i < j->call.n_out; i++) storage_ref(j->out[i])->users++;
     j->state = (uint8_t)state;
+    j->marked = MARKED_NOT;
     j->frame->pending++;
     c->n_jobs++;
     j->next = NULL;
@@ -120,23 +130,42 @@ static void rebase(Job *j, bool to_memory) {
     }
 }
 
-void queue_report(Job *j) {
+/* j, which is done, waits for its mark. */
+static void mark(Exec *x, Job *j) {
+    if (j->kind == JOB_EFFECT) {
+        rebase(j, true);
+        effect_take(x, j);
+        release_all(x, j);
+    }
+    marks_put_job(x, j);
+}
+
+void queue_report(Exec *x, Job *j) {
+    bool is_next = x->marks && client_is_clear(j->frame->client);
     if (!op_is_effect(j->inst.op)) j->n_held = 0;
     j->call.n_out = 0;
     rebase(j, false);
     enqueue(j, JOB_DONE);
+    if (is_next) mark(x, j);
 }
 
 void queue_settle(Exec *x, Client *c) {
     for (Job *j; (j = c->jobs) && j->state == JOB_DONE;) {
+        if (x->marks && j->marked != MARKED_DONE && (j->err || j->kind == JOB_EFFECT)) {
+            if (j->marked == MARKED_NOT) mark(x, j);
+            return;
+        }
         if (j->kind == JOB_EFFECT && client_is_full(c)) return; /* until exec_on_credit */
+        c->n_marked -= j->marked != MARKED_NOT;
         c->jobs = j->next;
         if (!c->jobs) c->last_job = NULL;
         if (j->err) exec_fail(x, j, j->err);
         free(j->err);
-        if (j->kind == JOB_EFFECT) {
+        if (j->kind == JOB_EFFECT && x->marks) {
+            effect_send(x, j);
+        } else if (j->kind == JOB_EFFECT) {
             rebase(j, true);
-            if (op_is_effect(j->inst.op)) effect_run(x, j);
+            effect_run(x, j);
             release_all(x, j);
         }
         Frame *f = j->frame;
@@ -296,7 +325,10 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
         poison = err->code ? err->code : ERR_INTERNAL;
     }
     Err bad = {0};
-    if (!poison && j->frame->client->checks_nan && !check_call(x, j, &bad)) {
+    bool checks = !poison && j->frame->client->checks_nan;
+    if (checks && x->marks) marks_settle(x);
+    for (int i = 0; i < j->call.n_out && checks; i++) checks = !j->out[i]->poison;
+    if (checks && !check_call(x, j, &bad)) {
         exec_fail_in_order(x, j, &bad);
         poison = bad.code;
     }
@@ -311,6 +343,10 @@ static void finish_call(Exec *x, Job *j, int result, const Err *err) {
 
 void exec_retire(Exec *x, bool wait) {
     double work = 0;
+    if (x->marks) {
+        marks_pass(x, wait);
+        return;
+    }
     for (Job *j; (j = x->first); wait = false) {
         Err err;
         int result = x->ops->done(x->engine, j->ticket, wait, &err);
@@ -324,7 +360,29 @@ void exec_retire(Exec *x, bool wait) {
         j->state = JOB_DONE;
         queue_settle(x, j->frame->client);
     }
-    if (work > 0) keep_pace(x, work);
+    if (work == 0) return;
+    x->work_in_flight = x->first ? x->work_in_flight - work : 0;
+    keep_pace(x, work);
+}
+
+/* j was submitted to an ordered engine; result, err: of `done`. */
+static void begin_late(Exec *x, Job *j, bool is_queued, int result, const Err *err) {
+    bool fails = result > 0 && op_has(j->call.inst->op, FACT_FAILS);
+    bool stays = fails && !client_is_clear(j->frame->client);
+    uint64_t bits = 0;
+    for (int i = 0; i < j->n_held && fails; i++) bits |= doubt_bits(j->held[i]->doubt);
+    if (fails) bits |= doubt_open(x, j, 0, bits, stays);
+    for (int k = 0; k < j->call.n_out; k++) doubt_pass(x, j->out[k], j->held, j->n_held, bits);
+    finish_call(x, j, result, err);
+    marks_count(x, exec_work(&j->call));
+    if (!stays && !is_queued) {
+        exec_finish(x, j);
+        return;
+    }
+    if (!is_queued) enqueue(j, JOB_IN_FLIGHT);
+    release_all(x, j);
+    j->state = stays ? JOB_IN_FLIGHT : JOB_DONE;
+    if (stays) marks_put_job(x, j);
 }
 
 void queue_submit(Exec *x, Job *j, bool is_queued) {
@@ -342,6 +400,10 @@ void queue_submit(Exec *x, Job *j, bool is_queued) {
     }
     Err err;
     int result = x->first ? 0 : x->ops->done(x->engine, j->ticket, false, &err);
+    if (x->marks) {
+        begin_late(x, j, is_queued, result, &err);
+        return;
+    }
     if (!result) {
         if (!is_queued) enqueue(j, JOB_IN_FLIGHT);
         j->state = JOB_IN_FLIGHT;
@@ -516,6 +578,7 @@ void queue_drop(Exec *x, Client *c) {
         }
         if (j->kind == JOB_IMPORT && j->state == JOB_WAITS) import_drop(x, j);
         if (j->state == JOB_WAITS) end_wait(x, j);
+        if (j->kind == JOB_EFFECT && j->marked) effect_drop(j); /* its client is full */
         for (int k = 0; k < j->call.n_out; k++) { /* jobs that wait for a result are dropped too */
             j->out[k]->maker = NULL;
             if (!j->out[k]->data) j->out[k]->poison = ERR_GONE;

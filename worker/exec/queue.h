@@ -7,16 +7,21 @@
 extern const double exec_first_pace; /* Exec.pace before the first measurement */
 /* True if enough calls are in flight: a cancel has to wait for all of them. */
 bool exec_is_far_ahead(const Exec *x);
+/* With an ordered engine: n more calls (< 0: fewer) are in flight, with so much work in all. */
+void queue_count(Exec *x, int n, double work);
+bool queue_is_much(const Exec *x, double work); /* some of what may be in flight */
 /* Estimates the work of a call, about the bytes that it moves; a matmul has more. */
 double exec_work(const Call *call);
-void exec_retire(Exec *x, bool wait); /* retires the calls that are done; wait: at least one */
+/* Retires the calls that are done, or goes on with what waits for marks. wait: waits for one. */
+void exec_retire(Exec *x, bool wait);
 /* Of an allocation: done; wait, because other jobs may free memory; or out of memory. */
 typedef enum Alloc { ALLOC_DONE, ALLOC_LATER, ALLOC_NEVER } Alloc;
 Alloc queue_new_storage(Exec *x, Job *j, uint64_t bytes, Storage **out);
 Alloc queue_fill(Exec *x, Job *j); /* allocates all n_out of j->out */
 /* True if j may take `need` bytes before older jobs that wait for memory. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need);
-void queue_report(Job *j); /* queues a job whose effect or error waits for its turn */
+/* Queues a job whose effect or error waits for its turn. */
+void queue_report(Exec *x, Job *j);
 /* Queues j until its operands' makers have started (until_filled: finished) and `more` further
  * events have arrived. Its results are named now; they get memory when j starts. */
 void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uint32_t more);

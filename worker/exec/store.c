@@ -40,6 +40,14 @@ void cells_fini(Cells *c) {
 
 /* ---- Storages ---- */
 
+void doubt_drop(Doubt **owner) {
+    Doubt *d = *owner;
+    if (!d) return;
+    d->next->prev = d->prev, d->prev->next = d->next;
+    *owner = NULL;
+    free(d);
+}
+
 void store_init(Store *s, Engine *e) {
     *s = (Store){.ops = e->ops,
                  .engine = e,
@@ -123,6 +131,7 @@ void storage_unref(Store *s, Storage *st) {
     assert(st->refs > 0);
     if (--st->refs) return;
     assert(!st->waits && !st->maker);
+    if (__builtin_expect(st->doubt != NULL, 0)) doubt_drop(&st->doubt);
     Names *owner = st->owner;
     if (st->data) {
         s->ops->free(s->engine, st->data, st->bytes);

@@ -32,6 +32,15 @@ typedef struct Names {
 struct Job;
 typedef struct Wait Wait; /* queue.c */
 
+/* A value that may turn out to be poisoned (mark.h). It is freed when that is known. */
+typedef struct Doubt Doubt;
+struct Doubt {
+    uint64_t bits;   /* of slots */
+    ErrCode *poison; /* set if one of their calls failed */
+    Doubt **owner, *next, *prev;
+};
+void doubt_drop(Doubt **owner); /* frees *owner and sets it to NULL */
+
 /* What filled a storage. */
 typedef enum Filled {
     FILLED_OTHERWISE, /* not filled yet, or not by a call: data, moves */
@@ -54,6 +63,7 @@ typedef struct Storage {
     Names *owner;
     struct Job *maker; /* the job that will fill it; NULL: that has started */
     Wait *waits;       /* jobs that wait for it */
+    Doubt *doubt;      /* NULL: none */
 } Storage;
 
 /* The whole tensor of which a name is a part. */
