@@ -277,10 +277,16 @@ bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out) {
 void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes) {
     exec_peer_memory(w->exec, rank, base, bytes);
 }
-void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
+/* The memory that others may read: none of an ordered engine. */
+static void open_arena(const Worker *w, void **base, uint64_t *bytes, int *fd) {
     Engine *e = exec_engine(w->exec);
+    *base = NULL, *bytes = 0, *fd = -1;
+    if (!e->ops->is_ordered) e->ops->arena(e, base, bytes, fd);
+}
+
+void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
     int fd;
-    e->ops->arena(e, base, bytes, &fd);
+    open_arena(w, base, bytes, &fd);
 }
 
 bool worker_has_left(const Worker *w) { return w->has_left; }
@@ -485,10 +491,9 @@ static bool serve(Worker *w, Link *link, Plane *plane) {
 }
 
 static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
-    Engine *e = exec_engine(w->exec);
     PlaneConfig plane = {.dispatcher = config->endpoint, .endpoint = config->data_endpoint};
     void *base;
-    e->ops->arena(e, &base, &plane.arena_bytes, &plane.arena_fd);
+    open_arena(w, &base, &plane.arena_bytes, &plane.arena_fd);
     plane.arena = base;
     Plane *p = plane_open(&plane, err);
     if (!p) return NULL;

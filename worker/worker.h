@@ -55,7 +55,7 @@ bool worker_next(Worker *w, Msg *out); /* the next message for the dispatcher; f
 void worker_on_peer(Worker *w, uint32_t rank, Msg *m);
 bool worker_next_peer(Worker *w, uint32_t *rank, Msg *out);
 void worker_peer_memory(Worker *w, uint32_t rank, const void *base, uint64_t bytes);
-/* The memory to which offsets in SHARD messages refer. */
+/* The memory to which offsets in SHARD messages refer; NULL: nobody may read it. */
 void worker_arena(const Worker *w, void **base, uint64_t *bytes);
 bool worker_has_left(const Worker *w); /* after BYE, REFUSE or the loss of the dispatcher */
 uint32_t worker_rank(const Worker *w);

@@ -10,6 +10,7 @@
 #include "tests/unit/make_inst.h"
 #include "move_world.h"
 #include "worker/engine/box.h"
+#include "worker/exec/mark.h"
 #include "runtime/inst/element.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
@@ -263,10 +264,16 @@ static const Tensor *tensor_on(World *w, const Cli *c, int rank, uint64_t id) {
     return client ? store_get(client->names, id) : NULL;
 }
 
+/* All that x was asked for is done. */
+static void wait_for_engine(Exec *x) {
+    if (x->marks) marks_settle(x);
+}
+
 /* The values on place i, as doubles; NULL: poisoned or absent. */
 static double *part_on(World *w, const Cli *c, const Known *k, int i, bool *is_poisoned) {
     int rank = w->group[k->group].rank[i];
     const Tensor *t = tensor_on(w, c, rank, k->id);
+    wait_for_engine(w->x[rank]);
     *is_poisoned = t && t->storage->poison;
     if (!t || *is_poisoned || w->is_dead[rank]) return NULL;
     TensorType want = layout_local(&k->layout, &k->type, i);
@@ -276,6 +283,7 @@ static double *part_on(World *w, const Cli *c, const Known *k, int i, bool *is_p
     int64_t n = type_numel(&v.type), size = dtype_info[v.type.dtype].size_bytes;
     char *bytes = xmalloc((size_t)(n * size) + 1);
     if (n) w->x[rank]->ops->copy_out(w->x[rank]->engine, bytes, &v);
+    wait_for_engine(w->x[rank]);
     double *value = xmalloc(sizeof(double) * (size_t)(n + 1));
     for (int64_t e = 0; e < n; e++) value[e] = element_float((DType)v.type.dtype, bytes + e * size);
     free(bytes);
@@ -430,8 +438,8 @@ static void check_times(World *w) {
 /* ---- Scenarios ---- */
 
 static const EngineOps *some_engine(void) {
-    const EngineOps *all[] = {&engine_reference, &engine_cpu, &engine_delayed};
-    return all[below(3)];
+    const EngineOps *all[] = {&engine_reference, &engine_cpu, &engine_delayed, &engine_late};
+    return all[below(4)];
 }
 
 static int some_size(void) { return 2 + below(WORKERS_MAX - 1); }

@@ -257,9 +257,9 @@ static Setting choose_setting(Rand *r) {
     g.mode = modes[rand_below(r, 12)];
     if (g.mode == WORKER_DIES && g.n_workers < 2) g.n_workers = 4;
     g.has_spare = g.mode == LATE || (g.mode == WORKER_DIES && rand_below(r, 2));
-    int engine = rand_below(r, 6);
-    g.engine = engine == 0 ? "cpu" : engine < 3 ? "delayed" : "reference";
-    g.plain_engine = engine == 0 ? "cpu" : "reference";
+    int engine = rand_below(r, 7);
+    g.engine = engine == 0 ? "cpu" : engine == 1 ? "late" : engine < 4 ? "delayed" : "reference";
+    g.plain_engine = engine < 2 ? "cpu" : "reference";
     return g;
 }
 

@@ -67,6 +67,8 @@ typedef struct EngineConfig {
     bool is_shared; /* the arena is a memfd, which other processes can map */
 } EngineConfig;
 
+enum { ENGINE_SCRATCH = 1 << 20 };
+
 struct Fusion;
 struct FusedKernel;
 typedef struct Engine Engine;
@@ -91,6 +93,8 @@ typedef struct EngineOps {
      * behind it, which other processes can map; -1: none. With an ordered engine nobody may read
      * it. */
     void (*arena)(const Engine *e, void **base, uint64_t *bytes, int *fd);
+    /* For ordered engines: memory of ENGINE_SCRATCH bytes beside the arena, for exec's own sums. */
+    void *(*scratch)(const Engine *e);
     /* Starts a call once the tickets in after[] are done; returns its ticket. Failures that depend
      * on data (an index out of range) are reported by `done`. */
     Ticket (*submit)(Engine *e, const Call *call, const Ticket *after, int n_after);

@@ -1,15 +1,19 @@
 /* fold.c: see fold.h. The elements are combined in chunks that stay in the caches. Terms come in
  * the order of their nodes; sums of nodes whose right half was not there yet wait on a stack. Terms
- * that are no nodes are added to the first one in turn.
+ * that are no nodes are added to the first one in turn. With an ordered engine the chunks are in
+ * its scratch memory, to which terms in host memory are copied.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/fold.h"
+#include "worker/exec/mark.h"
 #include "runtime/base/tree.h"
 #include "runtime/layout/nodes.h"
 #include "worker/engine/view.h"
 #include "worker/engine/box.h"
 #include <stdlib.h>
 
-enum { CHUNK_BYTES = 64 << 10 };
+enum { CHUNK_BYTES = 64 << 10, CHUNKS_MAX = TREE_LEVELS + 2 };
+/* The chunks must fit into the engine's scratch memory. */
+enum { LATE_CHUNK_BYTES = ENGINE_SCRATCH / CHUNKS_MAX / 64 * 64 };
 
 typedef struct Fold {
     Exec *x;
@@ -17,9 +21,49 @@ typedef struct Fold {
     DType dtype;
     int64_t n; /* elements of the chunk */
     int depth; /* of the stack */
-    SumNode waits[TREE_LEVELS + 2];
-    char *value[TREE_LEVELS + 2]; /* a chunk each, allocated when needed */
+    SumNode waits[CHUNKS_MAX];
+    char *value[CHUNKS_MAX]; /* a chunk each, allocated when needed */
+    char *stage;             /* likewise; in host memory, for an ordered engine */
 } Fold;
+
+static View bytes_view(const void *data, uint64_t n) {
+    View v = {.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)n}}, .stride = {1}};
+    v.data = (void *)data;
+    return v;
+}
+
+/* Returns chunk k. */
+static char *chunk_at(Fold *f, int k) {
+    Exec *x = f->x;
+    if (x->marks) return (char *)x->ops->scratch(x->engine) + k * LATE_CHUNK_BYTES;
+    if (!f->value[k]) f->value[k] = aligned_alloc(64, CHUNK_BYTES);
+    return f->value[k];
+}
+
+/* Copies bytes [begin, begin + bytes) of a term to a chunk. */
+static bool get_term(Fold *f, const View *term, bool is_own, uint64_t begin, uint64_t bytes,
+                     char *to) {
+    Exec *x = f->x;
+    View chunk = bytes_view(to, bytes);
+    if (!x->marks) {
+        x->ops->read(x->engine, term, begin, bytes, to);
+        return true;
+    }
+    if (is_own && view_is_contiguous(term)) {
+        View from = bytes_view((char *)term->data + begin, bytes);
+        x->ops->copy(x->engine, &chunk, &from);
+        return true;
+    }
+    if (!f->stage && !(f->stage = malloc(CHUNK_BYTES))) return false;
+    if (is_own) {
+        x->ops->read(x->engine, term, begin, bytes, f->stage);
+        marks_settle(x);
+    } else {
+        box_get(term, begin, bytes, f->stage);
+    }
+    x->ops->write(x->engine, &chunk, 0, bytes, f->stage);
+    return true;
+}
 
 /* a = a combined with b, n elements. */
 static bool combine(const Fold *f, void *a, const void *b, Err *err) {
@@ -43,7 +87,7 @@ static bool join(Fold *f, Err *err) {
     f->depth--;
     SumNode *left = &f->waits[f->depth - 1];
     left->level++, left->index >>= 1;
-    return combine(f, f->value[f->depth - 1], f->value[f->depth], err);
+    return combine(f, chunk_at(f, f->depth - 1), chunk_at(f, f->depth), err);
 }
 
 static bool is_right_half(const Fold *f, const SumNode *node) {
@@ -53,20 +97,19 @@ static bool is_right_half(const Fold *f, const SumNode *node) {
 }
 
 /* Adds the chunk of a term at byte `begin`. */
-static bool add_term(Fold *f, const View *term, SumNode node, bool is_node, uint64_t begin,
-                     Err *err) {
+static bool add_term(Fold *f, const View *term, bool is_own, SumNode node, bool is_node,
+                     uint64_t begin, Err *err) {
     uint64_t bytes = (uint64_t)f->n * (uint64_t)dtype_info[f->dtype].size_bytes;
     bool joins = is_node ? is_right_half(f, &node) : f->depth > 0;
     const char *data = (const char *)term->data + begin;
-    if (joins && view_is_contiguous(term)) { /* read where it is */
+    if (joins && (is_own || !f->x->marks) && view_is_contiguous(term)) { /* read where it is */
         SumNode *left = &f->waits[f->depth - 1];
-        if (!combine(f, f->value[f->depth - 1], data, err)) return false;
+        if (!combine(f, chunk_at(f, f->depth - 1), data, err)) return false;
         left->level++, left->index >>= 1;
     } else {
-        char **to = &f->value[f->depth];
-        if (!*to) *to = aligned_alloc(64, CHUNK_BYTES);
-        if (!*to) return err_set(err, ERR_MEMORY, "no memory to combine terms");
-        box_get(term, begin, bytes, *to);
+        char *to = chunk_at(f, f->depth);
+        if (!to || !get_term(f, term, is_own, begin, bytes, to))
+            return err_set(err, ERR_MEMORY, "no memory to combine terms");
         f->waits[f->depth++] = node;
         if (joins && !join(f, err)) return false;
     }
@@ -81,7 +124,7 @@ static bool add_term(Fold *f, const View *term, SumNode node, bool is_node, uint
 }
 
 /* One chunk of all terms; the result is on the stack's bottom. */
-static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const int *at,
+static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const int *at, int own,
                        uint64_t begin, Err *err) {
     SumNode node[NODES_MAX] = {{0}};
     bool is_stacked = layout_is_stacked(l), are_nodes = l->block > 0;
@@ -99,7 +142,7 @@ static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const i
                 term.data = (char *)term.data +
                             k * box[i].stride[0] * dtype_info[term.type.dtype].size_bytes;
             }
-            if (!add_term(f, &term, node[k], are_nodes, begin, err)) return false;
+            if (!add_term(f, &term, i == own, node[k], are_nodes, begin, err)) return false;
         }
     }
     while (f->depth > 1) /* a right half that lacks leaves */
@@ -107,17 +150,22 @@ static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const i
     return true;
 }
 
-bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, const View *out,
-                Err *err) {
+bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, int own,
+                const View *out, Err *err) {
     Fold f = {.x = x, .op = (Op)l->op, .dtype = (DType)out->type.dtype};
     int size = dtype_info[f.dtype].size_bytes;
-    int64_t all = type_numel(&out->type), chunk = CHUNK_BYTES / size;
+    int64_t all = type_numel(&out->type),
+            chunk = (x->marks ? LATE_CHUNK_BYTES : CHUNK_BYTES) / size;
     bool ok = true;
     for (int64_t i = 0; i < all && ok; i += f.n) {
         f.n = all - i < chunk ? all - i : chunk;
-        ok = fold_chunk(&f, l, n, box, at, (uint64_t)(i * size), err);
-        if (ok) box_put(out, (uint64_t)(i * size), (uint64_t)(f.n * size), f.value[0]);
+        ok = fold_chunk(&f, l, n, box, at, own, (uint64_t)(i * size), err);
+        if (!ok) break;
+        View from = bytes_view(chunk_at(&f, 0), (uint64_t)(f.n * size));
+        View to = bytes_view((char *)out->data + i * size, (uint64_t)(f.n * size));
+        x->ops->copy(x->engine, &to, &from);
     }
-    for (int k = 0; k < TREE_LEVELS + 2; k++) free(f.value[k]);
+    for (int k = 0; k < CHUNKS_MAX; k++) free(f.value[k]);
+    free(f.stage);
     return ok;
 }

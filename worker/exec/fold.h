@@ -6,9 +6,9 @@
 #include "worker/exec/job.h"
 
 /* out = the terms of n ranks, at[i] in the group, in ascending order, combined; box[i] is what rank
- * at[i] has of out's elements: one term, or with a stacked layout one for each of its nodes. out is
- * row-major. Waits for the engine's calls: the boxes may be given back afterwards. Returns false if
- * the engine failed. */
-bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, const View *out,
-                Err *err);
+ * at[i] has of out's elements: one term, or with a stacked layout one for each of its nodes.
+ * box[own] is in the engine's memory, the others (own -1: all) in the host's. out is row-major. The
+ * others may be given back afterwards. Returns false if the engine failed. */
+bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, int own,
+                const View *out, Err *err);
 #endif

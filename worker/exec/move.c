@@ -14,6 +14,7 @@
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/locate.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/peer.h"
 #include "worker/exec/watch.h"
 #include "runtime/layout/nodes.h"
@@ -367,6 +368,7 @@ static void note_move(Exec *x, const Job *j) {
 
 static void import_end(Exec *x, Job *j, ErrCode poison) {
     if (j->import->is_reading) note_move(x, j);
+    if (!poison && x->marks) doubt_pass(x, j->out[0], j->held, j->n_held, 0);
     if (!poison) hash_done(x, j);
     import_release(x, j);
     queue_done(x, j, poison);
@@ -399,15 +401,16 @@ void import_drop(Exec *x, Job *j) { import_release(x, j); }
 static bool fold(Exec *x, Job *j) {
     Import *m = j->import;
     View *box = arena_alloc(&j->frame->arena, sizeof *box * (size_t)m->n);
-    int *at = arena_alloc(&j->frame->arena, sizeof *at * (size_t)m->n);
+    int *at = arena_alloc(&j->frame->arena, sizeof *at * (size_t)m->n), own = -1;
     Err err = {0};
     for (int i = 0; i < m->n; i++) {
         const Source *s = &m->source[i];
         box[i] = s->is_own ? j->call.in[0] : s->box;
         at[i] = s->at;
+        if (s->is_own) own = i;
     }
     if (x->ops == &engine_null || /* its tensors have no values */
-        fold_terms(x, &m->move.from.layout, m->n, box, at, &j->call.out[0], &err)) {
+        fold_terms(x, &m->move.from.layout, m->n, box, at, own, &j->call.out[0], &err)) {
         for (int i = 0; i < m->n; i++) source_read(x, j, &m->source[i]);
         return true;
     }

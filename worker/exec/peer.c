@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/peer.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/move.h"
 #include "runtime/base/log.h"
 #include "runtime/wire/wire_peer.h"
@@ -116,6 +117,48 @@ static void unpin(Exec *x, Pin *p) {
     x->store.n_changes++;
 }
 
+/* An offer that waits for an ordered engine. */
+typedef struct Offer {
+    Shard shard;
+    uint32_t rank;
+    Buf *data; /* NULL: the box is pinned */
+    ErrCode poison;
+    Doubt *doubt;
+} Offer;
+
+static void send_offer(Exec *x, void *ctx) {
+    Offer *o = ctx;
+    Msg m = {0};
+    if (o->data) o->shard.data = o->data->data;
+    if (o->poison) {
+        Pin *p = o->data ? NULL : map_get(&x->pins, key_of(o->shard.number, o->rank));
+        if (p) unpin(x, p);
+        o->shard.status = (uint8_t)o->poison;
+        o->shard.data = NULL;
+    }
+    wire_shard(&o->shard, &m);
+    outbox_put(&x->peer_out, o->rank, &m);
+    buf_unref(&o->data);
+    free(o);
+}
+
+/* Sends the descriptor when the box's values are there (if they are sent along) and known to be
+ * good. */
+static void offer_late(Exec *x, uint32_t rank, const Storage *st, const View *box, const Shard *s) {
+    Offer *o = xcalloc(1, sizeof *o);
+    o->shard = *s;
+    o->rank = rank;
+    if (s->data) {
+        o->data = buf_new(SMALL_BOX);
+        x->ops->copy_out(x->engine, o->data->data, box);
+    }
+    doubt_add(x, &o->doubt, &o->poison, doubt_bits(st->doubt));
+    if (o->data || o->doubt)
+        marks_put(x, send_offer, o);
+    else
+        send_offer(x, o);
+}
+
 void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *box,
                 ErrCode poison) {
     uint64_t key = key_of(j->number, rank);
@@ -127,7 +170,7 @@ void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *b
                .bytes = type_bytes(&box->type)};
     if (!poison && s.bytes <= SMALL_BOX) {
         void *data = arena_alloc(&x->scratch, SMALL_BOX);
-        x->ops->copy_out(x->engine, data, box);
+        if (!x->marks) x->ops->copy_out(x->engine, data, box);
         s.data = data;
         x->inline_bytes += s.bytes;
     } else if (!poison) {
@@ -138,10 +181,20 @@ void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *b
         map_put(&x->pins, key, p);
     }
     if (!poison) x->bytes_out += s.bytes;
-    Msg m = {0};
-    wire_shard(&s, &m);
-    outbox_put(&x->peer_out, rank, &m);
+    if (x->marks && !poison) {
+        offer_late(x, rank, st, box, &s);
+    } else {
+        Msg m = {0};
+        wire_shard(&s, &m);
+        outbox_put(&x->peer_out, rank, &m);
+    }
     arena_reset(&x->scratch);
+}
+
+static void send_later(Exec *x, void *ctx) {
+    Outgoing *o = ctx;
+    outbox_put(&x->peer_out, o->rank, &o->m);
+    free(o);
 }
 
 /* A reader requests each byte of a box once; more than that is ignored. */
@@ -157,6 +210,13 @@ static void on_get(Exec *x, uint32_t rank, const Get *g) {
     data->n = g->bytes;
     Msg m = {0};
     wire_piece(&(Piece){.client = g->client, .number = g->number, .begin = g->begin}, data, &m);
+    if (x->marks) { /* the engine is still to fill it */
+        Outgoing *o = xcalloc(1, sizeof *o);
+        o->rank = rank;
+        msg_move(&o->m, &m);
+        marks_put(x, send_later, o);
+        return;
+    }
     outbox_put(&x->peer_out, rank, &m);
 }
 

@@ -76,7 +76,7 @@ typedef struct Late {
     Engine engine;
     Engine *inner;                /* its arena is for memory beside results */
     Mem *mem;                     /* used for its addresses: the arena that exec sees */
-    char *heads, *shown, *device; /* of `bytes`: mem's, exec's, and where the tensors are */
+    char *heads, *shown, *device; /* mem's, exec's, and where the tensors are; scratch behind */
     uint64_t bytes;
     Batch *open;    /* being filled */
     Ticket n;       /* requests so far; tickets of requests are even, marks are odd */
@@ -447,6 +447,11 @@ static void late_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     *base = l->shown, *bytes = l->bytes, *fd = -1;
 }
 
+static void *late_scratch(const Engine *e) {
+    const Late *l = (const Late *)e;
+    return l->shown + l->bytes;
+}
+
 /* ---- Opening ---- */
 
 static const char *late_isa(const Engine *e) {
@@ -468,8 +473,8 @@ static void late_close(Engine **e) {
     Err err;
     Ticket t;
     for (int node; late_failed(&l->engine, &t, &node, &err);) {}
-    if (l->shown) munmap(l->shown, l->bytes);
-    if (l->device) munmap(l->device, l->bytes);
+    if (l->shown) munmap(l->shown, l->bytes + ENGINE_SCRATCH);
+    if (l->device) munmap(l->device, l->bytes + ENGINE_SCRATCH);
     mem_close(&l->mem);
     if (l->inner) l->inner->ops->close(&l->inner);
     pthread_mutex_destroy(&l->lock);
@@ -510,8 +515,8 @@ static Engine *late_open(const EngineConfig *config, Err *err) {
     mem_range(l->mem, &base, &l->bytes, &fd);
     l->heads = base;
     madvise(base, l->bytes, MADV_NOHUGEPAGE); /* only heads of blocks are touched */
-    l->shown = reserve(l->bytes, PROT_NONE);
-    l->device = reserve(l->bytes, PROT_READ | PROT_WRITE);
+    l->shown = reserve(l->bytes + ENGINE_SCRATCH, PROT_NONE);
+    l->device = reserve(l->bytes + ENGINE_SCRATCH, PROT_READ | PROT_WRITE);
     if (l->shown && l->device && start(l)) return e;
     err_set(err, ERR_MEMORY, "cannot reserve memory for the engine 'late': %s", strerror(errno));
     late_close(&e);
@@ -529,6 +534,7 @@ const EngineOps engine_late = {
     .memory = late_memory,
     .has_room = late_has_room,
     .arena = late_arena,
+    .scratch = late_scratch,
     .submit = late_submit,
     .done = late_done,
     .mark = late_mark,

@@ -21,7 +21,7 @@
 typedef struct PlaneConfig {
     const char *dispatcher; /* its endpoint, as used by this worker */
     const char *endpoint;   /* where to listen; NULL: derived from `dispatcher` */
-    const void *arena;      /* this worker's memory ... */
+    const void *arena;      /* this worker's memory (NULL: nobody can read it) ... */
     uint64_t arena_bytes;
     int arena_fd; /* ... and the file behind it, or -1 */
 } PlaneConfig;
