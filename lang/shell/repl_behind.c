@@ -16,6 +16,7 @@ enum {
 uint64_t behind_count(const Repl *r) {
     uint64_t done = stream_done(r->in->stream);
     if (stream_is_lost(r->in->stream)) return 0;
+    if (r->behind > stream_count(r->in->stream)) return 0; /* of a cluster that was lost */
     return r->behind > done ? r->behind - done : 0;
 }
 
@@ -45,6 +46,7 @@ void behind_watch(Repl *r) {
 void behind_forget(Repl *r) { stream_on_wait(r->in->stream, NULL, NULL); }
 
 bool behind_report_lost(Repl *r) {
+    if (r->lost && lost_is_void(r->lost, r->in)) lost_unref(&r->lost);
     if (!r->lost || !lost_is_done(r->lost)) return false;
     lost_print(r->lost);
     lost_unref(&r->lost);
@@ -58,11 +60,12 @@ void behind_cancel(Repl *r) {
     r->behind = stream_count(r->in->stream);
     r->is_dropped = true;
     for (int64_t left_ms = CANCEL_MS; left_ms > 0 && !lost_is_done(r->lost);) {
+        LangError e = {0};
         stream_poll_for(r->in->stream, (int)left_ms);
-        lost_step(r->lost, r->in);
+        if (lost_step(r->lost, r->in, &e)) repl_report(r->in, &e, "error");
         left_ms = since_ms + CANCEL_MS - now_ms();
     }
-    if (!behind_report_lost(r)) lost_print(r->lost);
+    if (!behind_report_lost(r) && r->lost) lost_print(r->lost);
 }
 
 void behind_begin(Repl *r) {
@@ -81,14 +84,13 @@ void behind_begin(Repl *r) {
 
 /* A failure of an instruction that ran behind the prompt, or the loss of the cluster. */
 static bool take_failure(Repl *r, LangError *e) {
+    if (r->lost && lost_is_void(r->lost, r->in)) lost_unref(&r->lost);
     if (stream_is_lost(r->in->stream)) return stream_take_loss(r->in->stream, e);
+    if (r->lost && lost_step(r->lost, r->in, e)) return true;
     return (!r->lost || lost_is_done(r->lost)) && stream_take_error(r->in->stream, e);
 }
 
-void behind_poll(Repl *r) {
-    stream_poll(r->in->stream);
-    if (r->lost) lost_step(r->lost, r->in);
-}
+void behind_poll(Repl *r) { stream_poll(r->in->stream); }
 
 void behind_say(Repl *r) {
     LangError e = {0};

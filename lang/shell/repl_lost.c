@@ -6,13 +6,12 @@
 #include "lang/eval/import.h"
 #include "lang/value/mapv.h"
 #include "lang/shell/repl_lost.h"
-#include "runtime/base/clock.h"
 #include "lang/tensor/tensor.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 8, ANSWER_MS = 300 };
+enum { MAX_DEPTH = 8 };
 
 typedef struct Variable {
     const char *name; /* interned */
@@ -22,7 +21,8 @@ typedef struct Variable {
 struct Lost {
     int refs, pending; /* pending: effects in flight; each holds a reference */
     bool is_answered;  /* the cancel is; the effects were sent */
-    int64_t begun_ms;
+    bool has_reason;
+    uint64_t seq; /* the cancel's: instructions before it are done, or cancelled */
     char what[256];
     int n;
     Variable *var;
@@ -73,31 +73,38 @@ static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
 }
 
 void lost_set_reason(Lost *l, const char *what) {
+    l->has_reason = true;
     snprintf(l->what, sizeof l->what, "%.250s", what);
 }
 
 Lost *lost_begin(Interp *in) {
     Lost *l = xcalloc(1, sizeof *l);
     l->refs = 1;
-    l->begun_ms = now_ms();
     strcpy(l->what, "interrupted");
     stream_cancel(in->stream);
+    l->seq = stream_count(in->stream);
     return l;
 }
 
-void lost_step(Lost *l, Interp *in) {
+/* Takes the failures that have arrived. True: *e is one of them, and not the cancel's. */
+static bool take_failures(Lost *l, Interp *in, LangError *e) {
+    while (stream_take_error(in->stream, e)) {
+        if (e->kind != E_INTERRUPT) return true;
+        if (!l->has_reason) lost_set_reason(l, e->what);
+        *e = (LangError){0};
+    }
+    return false;
+}
+
+bool lost_step(Lost *l, Interp *in, LangError *e) {
     const char *name;
     Value v;
-    LangError e = {0};
     int n = 0;
-    if (l->is_answered) return;
-    bool is_over = stream_done(in->stream) == stream_count(in->stream) ||
-                   stream_is_lost(in->stream) || now_ms() - l->begun_ms > ANSWER_MS;
-    /* Before its failure is taken, the effects that follow a cancel do not run. */
-    if (stream_take_error(in->stream, &e))
-        lost_set_reason(l, e.what);
-    else if (!is_over)
-        return;
+    if (l->is_answered) return false;
+    /* All failures have arrived then. Before they are taken, the effects that follow do not run. */
+    bool is_over = stream_done(in->stream) >= l->seq;
+    if (take_failures(l, in, e)) return true;
+    if (!is_over) return false;
     l->is_answered = true;
     while (interp_global(in, (size_t)n, &name, &v)) n++;
     l->var = xcalloc((size_t)n + 1, sizeof l->var[0]);
@@ -107,6 +114,11 @@ void lost_step(Lost *l, Interp *in) {
         if (strcmp(name, "_")) ask(in, v, l, i, 0); /* `_` is ans */
     }
     stream_flush(in->stream);
+    return false;
+}
+
+bool lost_is_void(const Lost *l, const Interp *in) {
+    return stream_is_lost(in->stream) || stream_count(in->stream) < l->seq;
 }
 
 bool lost_is_done(const Lost *l) { return l->is_answered && l->pending == 0; }

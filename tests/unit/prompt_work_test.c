@@ -158,23 +158,26 @@ static void stuck_fetch(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
-/* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers. It
- * may read the work before the cancel, so the work begins with minutes of it. */
+/* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers, however
+ * late. It may read the work before the cancel, so the work begins with minutes of it. */
 static void stuck_twice(Cluster *c) {
     Session s = prompt_at(c);
-    kill(c->worker, SIGSTOP);
-    set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); "
-                    "for i in range(20) { y = x + b + i; v = y.sum() }; v.item()");
-    interrupt(&s, "Ctrl-C again drops them\n");
-    interrupt(&s, "what has begun is still running\n");
-    line(&s, "host * 2", "\n10\n");
-    type(&s, "1 + ");
-    expect(&s, "1 + ");
-    kill(c->worker, SIGCONT);
-    expect(&s, "were not executed; lost: b, y, v\n"); /* without x, and ans */
-    expect(&s, "gt> 1 + "); /* the line that is half typed is drawn again */
-    ask(&s, "41\r", "\n42\n");
-    line(&s, "x", "\ntensor([1., 1.])\n");
+    for (int k = 0; k < 2; k++) {
+        kill(c->worker, SIGSTOP);
+        set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); "
+                        "for i in range(20) { y = x + b + i; v = y.sum() }; v.item()");
+        interrupt(&s, "Ctrl-C again drops them\n");
+        interrupt(&s, "what has begun is still running\n");
+        if (k == 0) line(&s, "host * 2", "\n10\n");
+        type(&s, "1 + ");
+        expect(&s, "1 + ");
+        if (k == 1) usleep(500000);
+        kill(c->worker, SIGCONT);
+        expect(&s, "were not executed; lost: b, y, v\n"); /* without x, and ans */
+        expect(&s, "gt> 1 + "); /* the line that is half typed is drawn again */
+        ask(&s, "41\r", "\n42\n");
+        line(&s, "x", "\ntensor([1., 1.])\n");
+    }
     leave(&s, "\004", 0);
 }
 
@@ -266,11 +269,15 @@ static void late_error(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
-/* The same on a terminal that can clear a line, with the loss of the worker. */
+/* The same on a terminal that can clear a line, with the loss of the worker and its work. */
 static void late_loss(Cluster *c) {
     setenv("REPL_TERM", "1", 1);
     setenv("TERM", "xterm", 1);
     Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_waiting(&s, "for i in range(100) { x += 1 }; x.sum().item()");
+    interrupt(&s, "Ctrl-C again drops them");
+    interrupt(&s, "what has begun is still running\n");
     type(&s, "host + ");
     expect(&s, "host + ");
     kill(c->worker, SIGKILL);
@@ -348,6 +355,12 @@ static void embedded(void) {
     line(&s, "6 * 7", "\n42\n");
     interrupt(&s, "interrupted");
     line(&s, "x + 1", "\ntensor([2., 2.])\n");
+    /* Ctrl-C twice after a failure that is not yet reported: it is no reason to have lost x. */
+    set_waiting(&s, "m = linalg.inv(zeros(2, 2)); y = ones(1).expand(2 ** 42).sum(); y.item()");
+    interrupt(&s, "Ctrl-C again drops");
+    reply(&s, "\003", "singular");
+    expect(&s, "lost: y, m\n");
+    expect(&s, "gt> ");
     leave(&s, "\004", 0);
 }
 
