@@ -78,8 +78,6 @@ void repl_debug(const char *letters, const Source *src, const Program *p) {
     bytes_fini(&b);
 }
 
-static void run_failed(Repl *r, const LangError *e);
-
 /* Adds a statement or command to the history of a terminal. */
 static void history_keep(Repl *r, const char *text, size_t n) {
     if (r->is_terminal) history_file_add(r->history, text, n);
@@ -93,15 +91,6 @@ static void on_line(char *line) {
     typed.end_ms = now_ms();
     typing_end(line != NULL);
     rl_callback_handler_remove();
-}
-
-/* Reports a failure that arrived late. An interrupt's text (how much was cancelled) goes into the
- * report of lost variables. */
-static void report_late(Repl *r, const LangError *e) {
-    if (e->kind == E_INTERRUPT && r->lost)
-        lost_set_reason(r->lost, e->what);
-    else
-        run_failed(r, e);
 }
 
 static void drop_pasted(Repl *r) { r->pasted.n = r->pasted_at = 0; }
@@ -331,7 +320,7 @@ static bool settle(Repl *r, uint64_t issued, bool *was_interrupted) {
     }
     if (*was_interrupted || stream_sync(s, &late)) return true;
     *was_interrupted = late.kind == E_INTERRUPT;
-    report_late(r, &late);
+    run_failed(r, &late);
     return false;
 }
 
@@ -339,7 +328,7 @@ static bool settle(Repl *r, uint64_t issued, bool *was_interrupted) {
  * interrupted. */
 static bool begin_timing(Repl *r, Timing *timing) {
     LangError late = {0};
-    if (!stream_sync(r->in->stream, &late)) report_late(r, &late);
+    if (!stream_sync(r->in->stream, &late)) run_failed(r, &late);
     if (late.kind != E_INTERRUPT) timing_begin(r, timing);
     return timing->is_begun;
 }

@@ -48,7 +48,7 @@ void behind_forget(Repl *r) { stream_on_wait(r->in->stream, NULL, NULL); }
 bool behind_report_lost(Repl *r) {
     if (r->lost && lost_is_void(r->lost, r->in)) lost_unref(&r->lost);
     if (!r->lost || !lost_is_done(r->lost)) return false;
-    lost_print(r->lost);
+    lost_print(r->lost, r->in);
     lost_unref(&r->lost);
     return true;
 }
@@ -65,7 +65,7 @@ void behind_cancel(Repl *r) {
         if (lost_step(r->lost, r->in, &e)) repl_report(r->in, &e, "error");
         left_ms = since_ms + CANCEL_MS - now_ms();
     }
-    if (!behind_report_lost(r) && r->lost) lost_print(r->lost);
+    if (!behind_report_lost(r) && r->lost) lost_print(r->lost, r->in);
 }
 
 void behind_begin(Repl *r) {
@@ -97,10 +97,7 @@ void behind_say(Repl *r) {
     bool has_failed = take_failure(r, &e), is_over = r->lost && lost_is_done(r->lost);
     if (!has_failed && !is_over) return;
     typing_erase();
-    if (has_failed && e.kind == E_INTERRUPT && r->lost)
-        lost_set_reason(r->lost, e.what);
-    else if (has_failed)
-        repl_report(r->in, &e, "error");
+    if (has_failed) repl_report(r->in, &e, "error");
     behind_report_lost(r);
     fflush(stdout);
     typing_again();

@@ -21,9 +21,7 @@ typedef struct Variable {
 struct Lost {
     int refs, pending; /* pending: effects in flight; each holds a reference */
     bool is_answered;  /* the cancel is; the effects were sent */
-    bool has_reason;
-    uint64_t seq; /* the cancel's: instructions before it are done, or cancelled */
-    char what[256];
+    uint64_t seq;      /* the cancel's: instructions before it are done, or cancelled */
     int n;
     Variable *var;
 };
@@ -72,28 +70,12 @@ static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
         ask(in, item, l, i, depth + 1);
 }
 
-void lost_set_reason(Lost *l, const char *what) {
-    l->has_reason = true;
-    snprintf(l->what, sizeof l->what, "%.250s", what);
-}
-
 Lost *lost_begin(Interp *in) {
     Lost *l = xcalloc(1, sizeof *l);
     l->refs = 1;
-    strcpy(l->what, "interrupted");
     stream_cancel(in->stream);
     l->seq = stream_count(in->stream);
     return l;
-}
-
-/* Takes the failures that have arrived. True: *e is one of them, and not the cancel's. */
-static bool take_failures(Lost *l, Interp *in, LangError *e) {
-    while (stream_take_error(in->stream, e)) {
-        if (e->kind != E_INTERRUPT) return true;
-        if (!l->has_reason) lost_set_reason(l, e->what);
-        *e = (LangError){0};
-    }
-    return false;
 }
 
 bool lost_step(Lost *l, Interp *in, LangError *e) {
@@ -103,7 +85,7 @@ bool lost_step(Lost *l, Interp *in, LangError *e) {
     if (l->is_answered) return false;
     /* All failures have arrived then. Before they are taken, the effects that follow do not run. */
     bool is_over = stream_done(in->stream) >= l->seq;
-    if (take_failures(l, in, e)) return true;
+    if (stream_take_error(in->stream, e)) return true;
     if (!is_over) return false;
     l->is_answered = true;
     while (interp_global(in, (size_t)n, &name, &v)) n++;
@@ -123,8 +105,9 @@ bool lost_is_void(const Lost *l, const Interp *in) {
 
 bool lost_is_done(const Lost *l) { return l->is_answered && l->pending == 0; }
 
-void lost_print(const Lost *l) {
-    fputs(l->what, stderr);
+void lost_print(const Lost *l, const Interp *in) {
+    const char *what = stream_cancelled(in->stream);
+    fputs(*what ? what : "interrupted", stderr);
     const char *before = "; lost: ";
     for (int i = 0; i < l->n && lost_is_done(l); i++) {
         if (l->var[i].alive == l->var[i].asked) continue;

@@ -13,10 +13,10 @@ Lost *lost_begin(Interp *in);
  * succeeds only for tensors with a value. True: another instruction had failed before; *e says how,
  * and the caller reports it. */
 bool lost_step(Lost *l, Interp *in, LangError *e);
-void lost_set_reason(Lost *l, const char *what); /* "interrupted: 12 instructions had not begun" */
-bool lost_is_done(const Lost *l);                /* all replies have arrived */
+bool lost_is_done(const Lost *l); /* all replies have arrived */
 /* The cluster is lost since, or another is connected: all tensors are gone, which is reported. */
 bool lost_is_void(const Lost *l, const Interp *in);
-void lost_print(const Lost *l); /* to standard error: the count and, once done, the variables */
-void lost_unref(Lost **l);      /* *l may be NULL; replies may still arrive afterwards */
+void lost_print(const Lost *l,
+                const Interp *in); /* to standard error: the count and, once done, the variables */
+void lost_unref(Lost **l);         /* *l may be NULL; replies may still arrive afterwards */
 #endif

@@ -142,6 +142,8 @@ uint32_t stream_client(const Stream *s) { return s->is_welcome ? s->welcome.id :
 uint64_t stream_tensors(const Stream *s) { return s->n_live; }
 void stream_input(Stream *s) { s->input_seq = s->next_seq; }
 
+const char *stream_cancelled(const Stream *s) { return s->cancelled; }
+
 uint64_t stream_count(const Stream *s) { return s->next_seq; }
 uint64_t stream_done(const Stream *s) {
     return s->config.mode == STREAM_LIVE ? s->acked_seq : s->next_seq;

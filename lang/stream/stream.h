@@ -173,7 +173,12 @@ bool stream_edge(Stream *s, LangError *e);
 /* First Ctrl-C at the prompt: drops pending prints, and fetches that nobody waits for any more, so
  * that later effects do not wait for them; all else continues. Returns the number of prints. */
 size_t stream_hush(Stream *s);
-void stream_cancel(Stream *s); /* second Ctrl-C: drops work that has not started */
+/* Second Ctrl-C: drops work that has not started. At the prompt that is no failure of later inputs:
+ * stream_cancelled says how much it was. */
+void stream_cancel(Stream *s);
+/* What the last cancel did: "interrupted: 12 instructions were not executed". "": it dropped none,
+ * or what was issued before it is not done yet. Borrowed; the next cancel changes it. */
+const char *stream_cancelled(const Stream *s);
 /* Appends where a tensor is stored, as KEY=VALUE lines: layout, group and each worker's shape
  * (builtin_place.c parses them). Waits until it is computed. */
 bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);

@@ -448,7 +448,7 @@ void stream_reset(Stream *s) {
     if (s->hot) stream_look_for_bodies(s);
     free(s->made);
     s->made = NULL;
-    s->input_seq = 0;
+    s->input_seq = s->cancel_seq = 0;
     s->answered_seq = s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq =
         s->uncredited = 0;
     s->poll_seq = POLL_INSTS;
@@ -478,6 +478,8 @@ void stream_cancel(Stream *s) {
     for (size_t i = 0; i < s->effects.n; i++)
         ((Pending *)fifo_at(&s->effects, i))->may_be_lost = true;
     stream_send(s);
+    if (s->config.prompt) s->cancel_seq = s->next_seq;
+    s->cancelled[0] = 0;
     Cancel c = {.client = s->welcome.id, .seq = s->next_seq};
     Msg m;
     wire_cancel(&c, &m);

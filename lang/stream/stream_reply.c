@@ -190,7 +190,10 @@ void stream_on_failure(Stream *s, const Msg *m) {
         at.len = made->len, calls = made->calls;
         if (made->slot && made->slot->h.id == made->id) made->slot->h.is_failed = true;
     }
-    cause_add(s, &f.err, f.seq, at, calls, f.worker != UINT16_MAX);
+    if (f.err.code != ERR_CANCELLED || f.seq >= s->cancel_seq)
+        cause_add(s, &f.err, f.seq, at, calls, f.worker != UINT16_MAX);
+    else if (!s->cancelled[0])
+        snprintf(s->cancelled, sizeof s->cancelled, "%s", f.err.text);
     for (size_t i = 0; i < s->effects.n; i++) { /* An effect that failed itself gets no reply. */
         Pending *p = fifo_at(&s->effects, i);
         if (!p->has_inst || p->seq != f.seq || p->is_answered) continue;

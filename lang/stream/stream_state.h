@@ -154,6 +154,8 @@ struct Stream {
     Fifo effects;        /* of Pending */
     size_t n_files;      /* of the effects: those that write files */
     uint64_t hushed_seq; /* next_seq at the last stream_hush */
+    uint64_t cancel_seq; /* at the prompt: instructions before it were cancelled */
+    char cancelled[160]; /* how many were not executed, in words; "": none, or not known yet */
     Cause *cause[CAUSES_MAX];
     int n_causes, n_unreported;
     Arena arena; /* of one reply */

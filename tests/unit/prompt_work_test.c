@@ -198,6 +198,23 @@ static void quick_cancel(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
+/* A statement after dropped work is not interrupted by it. */
+static void after_drop(Cluster *c) {
+    Session s = prompt_at(c);
+    kill(c->worker, SIGSTOP);
+    set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); b.item()");
+    interrupt(&s, "Ctrl-C again drops them\n");
+    interrupt(&s, "what has begun is still running\n");
+    set_waiting(&s, "v = (x + 1).sum().item(); sync(); host = 6");
+    kill(c->worker, SIGCONT);
+    expect(&s, "gt> ");
+    expect(&s, "\ninterrupted: ");
+    expect(&s, "lost: b\n");
+    expect(&s, "gt> ");
+    line(&s, "host", "\n6\n");
+    leave(&s, "\004", 0);
+}
+
 /* A statement that said what it waits for: one more Ctrl-C drops the work. */
 static void drop_while_waiting(Cluster *c) {
     Session s = prompt_at(c);
@@ -374,6 +391,7 @@ int main(void) {
     stuck_fetch(&c);
     stuck_twice(&c);
     quick_cancel(&c);
+    after_drop(&c);
     drop_while_waiting(&c);
     leave_work(&c);
     commands_wait(&c);
