@@ -448,7 +448,7 @@ void stream_reset(Stream *s) {
     if (s->hot) stream_look_for_bodies(s);
     free(s->made);
     s->made = NULL;
-    s->input_seq = s->cancel_seq = 0;
+    s->input_seq = s->cancel_seq = s->hushed_seq = 0;
     s->answered_seq = s->next_id = s->next_seq = s->edge_seq = s->sent_seq = s->acked_seq =
         s->uncredited = 0;
     s->poll_seq = POLL_INSTS;

@@ -307,6 +307,7 @@ static void late_loss(Cluster *c) {
     expect(&s, "connected to ");
     expect(&s, "gt> ");
     line(&s, "host", "5\n");
+    line(&s, "print(ones(2)); print(\"after\")", "\ntensor([1., 1.])\nafter\n");
     leave(&s, "\004", 0);
     unsetenv("REPL_TERM");
 }
@@ -335,7 +336,7 @@ static void stuck_save(Cluster *c) {
     CHECK(fd >= 0 && !fcntl(fd, F_SETFL, 0));
     line(&s, "big = ones(5000000); sync()", NULL);
     kill(c->worker, SIGSTOP);
-    set_off(&s, save);
+    set_waiting(&s, save);
     interrupt(&s, "Ctrl-C again drops them\n");
     size_t before = s.all.n;
     line(&s, "6 * 7", "\n42\n");
