@@ -72,7 +72,7 @@ static bool bi_extend(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 /* The index of the first element equal to v from `from` on, or -1. */
 static int64_t index_of(Value seq, Value v, int64_t from) {
-    for (int64_t i = from, n = sequence_count(seq); i < n; i++) {
+    for (int64_t i = from, n = sequence_count(seq); i < n && !interrupt_count; i++) {
         Value x = sequence_at(seq, i);
         bool same = value_equal(x, v);
         value_drop(x);

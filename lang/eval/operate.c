@@ -280,7 +280,8 @@ static bool compare_sequences(Interp *in, Value a, Value b, int depth, int *c, L
     int64_t na = sequence_count(a), nb = sequence_count(b);
     for (int64_t i = 0; i < na && i < nb; i++) {
         Value x = sequence_at(a, i), y = sequence_at(b, i);
-        bool same = value_equal(x, y), ok = same || compare(in, x, y, depth + 1, c, e);
+        bool same, ok = value_equal_until(x, y, &same, e);
+        if (ok && !same) ok = compare(in, x, y, depth + 1, c, e);
         value_drop(x);
         value_drop(y);
         TRY(ok);
@@ -376,7 +377,7 @@ static bool value_contains(Interp *in, Value container, Value v, bool *out, Lang
     }
     case V_LIST:
         for (uint32_t i = 0; i < container.list->n && !*out; i++)
-            *out = value_equal(container.list->v[i], v);
+            TRY(value_equal_until(container.list->v[i], v, out, e));
         return true;
     case V_OBJECT: {
         const Value *items = object_items(container.obj);
@@ -551,10 +552,8 @@ static void warn_uncalled(Interp *in, const Node *n, Value a, Value b) {
 }
 
 static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) {
-    if (!(is_text(a) && is_text(b)) || (a.kind == V_STR && b.kind == V_STR)) {
-        *out = value_equal(a, b);
-        return true;
-    }
+    if (!(is_text(a) && is_text(b)) || (a.kind == V_STR && b.kind == V_STR))
+        return value_equal_until(a, b, out, e);
     int c = 0;
     TRY(compare(in, a, b, 0, &c, e));
     *out = c == 0;

@@ -352,26 +352,27 @@ int number_compare(Value a, Value b) {
     return (rest < 0) - (rest > 0);
 }
 
-static bool equal(Value a, Value b, int depth);
+/* stops: Ctrl-C ends the comparison, whose result then means nothing. */
+static bool equal(Value a, Value b, int depth, bool stops);
 
 static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
 
-static bool sequence_equal(Value a, Value b, int depth) {
+static bool sequence_equal(Value a, Value b, int depth, bool stops) {
     int64_t n = sequence_count(a);
     if (n != sequence_count(b)) return false;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !(stops && interrupt_count); i++)
         if (!equal(a.kind == V_LIST ? a.list->v[i] : v_int(range_at(a.range, i)),
-                   b.kind == V_LIST ? b.list->v[i] : v_int(range_at(b.range, i)), depth + 1))
+                   b.kind == V_LIST ? b.list->v[i] : v_int(range_at(b.range, i)), depth + 1, stops))
             return false;
     return true;
 }
 
-static bool map_equal(const MapV *a, const MapV *b, int depth) {
+static bool map_equal(const MapV *a, const MapV *b, int depth, bool stops) {
     if (map_count(a) != map_count(b)) return false;
     Value k, v;
-    for (size_t i = 0; mapv_at(a, i, &k, &v); i++) {
+    for (size_t i = 0; mapv_at(a, i, &k, &v) && !(stops && interrupt_count); i++) {
         const Value *w = map_find(b, k);
-        if (!w || !equal(v, *w, depth + 1)) return false;
+        if (!w || !equal(v, *w, depth + 1, stops)) return false;
     }
     return true;
 }
@@ -398,14 +399,14 @@ static bool str_equal(const Str *a, const Str *b) {
     return same;
 }
 
-static bool equal(Value a, Value b, int depth) {
+static bool equal(Value a, Value b, int depth, bool stops) {
     if (is_kind(b) && !is_kind(a)) return names_kind(a, b);
     if (is_kind(a) && !is_kind(b)) return names_kind(b, a);
     if (value_is_number(a) && value_is_number(b)) return number_compare(a, b) == 0;
     if (is_sequence(a) && is_sequence(b))
-        return value_same(a, b) || (depth < EQUAL_DEPTH && sequence_equal(a, b, depth));
+        return value_same(a, b) || (depth < EQUAL_DEPTH && sequence_equal(a, b, depth, stops));
     if (a.kind == V_DTYPE && b.kind == V_STR) return dtype_find(b.str->s, b.str->n) == a.dtype;
-    if (a.kind == V_STR && b.kind == V_DTYPE) return equal(b, a, depth);
+    if (a.kind == V_STR && b.kind == V_DTYPE) return equal(b, a, depth, stops);
     if (a.kind != b.kind) return false;
     switch (a.kind) {
     case V_NONE:
@@ -413,18 +414,24 @@ static bool equal(Value a, Value b, int depth) {
     case V_DTYPE: return a.dtype == b.dtype;
     case V_STR: return str_equal(a.str, b.str);
     case V_SET:
-    case V_MAP: return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth));
+    case V_MAP:
+        return a.map == b.map || (depth < EQUAL_DEPTH && map_equal(a.map, b.map, depth, stops));
     default: return value_same(a, b);
     }
 }
 
-bool value_equal(Value a, Value b) { return equal(a, b, 0); }
+bool value_equal(Value a, Value b) { return equal(a, b, 0, false); }
+
+bool value_equal_until(Value a, Value b, bool *out, LangError *e) {
+    *out = equal(a, b, 0, true);
+    return not_interrupted(e);
+}
 
 bool value_same(Value a, Value b) {
-    if (a.kind != b.kind) return (is_kind(a) || is_kind(b)) && equal(a, b, 0);
+    if (a.kind != b.kind) return (is_kind(a) || is_kind(b)) && equal(a, b, 0, false);
     if (a.kind == V_BUILTIN) return a.builtin == b.builtin;
     if (a.kind == V_BOUND)
         return value_same(a.bound->self, b.bound->self) && value_same(a.bound->f, b.bound->f);
-    if (a.kind == V_STR || a.kind < V_STR) return equal(a, b, 0);
+    if (a.kind == V_STR || a.kind < V_STR) return equal(a, b, 0, false);
     return a.heap == b.heap;
 }

@@ -223,6 +223,8 @@ const char *value_type_name(Value v); /* "int", "list", a module's name for its 
 /* Compares host values by value, objects and tensors by identity. The name of a kind equals the
  * function or module of that name: type(x) == str. */
 bool value_equal(Value a, Value b);
+/* The same; fails after Ctrl-C. */
+bool value_equal_until(Value a, Value b, bool *out, LangError *e);
 bool value_same(Value a, Value b); /* `is` */
 
 size_t str_chars(Str *s);                 /* code points */
