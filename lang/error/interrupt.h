@@ -14,7 +14,7 @@
  * ends the running call early (worker/exec/cancel.h). */
 extern volatile int interrupt_count;
 
-/* What the client does meanwhile, about every 20 ms, when it waits for the disk; fn NULL: nothing.
+/* What the client does meanwhile, about every 20 ms, when it writes a file; fn NULL: nothing.
  * The prompt takes keys. */
 typedef struct WaitHook {
     void (*fn)(void *ctx);
@@ -23,6 +23,12 @@ typedef struct WaitHook {
 extern WaitHook interrupt_meanwhile;
 static inline void meanwhile(void) {
     if (interrupt_meanwhile.fn) interrupt_meanwhile.fn(interrupt_meanwhile.ctx);
+}
+/* True before Ctrl-C. For loops over what is written to a file: does that meanwhile, too. */
+static inline bool goes_on(void) {
+    static unsigned n;
+    if (interrupt_meanwhile.fn && ++n % 256 == 0) meanwhile();
+    return !interrupt_count;
 }
 
 /* Set e or err to "interrupted", with E_INTERRUPT or ERR_CANCELLED; return false. */

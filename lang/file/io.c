@@ -598,7 +598,7 @@ void io_put_bytes(IoSink *s, const void *data, size_t n) {
     const char *p = data;
     while (n && !s->failed && !interrupt_count) {
         ssize_t w = write(s->fd, p, n < PIECE ? n : PIECE);
-        if (n > PIECE) meanwhile();
+        meanwhile();
         if (w < 0 && errno == EINTR) continue;
         if (w < 0) {
             s->failed = true;

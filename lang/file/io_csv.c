@@ -507,7 +507,7 @@ static bool put_columns(Bytes *b, const IoValue *map, Err *err) {
         rows = n;
     }
     TRY(put_names(b, map, err));
-    for (int64_t r = 0; r < rows && !interrupt_count; r++) {
+    for (int64_t r = 0; r < rows && goes_on(); r++) {
         for (uint32_t c = 0; c < map->n; c++) {
             if (c) bytes_putc(b, ',');
             if (map->kid[c].kind == IO_TENSOR)
@@ -524,7 +524,7 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
     if (t->type.rank > 2)
         return err_set(err, ERR_SHAPE, "a table has two axes, the tensor has %d", t->type.rank);
     int64_t columns = t->type.rank == 2 ? t->type.shape[1] : 1, n = type_numel(&t->type);
-    for (int64_t i = 0; i < n && !interrupt_count; i++) {
+    for (int64_t i = 0; i < n && goes_on(); i++) {
         put_element(b, t, i);
         bytes_putc(b, (i + 1) % columns ? ',' : '\n');
     }
@@ -536,7 +536,7 @@ static bool put_matrix(Bytes *b, const IoTensor *t, Err *err) {
 static bool put_rows(Bytes *b, const IoValue *list, Err *err) {
     const IoValue *first = list->n ? &list->kid[0] : NULL;
     if (first && first->kind == IO_MAP) TRY(put_names(b, first, err));
-    for (uint32_t r = 0; r < list->n && !interrupt_count; r++) {
+    for (uint32_t r = 0; r < list->n && goes_on(); r++) {
         const IoValue *row = &list->kid[r];
         if (row->kind != first->kind ||
             (row->kind == IO_MAP || row->kind == IO_LIST ? row->n != first->n : !is_plain(row)))

@@ -299,7 +299,7 @@ static const uint8_t *print_axis(const TensorType *t, int axis, const uint8_t *p
         return p + dtype_info[t->dtype].size_bytes;
     }
     bytes_putc(out, '[');
-    for (int64_t i = 0; i < t->shape[axis] && !interrupt_count; i++) {
+    for (int64_t i = 0; i < t->shape[axis] && goes_on(); i++) {
         if (i) bytes_puts(out, ", ");
         p = print_axis(t, axis + 1, p, out);
     }
@@ -333,7 +333,7 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
     }
     bool is_map = v->kind == IO_MAP, breaks = indent >= 0 && v->n && (is_map || !is_flat(v));
     bytes_putc(out, is_map ? '{' : '[');
-    for (uint32_t i = 0; i < v->n && !interrupt_count; i++) {
+    for (uint32_t i = 0; i < v->n && goes_on(); i++) {
         if (i) bytes_puts(out, breaks ? "," : ", ");
         if (breaks) new_line(indent, out);
         if (is_map) {
@@ -352,7 +352,7 @@ bool jsonl_encode(IoSink *s, const IoValue *v, Err *err) {
         return err_hint(err, "save([value], path)");
     }
     Bytes text = {0};
-    for (uint32_t i = 0; i < v->n && !interrupt_count; i++) {
+    for (uint32_t i = 0; i < v->n && goes_on(); i++) {
         json_print(&v->kid[i], -1, &text);
         bytes_putc(&text, '\n');
     }

@@ -153,6 +153,7 @@ static uint32_t crc_of(uint32_t crc, const void *p, size_t n) {
     for (size_t part; n && !interrupt_count; at += part, n -= part) {
         part = n < IO_STEP_BYTES ? n : IO_STEP_BYTES;
         crc = (uint32_t)crc32_z(crc, at, part);
+        meanwhile();
     }
     return crc;
 }

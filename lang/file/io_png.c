@@ -119,6 +119,7 @@ static bool run_write(png_structp png, png_infop info, IoSink *s, const TensorTy
                  PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
     png_write_info(png, info);
     for (int64_t i = 0; i < t->shape[0]; i++) {
+        meanwhile();
         if (interrupt_count) png_error(png, "interrupted");
         png_write_row(png, sample + (size_t)i * row);
     }

@@ -18,11 +18,9 @@ static bool is_blank(uint8_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
 /* Skips blanks and comments. */
 static void skip_blanks(Cursor *c) {
-    while (c->at < c->end && (is_blank(*c->at) || *c->at == '#')) {
-        if (*c->at == '#')
-            while (c->at < c->end && *c->at != '\n') c->at++;
-        else
-            c->at++;
+    while (c->at < c->end && (is_blank(*c->at) || *c->at == '#') && !interrupt_count) {
+        const uint8_t *end = *c->at == '#' ? memchr(c->at, '\n', (size_t)(c->end - c->at)) : NULL;
+        c->at = *c->at != '#' ? c->at + 1 : end ? end : c->end;
     }
 }
 
@@ -68,7 +66,7 @@ static bool read_header(Cursor *c, Header *h, Err *err) {
 
 static bool read_samples(Cursor *c, const Header *h, int64_t n, uint8_t *out, Err *err) {
     int size = h->max > 255 ? 2 : 1;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !interrupt_count; i++) {
         int64_t v;
         if (h->is_text) {
             if (!take_number(c, &v))
@@ -90,7 +88,7 @@ static bool read_samples(Cursor *c, const Header *h, int64_t n, uint8_t *out, Er
  * bit; rows begin with a byte. */
 static bool read_bitmap(Cursor *c, const Header *h, uint8_t *out, Err *err) {
     int64_t n = h->width * h->height;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !interrupt_count; i++) {
         int64_t x = i % h->width;
         bool is_black;
         if (h->is_text) {
@@ -176,7 +174,7 @@ const uint8_t *io_picture(const IoItem *item, const char *channels, uint8_t **ma
     int64_t n = type_numel(&item->type);
     uint8_t *out = xmalloc((size_t)n + 1);
     const char *from = item->data;
-    for (int64_t i = 0; i < n && !interrupt_count; i++, from += dtype_info[d].size_bytes) {
+    for (int64_t i = 0; i < n && goes_on(); i++, from += dtype_info[d].size_bytes) {
         double product;
         char rounded[sizeof product]; /* rounded as an operation of this dtype rounds */
         element_set_float(d, rounded, element_float(d, from) * 255);

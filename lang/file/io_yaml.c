@@ -353,7 +353,7 @@ static bool emit_value(yaml_emitter_t *e, const IoValue *v) {
                                                    is_flat(v) ? YAML_FLOW_SEQUENCE_STYLE
                                                               : YAML_BLOCK_SEQUENCE_STYLE));
     TRY(yaml_emitter_emit(e, &event));
-    for (uint32_t i = 0; i < v->n && !interrupt_count; i++) {
+    for (uint32_t i = 0; i < v->n && goes_on(); i++) {
         if (is_map) TRY(emit_text(e, v->key[i], strlen(v->key[i]), true));
         TRY(emit_value(e, &v->kid[i]));
     }

@@ -103,9 +103,13 @@ static void host_work(void) {
                                        "tensor([xs, xs, xs])",
                                        "load(path)",
                                        "enumerate(xs * 4)",
-                                       "copy(xs * 9)"};
+                                       "copy(xs * 9)",
+                                       "[xs] * 200 == [ys] * 200",
+                                       "[xs] * 200 < [ys] * 200",
+                                       "[xs, 1] in [[ys, 2]] * 200"};
     Session s = prompt();
     line(&s, "xs = shuffle(range(4000000)); text = str(xs); words = text.split(); y = 7", NULL);
+    line(&s, "ys = copy(xs)", NULL);
     line(&s, "path = shell(\"mktemp -d\").strip() + \"/a.csv\"; d = path[:len(path) - 6]", NULL);
     line(&s, "n = shell(\"seq 4000000 >\" + path)", NULL);
     for (size_t k = 0; k < sizeof work / sizeof *work; k++) {
@@ -358,6 +362,26 @@ static void stuck_save(Cluster *c) {
     leave(&s, "\004", 0);
 }
 
+/* The same while the text of a file is made. Ctrl-C ends that, and the line runs. */
+static void stuck_text(Cluster *c) {
+    char save[96];
+    Session s = prompt_at(c);
+    snprintf(save, sizeof save, "save(big, \"%s/big.csv\")", c->dir);
+    line(&s, "big = ones(5000000); sync()", NULL);
+    kill(c->worker, SIGSTOP);
+    set_off(&s, save);
+    interrupt(&s, "Ctrl-C again drops them\n");
+    kill(c->worker, SIGCONT);
+    usleep(200000);
+    type(&s, "host + 3\r");
+    expect(&s, "waiting: a file is being written; Ctrl-C ends that\n");
+    type(&s, "\003");
+    expect(&s, "8\n");
+    expect(&s, "gt> ");
+    line(&s, "sync()", NULL);
+    leave(&s, "\004", 0);
+}
+
 /* In one process: a loop, and one kernel of minutes, with Ctrl-C once and twice. */
 static void embedded(void) {
     Session s = start((const char *[]){"-q", "--norc", "-w", "1", NULL});
@@ -398,6 +422,7 @@ int main(void) {
     commands_wait(&c);
     late_error(&c);
     stuck_save(&c);
+    stuck_text(&c);
     late_loss(&c);
     cluster_end(&c);
     printf("prompt_work: back after Ctrl-C within %ld ms\n", slowest_ms);
