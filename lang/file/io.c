@@ -252,10 +252,14 @@ static bool is_torch(const char *path) {
 /* Says how a file of PyTorch's becomes one that both read: as a line of Python to copy. */
 static void hint_torch(const char *path, bool to_save, Err *err) {
     int n = (int)(strrchr(path, '.') - path);
-    if (to_save || strlen(path) > 30) {
-        err_hint(err, to_save ? "PyTorch reads .safetensors: safetensors.torch.load_file(path)"
-                              : "in PyTorch: safetensors.torch.save_file(model.state_dict(), "
-                                "\"x.safetensors\")");
+    if (to_save) {
+        err_hint(err,
+                 "name it .safetensors: PyTorch reads that by safetensors.torch.load_file(path)");
+        return;
+    }
+    if (strlen(path) > 30) {
+        err_hint(err, "in PyTorch: safetensors.torch.save_file(model.state_dict(), "
+                      "\"x.safetensors\")");
         return;
     }
     err_hint(err,
