@@ -156,10 +156,9 @@ static bool run_HELP(Repl *r, const char *rest) {
 }
 
 static bool run_WHO(Repl *r, const char *rest) {
-    if (*rest && strcmp(rest, "-m"))
-        fprintf(stderr, ":who takes nothing, or -m, got '%.60s'\n", rest);
-    else
-        who_print(r->in, *rest, behind_count(r) == 0);
+    bool by_bytes = !strcmp(rest, "-m"), may_wait = behind_count(r) == 0;
+    if (!who_print(r->in, *rest && !by_bytes ? rest : NULL, by_bytes, may_wait))
+        fprintf(stderr, ":who takes -m or the name of a variable, got '%.60s'\n", rest);
     return true;
 }
 

@@ -177,7 +177,7 @@ static void put_row(Interp *in, const Row *row, int names, int workers, bool may
     bytes_putc(out, '\n');
 }
 
-void who_print(Interp *in, bool by_bytes, bool may_wait) {
+bool who_print(Interp *in, const char *only, bool by_bytes, bool may_wait) {
     const char *name;
     Value v;
     Bytes b = {0};
@@ -189,6 +189,7 @@ void who_print(Interp *in, bool by_bytes, bool may_wait) {
     size_t rows = 0;
     for (size_t i = 0; i < n && interp_global(in, i, &name, &v); i++) {
         if (v.kind == V_UNDEF || !strcmp(name, "_")) continue; /* `_` is ans */
+        if (only && strcmp(name, only)) continue;
         row[rows++] = (Row){name, v, bytes_of_row(v)};
         sum += bytes_of(v, 0, &counted);
     }
@@ -212,10 +213,12 @@ void who_print(Interp *in, bool by_bytes, bool may_wait) {
         put_bytes(sum, &b);
         bytes_putc(&b, '\n');
     }
-    fputs(b.n ? b.data : "no variables\n", stdout);
+    bool has_found = rows || !only;
+    if (has_found) fputs(b.n ? b.data : "no variables\n", stdout);
     bytes_fini(&b);
     map_fini(&counted);
     free(row);
+    return has_found;
 }
 
 /* ---- :where ---- */

@@ -61,7 +61,8 @@ tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 shard axis 0 × w0,w1,w3
 tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 replicated × w0–w3
 tensor[6, 2] f32 48B x∈[2, 2] μ=2 σ=0 nan=0 w1
 tensor[0] f32 0B param w0"
-has ":who of a word" "$(prompt ':who x')" ":who takes nothing, or -m"
+same ":who of a name" "$(prompt 'x = ones(2)' 'net = nn.Linear(2, 2)' ':who net')" "net           w0  Linear, 24 bytes"
+has ":who of a word" "$(prompt ':who x')" ":who takes -m or the name of a variable, got 'x'"
 
 # :where shows the locals of the innermost call of the program
 out=$(prompt 'fn inner(a, k) { b = a + k; c = "t"; return b @ ones(7) }' 'fn outer(q) => inner(q, 3)' 'outer(ones(2, 3))' ':where')
