@@ -79,10 +79,9 @@ static int cores(void) {
 Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err) {
     Exec *x = exec_new(ops, config, err);
     if (!x) return NULL;
-    if (ops->is_ordered) return x; /* no fusions and plans yet */
     Stage *collect = collect_new(ops, exec_engine(x));
     stages_put(x, collect);
-    stages_put(x, plans_new(collect));
+    if (!ops->is_ordered) stages_put(x, plans_new(collect)); /* no plans yet */
     return x;
 }
 

@@ -97,6 +97,19 @@ void exec_finish(Exec *x, Job *j) {
         cell_put(&x->jobs, j);
 }
 
+void exec_report_apart(Exec *x, Job *j) {
+    if (!j->err) return;
+    Job *r = cell_get(&x->jobs);
+    *r = (Job){.frame = j->frame,
+               .kind = JOB_CALL,
+               .seq = j->seq,
+               .number = j->number,
+               .inst = {.op = j->inst.op, .pos = j->inst.pos},
+               .err = j->err};
+    j->err = NULL;
+    queue_report(x, r);
+}
+
 /* ---- Operands ---- */
 
 static bool unknown_id(const Job *j, uint64_t id, Err *err) {

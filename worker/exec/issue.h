@@ -7,10 +7,13 @@
 /* Reads the operands' views and storages into j, their names and types into x, and the poison of
  * the first poisoned one (else ERR_NONE). Returns false on an unknown id. */
 bool exec_gather(Exec *x, Job *j, ErrCode *poison, Err *err);
-void exec_fail(Exec *x, const Job *j, const Err *err);    /* sends ERROR to the client now */
-void exec_fail_in_order(Exec *x, Job *j, const Err *err); /* ... after older jobs' reports */
-void exec_report_cancelled(Exec *x, Job *j);              /* ... once per cancel */
-void exec_fail_memory(Exec *x, Job *j);                   /* ... no memory for j->call.out */
+void exec_fail(Exec *x, const Job *j, const Err *err); /* sends ERROR to the client now */
+/* ... after older jobs' reports, when j is queued (exec_finish), or exec_report_apart is called. */
+void exec_fail_in_order(Exec *x, Job *j, const Err *err);
+/* If j, which is in no queue, has an error: queues another job that reports it in its turn. */
+void exec_report_apart(Exec *x, Job *j);
+void exec_report_cancelled(Exec *x, Job *j); /* ... once per cancel */
+void exec_fail_memory(Exec *x, Job *j);      /* ... no memory for j->call.out */
 void exec_poison_outputs(Exec *x, Job *j, ErrCode why, const TensorType *types);
 /* Names st as result k of j. Consumes one reference. */
 void exec_name(Exec *x, Job *j, int k, Storage *st, const TensorType *type);

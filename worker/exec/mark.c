@@ -4,8 +4,8 @@
 #include "worker/exec/issue.h"
 #include "worker/exec/queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SLOTS = 64,
@@ -87,12 +87,16 @@ void doubt_pass(Exec *x, Storage *st, Storage *const *from, int n, uint64_t bits
 
 static uint64_t bit_of(uint64_t slot) { return UINT64_C(1) << slot % SLOTS; }
 
+void doubt_reserve(Exec *x, int n) {
+    Marks *m = x->marks;
+    while (m->opened - m->closed + (uint64_t)n > SLOTS) marks_pass(x, true);
+}
+
 uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays) {
     Marks *m = x->marks;
-    Ticket ticket = x->engine->last;
-    while (m->opened - m->closed == SLOTS) marks_pass(x, true);
+    assert(m->opened - m->closed < SLOTS);
     Slot *s = &m->slot[m->opened % SLOTS];
-    *s = (Slot){.ticket = ticket, .node = node};
+    *s = (Slot){.ticket = x->engine->last, .node = node};
     for (uint64_t n = m->closed; n < m->opened; n++) s->before |= before & bit_of(n);
     s->seq = j->seq, s->pos = j->inst.pos, s->op = (uint16_t)j->inst.op;
     if (stays)
@@ -102,6 +106,15 @@ uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays) {
     uint64_t bit = bit_of(m->opened++);
     if (m->opened % SLOT_GROUP == 0) marks_put(x, NULL, NULL);
     return bit;
+}
+
+void doubt_result(Exec *x, Job *j, int node, bool stays) {
+    uint64_t bits = 0;
+    if (op_has(j->call.inst->op, FACT_FAILS)) {
+        for (int i = 0; i < j->n_held; i++) bits |= doubt_bits(j->held[i]->doubt);
+        bits = doubt_open(x, j, node, bits, stays);
+    }
+    for (int k = 0; k < j->call.n_out; k++) doubt_pass(x, j->out[k], j->held, j->n_held, bits);
 }
 
 /* Takes the failures that are known. */

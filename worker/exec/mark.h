@@ -54,9 +54,14 @@ static inline uint64_t doubt_bits(const Doubt *d) { return d ? d->bits : 0; }
 void doubt_add(Exec *x, Doubt **owner, ErrCode *poison, uint64_t bits);
 /* st is computed from these storages, and by calls with these slots: passes on poison and doubt. */
 void doubt_pass(Exec *x, Storage *st, Storage *const *from, int n, uint64_t bits);
+/* Makes room for n slots, at most 64. Called before the calls that need them are submitted:
+ * it may wait, and go on with what waits. */
+void doubt_reserve(Exec *x, int n);
 /* Gives the newest call of the engine a slot (Engine.last; of a fusion, `node`), whose failure is
  * that of instruction j. Returns its bit. before: doubt of its operands. stays: j is in its
- * client's queue, takes the error, and must get marks_put_job. May wait, and go on with what waits.
- */
+ * client's queue, takes the error, and must get marks_put_job. There is room for it. */
 uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays);
+/* j was submitted alone, or is a node of the fusion that was: its results get doubt and poison of
+ * its operands, and a slot if it may fail. */
+void doubt_result(Exec *x, Job *j, int node, bool stays);
 #endif

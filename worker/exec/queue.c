@@ -367,12 +367,9 @@ void exec_retire(Exec *x, bool wait) {
 
 /* j was submitted to an ordered engine; result, err: of `done`. */
 static void begin_late(Exec *x, Job *j, bool is_queued, int result, const Err *err) {
-    bool fails = result > 0 && op_has(j->call.inst->op, FACT_FAILS);
-    bool stays = fails && !client_is_clear(j->frame->client);
-    uint64_t bits = 0;
-    for (int i = 0; i < j->n_held && fails; i++) bits |= doubt_bits(j->held[i]->doubt);
-    if (fails) bits |= doubt_open(x, j, 0, bits, stays);
-    for (int k = 0; k < j->call.n_out; k++) doubt_pass(x, j->out[k], j->held, j->n_held, bits);
+    bool stays =
+        result > 0 && op_has(j->call.inst->op, FACT_FAILS) && !client_is_clear(j->frame->client);
+    if (result > 0) doubt_result(x, j, 0, stays);
     finish_call(x, j, result, err);
     marks_count(x, exec_work(&j->call));
     if (!stays && !is_queued) {
@@ -387,6 +384,7 @@ static void begin_late(Exec *x, Job *j, bool is_queued, int result, const Err *e
 
 void queue_submit(Exec *x, Job *j, bool is_queued) {
     int n_after = 0;
+    if (x->marks && op_has(j->call.inst->op, FACT_FAILS)) doubt_reserve(x, 1);
     for (int i = 0; i < j->n_held; i++)
         if (j->held[i]->made) x->after[n_after++] = j->held[i]->made;
     watch_begin(x, j);

@@ -8,6 +8,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/queue.h"
 #include "worker/exec/watch.h"
 #include "worker/fuse/fit.h"
@@ -183,7 +184,7 @@ static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poi
     if (!stages_settle(x, j, poison)) return false;
     if (c->n || !suits_waiting(x, j, type)) return false;
     stages_flush(x); /* executes the previous product */
-    if (client->jobs || x->first || j->n_unstarted) return false;
+    if (!client_is_clear(client) || x->first || j->n_unstarted) return false;
     promise(c, j, type, JOB_PRODUCT);
     c->product = j;
     return true;
@@ -197,7 +198,7 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     *poison = ERR_NONE;
     FuseRef r = FUSE_NONE;
     bool may = !c->is_off && (fit_is_kind(j->inst.op) || j->inst.op == OP_MATMUL) &&
-               !client->checks_nan && !client->jobs && !x->first && j->inst.n_out == 1 &&
+               !client->checks_nan && client_is_clear(client) && !x->first && j->inst.n_out == 1 &&
                (c->is_auto || client->compiles);
     if (may && j->inst.op == OP_MATMUL) return add_product(c, j, type, poison);
     if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
@@ -205,7 +206,8 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
     if (r == FUSE_NONE && (job_reads_pending(j) || (c->n && ends))) {
         if (!stages_settle(x, j, poison)) return false;
         stages_flush(x);
-        if (may && !client->jobs && !x->first) r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
+        if (may && client_is_clear(client) && !x->first)
+            r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
     }
     if (r == FUSE_NONE) return false;
     assert(r == c->n);
@@ -275,6 +277,26 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
     return st;
 }
 
+/* With an ordered engine: makes room for the slots that the fusion needs. Returns false if it
+ * cannot run as a kernel: an operand turned out to be poisoned, or an index is no tensor, so that
+ * the engine could not say later which one was out of range. */
+static bool prepare_late(Collect *c) {
+    Exec *x = c->stage.x;
+    int n = 0;
+    for (int i = 0; i < c->n; i++) {
+        if (!op_has(c->job[i]->inst.op, FACT_FAILS)) continue;
+        n++;
+        if (!fuse_is_input(c->fuse.node[i].in[1])) return false;
+    }
+    doubt_reserve(x, n);
+    for (int i = c->product ? -1 : 0; i < c->n; i++) {
+        const Job *j = i < 0 ? c->product : c->job[i];
+        for (int k = 0; k < j->n_held; k++)
+            if (j->held[k]->poison) return false;
+    }
+    return true;
+}
+
 static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
 
 static bool is_lucky(Collect *c) {
@@ -309,6 +331,8 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     if (!fuse_done(f)) return NULL;
     c->why = "rows too short or too strided: one kernel would not pay off";
     if (!fuse_is_worth(f)) return NULL;
+    c->why = "an operand is poisoned, or an index is computed here";
+    if (c->stage.x->marks && !prepare_late(c)) return NULL;
     c->why = "no kernel yet";
     c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
     if (!c->entry) return NULL;
@@ -326,6 +350,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->has_product = a != NULL;
     c->trial = choice_trial(jit_choice(c->entry), type_numel(&f->space),
                             a ? a->type.shape[a->type.rank - 1] : 0);
+    if (k && c->stage.x->marks) return k; /* the engine's time is not seen here */
     c->is_timed = true;
     Way way = k ? choice_way(c->trial, &c->is_timed) : WAY_EAGER;
     if (!k) c->is_off = jit_is_off(c->jit);
@@ -521,6 +546,18 @@ static void count_fusion(Collect *c) {
     c->stage.x->pending_of->kernels++;
 }
 
+/* With an ordered engine: the results get doubt, and the call is counted. */
+static void pass_doubt(Collect *c) {
+    Exec *x = c->stage.x;
+    double work = 0;
+    if (c->product) doubt_result(x, c->product, 0, false), work += exec_work(&c->product->call);
+    for (int i = 0; i < c->n; i++) {
+        doubt_result(x, c->job[i], i, false);
+        work += exec_work(&c->job[i]->call);
+    }
+    marks_count(x, work);
+}
+
 static bool run_fused(Collect *c) {
     Exec *x = c->stage.x;
     const FusedKernel *k = chosen_kernel(c);
@@ -540,6 +577,7 @@ static bool run_fused(Collect *c) {
         return false;
     }
     WatchRow *row = watch_row_of(x, last, 0);
+    if (x->marks) pass_doubt(c);
     if (x->hashing) hash_fusion(c);
     c->why = NULL;
     count_fusion(c);
@@ -577,12 +615,17 @@ static void submit(Collect *c, Job *j) {
     Exec *x = c->stage.x;
     Err err;
     j->call.out[0].data = j->out[0]->data;
+    if (x->marks && op_has(j->inst.op, FACT_FAILS)) doubt_reserve(x, 1);
     watch_begin(x, j);
     if (x->observer) x->observer->saw_call(x->observer, j);
     j->ticket = exec_call(x, j->frame->client, j->seq, &j->call, NULL, 0);
     if (x->ops->done(x->engine, j->ticket, true, &err) < 0) {
         exec_call_failed(x, j, &err);
+        exec_report_apart(x, j);
         j->out[0]->poison = err.code ? err.code : ERR_INTERNAL;
+    } else if (x->marks) {
+        doubt_result(x, j, 0, false);
+        marks_count(x, exec_work(&j->call));
     }
     watch_done(x, j, 0);
     hash_done(x, j);
@@ -738,6 +781,12 @@ static void flush(Stage *s) {
     c->is_soon = false;
 }
 
+/* No kernel is unloaded that an ordered engine still has to run. */
+static void before_eviction(void *ctx) {
+    Exec *x = ((Collect *)ctx)->stage.x;
+    if (x->marks) marks_settle(x);
+}
+
 Stage *collect_new(const EngineOps *ops, const Engine *e) {
     const char *on = env_word("GT_FUSE");
     if (!strcmp(on, "0") || !ops->fused) return NULL;
@@ -766,5 +815,6 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     config.shipped = shipped;
     c->jit = jit_new(&config);
     free(shipped);
+    jit_on_evict(c->jit, before_eviction, c);
     return &c->stage;
 }

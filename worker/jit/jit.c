@@ -125,6 +125,8 @@ struct Jit {
     uint32_t last_number;
     int min_requests;
     uint64_t hits, misses;
+    void (*on_evict)(void *ctx);
+    void *evict_ctx;
 };
 
 /* ---- The thread: one batch ---- */
@@ -676,6 +678,7 @@ JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
     if (j->used.n >= JIT_ENTRIES_MAX) {
         JitEntry *old = oldest_free(j);
         if (!old) return NULL;
+        if (j->on_evict) j->on_evict(j->evict_ctx);
         entry_free(j, old);
     }
     e = xcalloc(1, sizeof *e + n);
@@ -688,6 +691,10 @@ JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash) {
     map_put(&j->numbered, e->number, e);
     lru_add(&j->used, &e->used, 0);
     return e;
+}
+
+void jit_on_evict(Jit *j, void (*call)(void *ctx), void *ctx) {
+    j->on_evict = call, j->evict_ctx = ctx;
 }
 
 void jit_hold(JitEntry *e) { e->holders++; }

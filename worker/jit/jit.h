@@ -78,6 +78,8 @@ typedef void (*JitMake)(void *ctx, Bytes *out);
  * evicts the least recently used entry without holders, and its kernel. Returns NULL if too many
  * are held. To be called by one thread only, as are all functions on a Jit. */
 JitEntry *jit_entry(Jit *j, const void *signature, size_t n, uint64_t hash);
+/* Called before an entry is evicted, whose kernel may still be needed (NULL: none is). */
+void jit_on_evict(Jit *j, void (*call)(void *ctx), void *ctx);
 void jit_hold(JitEntry *e); /* keeps e beyond the next jit_entry, until jit_let_go */
 void jit_let_go(JitEntry *e);
 /* Returns the kernel, valid as long as e, or NULL. */
