@@ -81,7 +81,7 @@ Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err) {
     if (!x) return NULL;
     Stage *collect = collect_new(ops, exec_engine(x));
     stages_put(x, collect);
-    if (!ops->is_ordered) stages_put(x, plans_new(collect)); /* no plans yet */
+    stages_put(x, plans_new(collect));
     return x;
 }
 

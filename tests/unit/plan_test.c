@@ -358,13 +358,15 @@ static uint64_t figure(const World *w, const char *key) {
 
 static uint64_t planned, instructions, undone;
 
-/* One body on an engine; how: 'c' with cancels. */
-static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_loose) {
+/* One body on an engine, and with plans on `with`; how: 'c' with cancels. */
+static void try_both(const EngineOps *ops, const EngineOps *with, uint64_t memory, char how,
+                     bool is_loose) {
     World w = {.next_id = 1, .is_loose = is_loose, .keeps_forms = true};
     Err err;
     for (int i = 0; i < 2; i++) {
         setenv("GT_PLAN", i ? "1" : "0", 1);
-        w.x[i] = worker_exec(ops, &(EngineConfig){.memory_bytes = memory, .threads = 1}, &err);
+        EngineConfig config = {.memory_bytes = memory, .threads = 1};
+        w.x[i] = worker_exec(i ? with : ops, &config, &err);
         if (ops == &engine_delayed) delayed_seed(exec_engine(w.x[i]), seed);
     }
     Loop b;
@@ -421,6 +423,10 @@ static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_lo
     }
     bytes_fini(&w.forms);
     bodies_fini(&w.bodies);
+}
+
+static void try_body(const EngineOps *ops, uint64_t memory, char how, bool is_loose) {
+    try_both(ops, ops, memory, how, is_loose);
 }
 
 /* ---- Plans of many kinds ---- */
@@ -590,7 +596,9 @@ int main(int argc, char **argv) {
         seed = first + (uint64_t)i;
         r.state = seed;
         int kind = below(10);
-        if (kind < 6) try_body(&engine_cpu, 64 << 20, 0, false);
+        if (kind < 3) try_body(&engine_cpu, 64 << 20, 0, false);
+        if (kind == 3) try_body(&engine_late, 64 << 20, 0, false);
+        if (kind == 4 || kind == 5) try_both(&engine_cpu, &engine_late, 64 << 20, 0, false);
         if (kind == 6) try_body(&engine_reference, 64 << 20, 0, false);
         if (kind == 7) try_body(&engine_cpu, 64 << 20, 'c', true);
         if (kind == 8) try_body(&engine_cpu, (uint64_t)(8 + below(40)) << 10, 0, true);

@@ -92,11 +92,11 @@ void doubt_reserve(Exec *x, int n) {
     while (m->opened - m->closed + (uint64_t)n > SLOTS) marks_pass(x, true);
 }
 
-uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays) {
+uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, ErrCode poison, bool stays) {
     Marks *m = x->marks;
     assert(m->opened - m->closed < SLOTS);
     Slot *s = &m->slot[m->opened % SLOTS];
-    *s = (Slot){.ticket = x->engine->last, .node = node};
+    *s = (Slot){.ticket = x->engine->last, .node = node, .poison = poison};
     for (uint64_t n = m->closed; n < m->opened; n++) s->before |= before & bit_of(n);
     s->seq = j->seq, s->pos = j->inst.pos, s->op = (uint16_t)j->inst.op;
     if (stays)
@@ -111,8 +111,12 @@ uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays) {
 void doubt_result(Exec *x, Job *j, int node, bool stays) {
     uint64_t bits = 0;
     if (op_has(j->call.inst->op, FACT_FAILS)) {
-        for (int i = 0; i < j->n_held; i++) bits |= doubt_bits(j->held[i]->doubt);
-        bits = doubt_open(x, j, node, bits, stays);
+        ErrCode poison = ERR_NONE;
+        for (int i = 0; i < j->n_held; i++) {
+            bits |= doubt_bits(j->held[i]->doubt);
+            if (!poison) poison = j->held[i]->poison;
+        }
+        bits = doubt_open(x, j, node, bits, poison, stays);
     }
     for (int k = 0; k < j->call.n_out; k++) doubt_pass(x, j->out[k], j->held, j->n_held, bits);
 }

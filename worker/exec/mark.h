@@ -58,9 +58,9 @@ void doubt_pass(Exec *x, Storage *st, Storage *const *from, int n, uint64_t bits
  * it may wait, and go on with what waits. */
 void doubt_reserve(Exec *x, int n);
 /* Gives the newest call of the engine a slot (Engine.last; of a fusion, `node`), whose failure is
- * that of instruction j. Returns its bit. before: doubt of its operands. stays: j is in its
- * client's queue, takes the error, and must get marks_put_job. There is room for it. */
-uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, bool stays);
+ * that of instruction j. Returns its bit. before, poison: doubt and poison of its operands. stays:
+ * j is in its client's queue, takes the error, and must get marks_put_job. There is room for it. */
+uint64_t doubt_open(Exec *x, Job *j, int node, uint64_t before, ErrCode poison, bool stays);
 /* j was submitted alone, or is a node of the fusion that was: its results get doubt and poison of
  * its operands, and a slot if it may fail. */
 void doubt_result(Exec *x, Job *j, int node, bool stays);

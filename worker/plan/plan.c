@@ -7,6 +7,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/hash.h"
 #include "worker/exec/issue.h"
+#include "worker/exec/mark.h"
 #include "worker/exec/watch.h"
 #include "worker/plan/plan_state.h"
 #include "worker/engine/view.h"
@@ -124,7 +125,7 @@ static bool goes_once(const Spot *spot) {
 /* ---- Where plans are possible ---- */
 
 static bool may_plan(const Exec *x, const Client *c, uint64_t seq) {
-    return !x->hashes_all && !x->first && !x->n_waiting && !c->jobs && !c->checks_nan &&
+    return !x->hashes_all && !x->first && !x->n_waiting && client_is_clear(c) && !c->checks_nan &&
            !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
@@ -173,8 +174,8 @@ static bool is_long(const FrameReader *r) {
 
 /* True if c has jobs, all of which wait for ranks that execute the same instructions. */
 static bool may_hold(const Exec *x, const Client *c, uint64_t seq) {
-    return c->jobs && !c->ready && !c->n_across && !x->first && !c->checks_nan && !c->is_gone &&
-           seq >= c->cancel_end && !log_is(LOG_WORKER);
+    return !client_is_clear(c) && !c->ready && !c->n_across && !x->first && !c->checks_nan &&
+           !c->is_gone && seq >= c->cancel_end && !log_is(LOG_WORKER);
 }
 
 /* True if f's client is to be held (plan.h) before the segment that comes next. Precondition: f is
@@ -452,14 +453,15 @@ static void drop(Run *u, const int *which, int n) {
  * Poisons its results; the steps that read them are skipped, and the others run. */
 static void poison(Run *u, const Step *s, const Err *err) {
     Plan *p = u->p;
-    if (!u->is_bad) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
+    if (!u->is_bad && !p->is_doubtful) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
     u->is_bad = true;
     for (int i = s->n_read; i < s->n_patch; i++)
         p->bad[s->patch[i].region] = err->code ? err->code : ERR_INTERNAL;
     Job *j = cell_get(&u->x->jobs); /* as if the instruction had a job */
     *j = (Job){.frame = u->frame, .seq = u->seq + s->seq, .inst.op = OP_NOTE};
     if (s->kind == STEP_CALL) j->inst.op = s->call->inst->op, j->inst.pos = s->call->inst->pos;
-    exec_call_failed(u->x, j, err); /* at once: no job is in the client's queue */
+    exec_call_failed(u->x, j, err); /* at once, unless something waits for a mark */
+    exec_report_apart(u->x, j);
     cell_put(&u->x->jobs, j);
 }
 
@@ -553,7 +555,12 @@ static bool do_steps(Run *u) {
             continue;
         }
         u->is_given |= s->gives;
+        if (u->x->marks && s->n_fails) { /* a slot cannot be undone */
+            u->is_given = true;
+            doubt_reserve(u->x, s->n_fails);
+        }
         bool ok = do_step(u, s, &err);
+        if (u->x->marks && ok) late_step(u->x, u->frame, u->seq, p, s);
         if (s->kind != STEP_SHIFT) began = note(u, s, began);
         if (!ok) {
             if (!u->is_given) {
@@ -582,7 +589,7 @@ static void name_results(Run *u) {
     Names *names = u->client->names;
     for (int i = 0; i < p->n_kept; i++) {
         Kept *k = &p->kept[i];
-        ErrCode bad = u->is_bad ? p->bad[k->region] : ERR_NONE;
+        ErrCode bad = u->is_bad || p->is_doubtful ? p->bad[k->region] : ERR_NONE;
         if (k->external >= 0 && !k->is_taken) {
             k->storage = storage_ref(p->external[k->external].tensor->storage);
             continue;
@@ -595,6 +602,7 @@ static void name_results(Run *u) {
         } else {
             k->storage = storage_adopt(store, names, data, k->bytes);
             storage_note(k->storage, (Filled)k->filled, (Op)k->op, k->kernel);
+            late_result(u->x, p, k);
         }
     }
     for (int i = 0; i < p->n_left; i++) {
@@ -656,8 +664,10 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
         if (p->place[i] >= 0) p->base[i] = u.block + p->place[i];
     for (int i = 0; i < p->n_steps; i++)
         for (int k = 0; k < p->step[i].n_begin; k++) p->base[p->step[i].begin[k].region] = NULL;
-    if (!do_steps(&u)) return MISS_UNDONE;
+    late_begin(x, p);
+    if (!do_steps(&u)) return late_end(p), MISS_UNDONE;
     name_results(&u);
+    late_end(p);
     drop(&u, p->drop, p->n_drops);
     store_free(&x->store, u.client->names, u.block, p->block);
     count(&u);

@@ -8,6 +8,7 @@
  * block of temporaries, at the lowest place that is free from its first step to its last.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
+#include "worker/exec/mark.h"
 #include "worker/plan/plan_state.h"
 
 #include <assert.h>
@@ -285,7 +286,7 @@ static void move_lists(Recorder *r, Plan *p) {
 
 Plan *plan_make(Plans *plans, Recorder *r) {
     stages_flush(r->x); /* so that pending jobs are recorded too */
-    if (r->x->first || r->client->jobs) recorder_fail(r, "jobs wait");
+    if (r->x->first || !client_is_clear(r->client)) recorder_fail(r, "jobs wait");
     if (r->has_failed) return NULL;
     Plan *p = xcalloc(1, sizeof *p);
     Make m = {.r = r, .p = p};
@@ -296,8 +297,8 @@ Plan *plan_make(Plans *plans, Recorder *r) {
         recorder_fail(r, "a result is missing");
         return NULL;
     }
-    for (int i = 0; i < r->seen.n_steps; i++)
-        if (r->step[i].may_fail) m.safe = i + 1;
+    for (int i = 0; i < r->seen.n_steps; i++) /* an ordered engine's failures come later */
+        if (r->step[i].may_fail && !r->x->marks) m.safe = i + 1;
     make_regions(&m);
     place_regions(&m);
     move_lists(r, p);

@@ -455,7 +455,13 @@ static void saw_call(Observer *o, const Job *j) {
         bytes += type_bytes(&c->out[k].type);
     }
     r->step[step].call = c;
-    r->step[step].may_fail = op_has(in->op, FACT_FAILS);
+    if (op_has(in->op, FACT_FAILS)) {
+        StepFail *e = arena_alloc(&r->arena, sizeof *e);
+        *e = (StepFail){.seq = r->seq_at[j->at], .op = in->op, .pos = j->inst.pos};
+        e->depends = STEP_ALL;
+        r->step[step].fail = e, r->step[step].n_fails = 1;
+        r->step[step].may_fail = true;
+    }
     end_step(r, step, patch, n_read, n_patch);
     add_shares(r, step, &(Job *){(Job *)j}, &(bool){true}, 1);
     r->kernels++;
@@ -566,6 +572,36 @@ static void place_product(Recorder *r, Step *s, const Job *j, int input, Patch *
     *n_patch += 2;
 }
 
+/* Records on which reads, and which failures, each stored result of a fusion depends. Returns false
+ * if there are too many. */
+static bool note_depends(Recorder *r, Step *s, const Fusion *g, const FusionRun *c, int n_inputs) {
+    uint64_t of[FUSE_NODES], input[FUSED_INPUTS];
+    s->depends = arena_alloc(&r->arena, sizeof *s->depends * (size_t)(g->n_outputs + 1));
+    s->fail = arena_alloc(&r->arena, sizeof *s->fail * (size_t)c->n);
+    if (s->n_read > STEP_READS) return false;
+    for (int i = n_inputs; i < s->n_read; i++) s->of_product |= UINT64_C(1) << i;
+    for (int i = 0, at = 0; i < g->n_inputs; i++)
+        input[i] = i == c->input ? s->of_product : UINT64_C(1) << at++;
+    for (int i = 0; i < c->n; i++) {
+        const FuseNode *node = &g->node[i];
+        const Job *j = c->job[i];
+        of[i] = 0;
+        for (int k = 0; k < node->n_in; k++) {
+            int ref = node->in[k];
+            if (fuse_is_node(ref)) of[i] |= of[ref];
+            if (fuse_is_input(ref)) of[i] |= input[ref - FUSE_INPUT];
+        }
+        if (op_has((Op)node->op, FACT_FAILS)) {
+            if (s->n_fails == STEP_FAILS_MOST) return false;
+            s->fail[s->n_fails] = (StepFail){i, r->seq_at[j->at], j->inst.op, j->inst.pos, of[i]};
+            of[i] |= UINT64_C(1) << (STEP_READS + s->n_fails++);
+        }
+        if (node->is_stored) s->depends[s->n_depends++] = of[i];
+    }
+    s->may_fail = s->n_fails > 0;
+    return true;
+}
+
 static void saw_fusion(Observer *o, const FusionRun *c) {
     Recorder *r = (Recorder *)o;
     Job *const *job = c->job;
@@ -586,6 +622,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
         if (i != c->input && !add_patch(r, &patch[n_patch++], read[i], (char **)&g->args.in[i]))
             return;
     Call *call = NULL;
+    int n_inputs = n_patch;
     int more = product ? copy_call(r, product, &call, patch + n_patch) : 0;
     if (more < 0) return;
     n_patch += more;
@@ -593,9 +630,12 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     note_step(r, step, job[n - 1]);
     Step *s = &r->step[step];
     s->n_read = (uint16_t)n_patch;
+    if (!note_depends(r, s, g, c, n_inputs)) {
+        recorder_fail(r, "too much that a fusion depends on");
+        return;
+    }
     for (int i = 0; i < n; i++) {
         const FuseNode *node = &g->node[i];
-        s->may_fail |= op_has((Op)node->op, FACT_FAILS);
         if (!node->is_stored) {
             r->unstored++;
             r->bytes_saved += 2 * job[i]->out[0]->bytes;

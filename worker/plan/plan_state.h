@@ -109,6 +109,19 @@ typedef struct Begin {
     uint64_t bytes;
 } Begin;
 
+/* What a step's result depends on, as bits: its reads from bit 0 on, its StepFails from bit
+ * STEP_READS on. */
+enum { STEP_READS = 32, STEP_FAILS_MOST = 32 };
+#define STEP_ALL UINT64_C(0xffffffff) /* all reads, however many */
+/* A call or a node of a fusion that may fail because of values. */
+typedef struct StepFail {
+    int node;
+    uint32_t seq; /* as Step.seq */
+    Op op;
+    SrcPos pos;
+    uint64_t depends; /* STEP_ALL: on all reads */
+} StepFail;
+
 typedef enum StepKind { STEP_CALL, STEP_FUSED, STEP_DATA, STEP_SHIFT } StepKind;
 typedef struct Step {
     uint8_t kind;
@@ -138,7 +151,11 @@ typedef struct Step {
     bool is_part;     /* ... or is the part of the message whose number the word is */
     uint64_t bytes;   /* of the payload */
     uint64_t skip, taken; /* bytes: the range of it that this rank uses */
-    int n_share;          /* if the client is profiled: the lines that its time is added to */
+    int n_fails, n_depends;
+    StepFail *fail;
+    uint64_t *depends;   /* STEP_FUSED: of each result, ... */
+    uint64_t of_product; /* ... and of the product */
+    int n_share;         /* if the client is profiled: the lines that its time is added to */
     ProfileShare *share;
 } Step;
 
@@ -201,6 +218,8 @@ struct Plan {
     char **base;                 /* of regions, in this run */
     int64_t *place;              /* of regions, in the block; PLAN_NONE: elsewhere */
     ErrCode *bad;                /* of regions, in this run: poison */
+    Doubt **doubt;               /* of regions; NULL: none was needed yet */
+    bool is_doubtful;            /* this run keeps `bad` and `doubt` */
     uint64_t block, own, beside; /* bytes: of temporaries, of results, of calls meanwhile */
     uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
     uint64_t bytes_saved;
@@ -322,6 +341,15 @@ int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
 void recorder_fail(Recorder *r, const char *why);
 Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit); /* x's observer */
 void recorder_before(Recorder *r, Job *j);
+/* ---- With an ordered engine (plan_late.c); else late_begin and late_end have no effect ---- */
+
+void late_begin(Exec *x, Plan *p); /* the externals have been found */
+/* s was executed, in a run of frame f whose first instruction has number seq. There is room for its
+ * slots (doubt_reserve). */
+void late_step(Exec *x, Frame *f, uint64_t seq, Plan *p, const Step *s);
+void late_result(Exec *x, const Plan *p, const Kept *k); /* k has its storage */
+void late_end(Plan *p);
+
 /* Jit entries stay in their table as long as they are held. */
 void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
 /* The current recording; NULL: none. */
