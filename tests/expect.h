@@ -13,6 +13,7 @@
  *   # worlds: reference late workers=2 threads=3 replay stdin    run again in these
  *   # not-world: replay                where it means something else: it is never run there
  *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
+ * Scripts about tensors (runner.c names the folders) run in the world `late` too.
  * Lines of stdout that nothing expects fail, and so does a stderr that nothing mentions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_EXPECT_H

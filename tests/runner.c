@@ -127,6 +127,15 @@ static void add_worlds(Runner *r, const char *path, Expect *x, const char *list)
     free(copy);
 }
 
+/* The scripts of these folders run on the engine `late` too. */
+static bool runs_late(const char *path) {
+    static const char *const folder[] = {"tests/ops/", "tests/grad/", "tests/tensor/", "tests/nn/",
+                                         "tests/error/"};
+    for (size_t i = 0; i < sizeof folder / sizeof *folder; i++)
+        if (!strncmp(path, folder[i], strlen(folder[i]))) return true;
+    return false;
+}
+
 static void add_file(Runner *r, const char *path) {
     if (!is_wanted(r, path)) return;
     if (ends_with(path, ".sh") && r->kinds[KIND_SH]) add_test(r, KIND_SH, path, "");
@@ -139,6 +148,7 @@ static void add_file(Runner *r, const char *path) {
     }
     add_test(r, KIND_GT, path, "")->expect = x;
     add_worlds(r, path, x, x->worlds);
+    if (runs_late(path)) add_worlds(r, path, x, "late");
     add_worlds(r, path, x, r->worlds);
 }
 

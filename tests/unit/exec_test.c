@@ -286,6 +286,56 @@ static void test_poison(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* Many calls may fail, and some do: each failure is reported once, in order, and exactly what is
+ * computed from its result is poisoned. A call that reads such a result has no failure of its own.
+ */
+static void test_failures(const EngineOps *ops) {
+    enum { CALLS = 150, ID = 1000 };
+    Talk *t = talk_new(ops, 64 << 20);
+    arange(t, 1, DT_I64, 10);
+    for (int i = 0; i < CALLS; i++) {
+        uint64_t id = ID + 10 * (uint64_t)i;
+        bool is_bad = i % 7 == 3;
+        full(t, id, is_bad ? 12 + i : 4, DT_I64, 1, 1);
+        index_op(t, id + 1, 1, id);
+        OPS(t, OP_ADD, id + 2, id + 1, id + 1);
+        index_op(t, id + 3, id + 2, id); /* (1, 1): all but the bad ones are out of range */
+        index_op(t, id + 4, 1, id + 2);
+        OPS(t, OP_ADD, id + 5, id, id);
+        if (i % 5 == 0) OPS(t, OP_FETCH, 0, id + 2);
+        if (i % 5 == 0) OPS(t, OP_FETCH, 0, id + 5);
+        OPS(t, OP_FREE, 0, id + 1, id + 3, id + 4);
+    }
+    for (int i = 0; i < CALLS; i++) OPS(t, OP_FETCH, 0, ID + 10 * (uint64_t)i + 2);
+    run(t);
+    CHECK_INT(t->n_failure, CALLS);
+    uint64_t last = 0;
+    for (int i = 0; i < CALLS; i++) {
+        const Failure *f = &t->failure[i];
+        CHECK(f->seq > last && f->err.code == ERR_INDEX);
+        last = f->seq;
+        bool is_bad = i % 7 == 3;
+        char text[80];
+        snprintf(text, sizeof text,
+                 "index %d at position [0, 0] is out of range for axis 0 of size %d",
+                 is_bad ? 12 + i : 4, is_bad ? 10 : 1);
+        CHECK_STR(f->err.text, text);
+    }
+    for (int i = 0, k = 0; i < CALLS; i++) {
+        const Got *g = &t->got[t->n_got - CALLS + i];
+        CHECK_INT(g->status, i % 7 == 3 ? ERR_INDEX : 0);
+        if (i % 7 != 3) CHECK(g->value[0] == 8);
+        if (i % 5) continue;
+        CHECK_INT(t->got[k].status, g->status);
+        CHECK_INT(t->got[k + 1].status, 0);
+        k += 2;
+    }
+    exec_on_gone(t->x, CLIENT);
+    while (exec_step(t->x, 1000)) {}
+    CHECK_INT(used_bytes(t), 0);
+    talk_free(t);
+}
+
 static void test_views(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
     arange(t, 1, DT_I64, 24);
@@ -789,24 +839,25 @@ static void random_program(Talk *t, uint64_t seed, int length) {
 }
 
 static void test_random(uint64_t seed) {
-    Talk *a = talk_new(&engine_reference, 64 << 20), *b = talk_new(&engine_delayed, 64 << 20);
-    delayed_seed(exec_engine(b->x), seed * 77 + 1);
-    random_program(a, seed, 600);
-    random_program(b, seed, 600);
-    run(a);
-    run(b);
-    CHECK_INT(a->n_got, b->n_got);
-    CHECK_INT(a->n_failure, b->n_failure);
-    CHECK(a->n_got < REPLIES);
-    int differ = 0;
-    for (int i = 0; i < a->n_got; i++)
-        differ += a->got[i].hash != b->got[i].hash || a->got[i].seq != b->got[i].seq;
-    CHECK_MSG(!differ, "seed %llu: %d replies differ", (unsigned long long)seed, differ);
-    CHECK_INT(used_bytes(a), 0);
-    CHECK_INT(used_bytes(b), 0);
-    CHECK(delayed_was_late(exec_engine(b->x)) > 20);
-    talk_free(a);
-    talk_free(b);
+    const EngineOps *engines[] = {&engine_reference, &engine_delayed, &engine_late};
+    Talk *all[3], *a = NULL;
+    for (int e = 0; e < 3; e++) {
+        Talk *b = all[e] = talk_new(engines[e], 64 << 20);
+        if (e == 1) delayed_seed(exec_engine(b->x), seed * 77 + 1);
+        random_program(b, seed, 600);
+        run(b);
+        if (e == 0) a = b;
+        CHECK_INT(a->n_got, b->n_got);
+        CHECK_INT(a->n_failure, b->n_failure);
+        CHECK(a->n_got < REPLIES);
+        int differ = 0;
+        for (int i = 0; i < a->n_got; i++)
+            differ += a->got[i].hash != b->got[i].hash || a->got[i].seq != b->got[i].seq;
+        CHECK_MSG(!differ, "seed %llu: %d replies differ", (unsigned long long)seed, differ);
+        CHECK_INT(used_bytes(b), 0);
+        if (e == 1) CHECK(delayed_was_late(exec_engine(b->x)) > 20);
+    }
+    for (int e = 0; e < 3; e++) talk_free(all[e]);
 }
 
 /* ---- Hostile frames ---- */
@@ -844,6 +895,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 3; i++) {
         test_values(engines[i]);
         test_poison(engines[i]);
+        test_failures(engines[i]);
         test_views(engines[i]);
         test_memory(engines[i]);
         test_effects(engines[i]);
