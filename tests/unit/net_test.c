@@ -1,6 +1,6 @@
 /* net_test: one test over all four schemes: order, payloads by reference, many peers, leaving on
- * both sides, endpoints in use, wake-ups, waiting for a link and a hub together; and rings with two
- * threads and millions of messages.
+ * both sides, endpoints in use, wake-ups (held ones too), waiting for a link and a hub together;
+ * and rings with two threads and millions of messages.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/clock.h"
 #include "runtime/net/net.h"
@@ -376,8 +376,7 @@ static void test_full_queue(void) {
     int fd[8], n = 0, deaf = socket(AF_UNIX, SOCK_STREAM, 0);
     CHECK_INT(bind(deaf, (struct sockaddr *)&at, sizeof at), 0);
     CHECK_INT(listen(deaf, 0), 0);
-    do
-        fd[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    do fd[n] = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
     while (!connect(fd[n], (struct sockaddr *)&at, sizeof at) && ++n < 7);
     CHECK(n < 7);
     CHECK_FAIL(hub_open(endpoint, &err), ERR_IO);
@@ -452,6 +451,66 @@ static void test_many(void) {
     hub_close(&hub);
 }
 
+typedef struct Held {
+    Link *link;
+    int rounds, sent; /* sent: messages of all rounds */
+} Held;
+
+/* Each round sends 1 to 4 messages while the link is held, and waits for an answer. */
+static void *held_main(void *ctx) {
+    Held *h = ctx;
+    Msg m;
+    for (int i = 0; i < h->rounds; i++) {
+        if (i < 3) usleep(20000); /* the hub sleeps */
+        link_hold(h->link, true);
+        for (int k = 0; k <= i % 4; k++) {
+            m = number((uint64_t)h->sent++);
+            link_send(h->link, &m);
+        }
+        link_hold(h->link, false);
+        if (link_get(h->link, &m) != 1) break;
+        msg_fini(&m);
+    }
+    usleep(20000);
+    link_hold(h->link, true);
+    link_close(&h->link);
+    return NULL;
+}
+
+/* A hub wakes when a link is no longer held, or is closed. */
+static void test_held(void) {
+    enum { ROUNDS = 20000, LIMIT_MS = 20000 };
+    Err err = {0};
+    Hub *hub = hub_open("ring://held", &err);
+    Held h = {.link = link_open("ring://held", &err), .rounds = ROUNDS};
+    PeerId from;
+    Msg m;
+    m = number(7);
+    link_hold(h.link, true);
+    CHECK(link_send(h.link, &m));
+    CHECK_INT(hub_get(hub, &from, &m), 1); /* what was sent while it is held can be read */
+    CHECK_INT(value(&m), 7);
+    link_hold(h.link, false);
+    pthread_t thread;
+    pthread_create(&thread, NULL, held_main, &h);
+    for (int i = 0, next = 0; i <= ROUNDS && !check_failed; i++) {
+        for (int k = 0, got = 0; k <= i % 4 && (i < ROUNDS || k == 0) && !check_failed; k++) {
+            int64_t start = now_ms();
+            while (!(got = hub_recv(hub, &from, &m))) hub_wait(hub, LIMIT_MS);
+            CHECK(now_ms() - start < LIMIT_MS);
+            CHECK_INT(got, i < ROUNDS ? 1 : -1);
+            if (got == 1) CHECK_INT(value(&m), next++);
+        }
+        m = number(0);
+        if (i < ROUNDS)
+            hub_send(hub, from, &m);
+        else
+            msg_fini(&m);
+    }
+    hub_close(&hub);
+    pthread_join(thread, NULL);
+}
+
 /* Nothing is lost or leaked when a side leaves with messages in flight or before it is accepted */
 static void test_leftovers(const char *endpoint) {
     Err err = {0};
@@ -493,6 +552,7 @@ int main(void) {
     test_refusals();
     test_full_queue();
     test_many();
+    test_held();
     net_fini();
     CHECK_INT(rmdir(directory), 0); /* Its sockets and locks are removed. */
     return check_report("net");
