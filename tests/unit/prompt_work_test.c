@@ -71,15 +71,15 @@ static void interrupt(Session *s, const char *answer) {
     last_ms = took;
 }
 
-/* Waits until the program sleeps, as it does when it waits for a worker. */
+/* Waits until the program was seen asleep three times: it waits for a worker. */
 static void asleep(const Session *s) {
     char path[64], state;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)s->pid);
-    for (int n = 0, k = 0; n < 5 && k < 3000; k++) {
+    for (int n = 0, k = 0; n < 3 && k < 3000; k++) {
         FILE *f = fopen(path, "r");
         if (!f || fscanf(f, "%*d %*s %c", &state) != 1) state = 0;
         if (f) fclose(f);
-        n = state == 'S' ? n + 1 : 0;
+        n += state == 'S';
         usleep(10000);
     }
 }
@@ -163,12 +163,12 @@ static void stuck_fetch(Cluster *c) {
 }
 
 /* Ctrl-C twice: the work is dropped, and the names are listed when the worker answers, however
- * late. It may read the work before the cancel, so the work begins with minutes of it. */
+ * late. It may read the work before the cancel, so the work begins with seconds of it. */
 static void stuck_twice(Cluster *c) {
     Session s = prompt_at(c);
     for (int k = 0; k < 2; k++) {
         kill(c->worker, SIGSTOP);
-        set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); "
+        set_waiting(&s, "b = ones(1).expand(2 ** 34).sum(); "
                         "for i in range(20) { y = x + b + i; v = y.sum() }; v.item()");
         interrupt(&s, "Ctrl-C again drops them\n");
         interrupt(&s, "what has begun is still running\n");
@@ -206,7 +206,7 @@ static void quick_cancel(Cluster *c) {
 static void after_drop(Cluster *c) {
     Session s = prompt_at(c);
     kill(c->worker, SIGSTOP);
-    set_waiting(&s, "b = ones(1).expand(2 ** 42).sum(); b.item()");
+    set_waiting(&s, "b = ones(1).expand(2 ** 34).sum(); b.item()");
     interrupt(&s, "Ctrl-C again drops them\n");
     interrupt(&s, "what has begun is still running\n");
     set_waiting(&s, "v = (x + 1).sum().item(); sync(); host = 6");
