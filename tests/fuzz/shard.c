@@ -338,7 +338,7 @@ static void run_case(uint64_t seed) {
     static const int sizes[] = {1, 2, 2, 3, 3, 4, 8, 16};
     Rand r = {.state = seed * 0x9E3779B97F4A7C15u + 11};
     Case c = {.seed = seed};
-    c.is_whole = rand_below(&r, 2);
+    c.is_whole = rand_below(&r, 4) == 0;
     bool is_reference = rand_below(&r, 4) == 0, is_fault;
     c.dt = seed % 3 ? "float32" : seed % 2 ? "bfloat16" : "float16";
     bool is_half =

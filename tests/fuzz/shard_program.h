@@ -674,6 +674,33 @@ static bool write_conv(Writer *w) {
     return true;
 }
 
+/* Sums of so many terms that workers have nodes of their trees, and convolutions of so many
+ * multiplications that oneDNN computes them. All terms are positive. */
+static bool write_large(Writer *w) {
+    static const char *const of[] = {"x.sum(0)", "x.sum()",        "x.mean(0)",      "x.T @ y",
+                                     "x.var(0)", "(x * y).sum(0)", "mse_loss(x, y)", "x.norm()",
+                                     "x.sum(1)", "x[:, 0] @ y",    "logsumexp(x, 0)"};
+    if (w->is_whole) return false;
+    int a = below(w, SIGNALS), b = below(w, SIGNALS), k = 1 + below(w, 3), C = 1 + below(w, 9);
+    if (chance(w, 60)) {
+        int K = chance(w, 50) ? 64 << below(w, 5) : 40 + below(w, 1200);
+        write_line(w, "signal s%d { x = rand([%d, %d], dtype=dt) }", a, K, C);
+        write_line(w, "signal s%d { y = rand([%d, %d], dtype=dt) }", b, K, C);
+        for (int i = 0; i < 3; i++)
+            write_line(w, "print(\"sum\", (%s).tolist())", of[below(w, sizeof of / sizeof *of)]);
+        return true;
+    }
+    write_line(w, "signal s%d { x = param(rand([%d, %d, %d, 9], dtype=dt)) }", a, 1 + below(w, 40),
+               C, 4 + below(w, 9));
+    write_line(w, "signal s%d { y = param(rand([%d, %d, %d, %d], dtype=dt)) }", b,
+               1 + below(w, 20), C, k, k);
+    write_line(w, "z = conv2d(x, y, stride=%d, padding=%d); backward (z * z).mean()",
+               1 + below(w, 2), below(w, k));
+    write_line(w, "print(\"conv\", y.grad.tolist(), z.detach().flatten()[::9].tolist(), "
+                  "x.grad.flatten()[::9].tolist())");
+    return true;
+}
+
 static bool write_network(Writer *w) {
     Var *x = any_of(w, 2, SUMMED);
     if (!x || w->is_whole) return false;
@@ -887,7 +914,8 @@ static void write_statement(Writer *w) {
         write_update, write_reduce, write_reduce,  write_reduce,   write_question, write_view,
         write_view,   write_view,   write_join,    write_put,      write_index,    write_index,
         write_order,  write_misc,   write_misc,    write_training, write_matmul,   write_matmul,
-        write_matmul, write_conv,   write_network, write_network,  write_copy};
+        write_matmul, write_conv,   write_network, write_network,  write_copy,
+        write_large};
     int kind = below(w, 100);
     if (w->n_var < 3 || kind < 10)
         birth(w, -1, NULL);
