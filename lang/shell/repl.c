@@ -245,8 +245,9 @@ static void run_failed(Repl *r, const LangError *e) {
         r->wants_cancel = interrupt_count >= 2;
         interrupt_count = 0; /* from here on, Ctrl-C is a second one, and never a third */
         fflush(stdout);
+        bool is_fresh = progress_hush(r->in); /* else the terminal has shown ^C */
         size_t n = repl_hush(r->in);
-        fprintf(stderr, "%s%s", r->is_terminal ? " " : "", e->what[0] ? e->what : "interrupted");
+        fprintf(stderr, "%s%s", r->is_terminal && !is_fresh ? " " : "", e->what[0] ? e->what : "interrupted");
         if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
         if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
         fputc('\n', stderr);

@@ -194,11 +194,13 @@ void progress_clear(Interp *in) {
     for (Bar *bar = p->bars; bar; bar = bar->next) bar->drawn = 0;
 }
 
-void progress_hush(Interp *in) {
+bool progress_hush(Interp *in) {
     Progress *p = in->progress;
-    if (p && p->n_shown) fputc('\n', stderr);
+    bool had_line = p && p->n_shown;
+    if (had_line) fputc('\n', stderr);
     if (p) p->n_shown = 0;
     for (Bar *bar = p ? p->bars : NULL; bar; bar = bar->next) bar->is_hushed = true;
+    return had_line;
 }
 
 struct Bar *progress_find(Interp *in, Value over) {

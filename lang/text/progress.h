@@ -25,5 +25,6 @@ void progress_drop(Interp *in);
 void progress_fini(Interp *in);
 /* Erases the progress line before something else is shown. */
 void progress_clear(Interp *in);
-void progress_hush(Interp *in); /* after an interrupt: the line stays and is not redrawn */
+/* After an interrupt: the line stays and is not redrawn. True if there was one; it is ended. */
+bool progress_hush(Interp *in);
 #endif

@@ -258,7 +258,7 @@ static void interrupt_prints(void) {
     CHECK_MSG(!strstr(s.all.data + from, "/* w0"), "%.200s", s.all.data + from);
     reply(&s, "for i in progress(range(100000)) { y = x @ x; track(loss=y.sum()) }\r", "/100000 [");
     usleep(300000);
-    ask(&s, "\003", " interrupted (repl:7)\n");
+    ask(&s, "\003", "\ninterrupted (repl:7)\n");
     from = s.seen;
     ask(&s, "sync(); 6 * 7\r", "\n42\n");
     CHECK_MSG(!strstr(s.all.data + from, "/100000"), "%.200s", s.all.data + from);
