@@ -364,15 +364,16 @@ static void stuck_save(Cluster *c) {
 
 /* The same while the text of a file is made. Ctrl-C ends that, and the line runs. */
 static void stuck_text(Cluster *c) {
-    char save[96];
+    char save[96], aside[96];
     Session s = prompt_at(c);
+    snprintf(aside, sizeof aside, "%s/.big.csv.%d.tmp", c->dir, (int)s.pid);
     snprintf(save, sizeof save, "save(big, \"%s/big.csv\")", c->dir);
     line(&s, "big = ones(5000000); sync()", NULL);
     kill(c->worker, SIGSTOP);
     set_off(&s, save);
     interrupt(&s, "Ctrl-C again drops them\n");
     kill(c->worker, SIGCONT);
-    usleep(200000);
+    for (int k = 0; k < 3000 && access(aside, F_OK); k++) usleep(10000); /* it is begun */
     type(&s, "host + 3\r");
     expect(&s, "waiting: a file is being written; Ctrl-C ends that\n");
     type(&s, "\003");
