@@ -247,7 +247,8 @@ static void run_failed(Repl *r, const LangError *e) {
         fflush(stdout);
         bool is_fresh = progress_hush(r->in); /* else the terminal has shown ^C */
         size_t n = repl_hush(r->in);
-        fprintf(stderr, "%s%s", r->is_terminal && !is_fresh ? " " : "", e->what[0] ? e->what : "interrupted");
+        fprintf(stderr, "%s%s", r->is_terminal && !is_fresh ? " " : "",
+                e->what[0] ? e->what : "interrupted");
         if (e->at.src) fprintf(stderr, " (%s:%u)", e->at.src->name, e->at.line);
         if (n) fprintf(stderr, "; %zu print%s not shown", n, n == 1 ? " is" : "s are");
         fputc('\n', stderr);
