@@ -72,6 +72,7 @@ enum {
     FEW = 8,        /* rows of a that share one read of a column-major b ... */
     AHEAD = 512,    /* ... and bytes by which its columns are prefetched */
     WAYS = 16,      /* leaves of a dot product, at a time */
+    WAYS_LEVEL = 4, /* ... the level of whose sum is this */
 };
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* Elements of a b that stays in the last cache. */
@@ -134,6 +135,48 @@ enum { CACHED = 1 << 21 };
 #else
 #define TRANSPOSE_f32 TRANSPOSE_4
 #define TRANSPOSE_f64 TRANSPOSE_D2
+#endif
+
+/* A vector of parts of 16 bytes, which begin at p, p + apart, p + 2 apart ... Loads alone: they
+ * cost less than the shuffles that would put whole vectors together so. */
+#if defined __AVX512F__
+static inline __m512 parts_from(const float *p, int64_t apart) {
+    __m512 v = _mm512_castps128_ps512(_mm_loadu_ps(p));
+    v = _mm512_mask_broadcast_f32x4(v, 0x00f0, _mm_loadu_ps(p + apart));
+    v = _mm512_mask_broadcast_f32x4(v, 0x0f00, _mm_loadu_ps(p + 2 * apart));
+    return _mm512_mask_broadcast_f32x4(v, 0xf000, _mm_loadu_ps(p + 3 * apart));
+}
+#define PARTS_FROM_f32(p, apart) ((vec_f32)parts_from(p, apart))
+#define PARTS_FROM_f64(p, apart) ((vec_f64)parts_from((const float *)(p), 2 * (apart)))
+#elif defined __AVX2__
+static inline __m256 parts_from(const float *p, int64_t apart) {
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + apart),
+                                1);
+}
+#define PARTS_FROM_f32(p, apart) ((vec_f32)parts_from(p, apart))
+#define PARTS_FROM_f64(p, apart) ((vec_f64)parts_from((const float *)(p), 2 * (apart)))
+#else
+#define PARTS_FROM_f32(p, apart) ((vec_f32)_mm_loadu_ps(p))
+#define PARTS_FROM_f64(p, apart) ((vec_f64)_mm_loadu_pd(p))
+#endif
+/* Transposes the squares that the parts of a few vectors x make, with y as temporary memory. The
+ * columns of floats are left in x, 1 and 2 exchanged, and those of doubles in y. */
+#if defined __AVX512F__
+#define TURN_f32(x, y)                                                                             \
+    MIX_(4, x, y, 1, LIST(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29),               \
+         LIST(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31))                         \
+    MIX_(4, y, x, 2, LIST(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29),               \
+         LIST(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31))
+#define TURN_f64(x, y)                                                                             \
+    MIX_(2, x, y, 1, LIST(0, 8, 2, 10, 4, 12, 6, 14), LIST(1, 9, 3, 11, 5, 13, 7, 15))
+#elif defined __AVX2__
+#define TURN_f32(x, y)                                                                             \
+    MIX_(4, x, y, 1, LIST(0, 8, 1, 9, 4, 12, 5, 13), LIST(2, 10, 3, 11, 6, 14, 7, 15))             \
+    MIX_(4, y, x, 2, LIST(0, 1, 8, 9, 4, 5, 12, 13), LIST(2, 3, 10, 11, 6, 7, 14, 15))
+#define TURN_f64(x, y) MIX_(2, x, y, 1, LIST(0, 4, 2, 6), LIST(1, 5, 3, 7))
+#else
+#define TURN_f32(x, y) ELEMENTS_4(x, y, 1) PAIRS_4(y, x, 2)
+#define TURN_f64(x, y) MIX_(2, x, y, 1, LIST(0, 2), LIST(1, 3))
 #endif
 
 #define JOIN_(name, suffix) name##_##suffix

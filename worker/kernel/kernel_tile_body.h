@@ -3,9 +3,13 @@
  * SPDX-License-Identifier: MIT */
 typedef T NAME(vec) __attribute__((vector_size(VECTOR_BYTES)));
 typedef T NAME(loose) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T)), may_alias));
-enum { NAME(L) = VECTOR_BYTES / sizeof(T) }; /* elements of a vector */
+enum {
+    NAME(L) = VECTOR_BYTES / sizeof(T), /* elements of a vector ... */
+    NAME(PART) = 16 / sizeof(T)
+}; /* ... and of a part of it, 16 bytes */
 #define VEC            NAME(vec)
 #define L              NAME(L)
+#define PART           NAME(PART)
 #define LOAD(p)        (*(const NAME(loose) *)(p))
 #define STORE(p, v)    (*(NAME(loose) *)(p) = (v))
 #define EACH_VECTOR(Q) _Pragma("GCC unroll 32") for (int Q = 0; Q < R * W; Q++)
@@ -238,6 +242,16 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
 
 /* ---- Few rows by contiguous columns ---- */
 
+/* x[i] = the elements p[i], p[i + line], p[i + 2 line] ... of L lines, i < PART. */
+static inline __attribute__((always_inline)) void NAME(turn)(const T *p, int64_t line, VEC *x) {
+    VEC v[PART], y[PART];
+    _Pragma("GCC unroll 4") for (int i = 0; i < PART; i++) v[i] =
+        NAME(PARTS_FROM)(p + i * line, PART * line);
+    NAME(TURN)
+    (v, y) _Pragma("GCC unroll 4") for (int i = 0; i < PART; i++) x[i] =
+        PART == 2 ? y[i] : v[(i & 1) << 1 | i >> 1];
+}
+
 /* sum[r] += row r of a times L columns of b, which lie b_n apart, over L k's without the first
  * `from`. b's square is transposed in registers. */
 static inline __attribute__((always_inline)) void NAME(add_square)(const int R, const T *a,
@@ -249,7 +263,7 @@ static inline __attribute__((always_inline)) void NAME(add_square)(const int R, 
     _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) {
         const T *p = b + (j % 4 == 3 ? b_3 : j % 4 * b_n);
         x[j] = LOAD(p);
-        __builtin_prefetch((const char *)p + AHEAD, 0, 2);
+        __builtin_prefetch((const char *)p + AHEAD);
         if (j % 4 < 3) continue;
         b += 4 * b_n;
         __asm__("" : "+r"(b)); /* else GCC keeps L addresses, on the stack */
@@ -263,8 +277,9 @@ static inline __attribute__((always_inline)) void NAME(add_square)(const int R, 
 }
 
 /* R rows, whose elements are adjacent; N >= L columns, and K >= L. One vector is L columns at a
- * time: more of them would read so many rows in turn that prefetching fails. The last one begins
- * early enough to be whole, and so does a leaf's last square. level: R vectors for each level. */
+ * time: more of them would read so many rows in turn that prefetching fails. Instead two leaves are
+ * added up at a time, else a chain of fma would wait for each. The last vector begins early enough
+ * to be whole, and so does the last leaf's last square. level: R vectors for each level. */
 static inline __attribute__((always_inline)) void NAME(columns)(const int R, int64_t N, int64_t K,
                                                                 const T *a, int64_t a_m, const T *b,
                                                                 int64_t b_n, T *out, int64_t out_m,
@@ -276,13 +291,20 @@ static inline __attribute__((always_inline)) void NAME(columns)(const int R, int
         const T *column = b + first * b_n;
         for (int64_t leaf = 0; leaf <= last; leaf++) {
             int64_t end = leaf < last ? k + LEAF : K, square = end - L;
-            VEC sum[FEW] = {{0}};
+            VEC sum[FEW] = {{0}}, right[FEW] = {{0}};
+            const bool are_two = R <= 2 && leaf + 1 < last;
+            for (; are_two && k <= square; k += L) {
+                NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
+                NAME(add_square)(R, a + k + LEAF, a_m, column + k + LEAF, b_n, 0, right);
+            }
             for (; k <= square; k += L) NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
             if (k < end)
                 NAME(add_square)(R, a + square, a_m, column + square, b_n, k - square, sum);
-            k = end;
+            k = are_two ? end + LEAF : end;
+            for (int r = 0; r < R && are_two; r++) sum[r] = sum[r] + right[r];
+            leaf += are_two;
             const int waits = leaf < last ? tree_waits(leaf) : depth;
-            for (int l = 0; l < waits; l++)
+            for (int l = are_two; l < waits; l++)
                 for (int r = 0; r < R && leaf >> l & 1; r++)
                     sum[r] = LOAD(level + (l * R + r) * L) + sum[r];
             for (int r = 0; r < R; r++)
@@ -308,62 +330,61 @@ static const NAME(ColumnsFn) NAME(columns_of)[FEW + 1] = {EACH_FEW(COLUMNS)};
 
 /* ---- One element ---- */
 
-/* sum[w] += the dot product of the L elements at x[w] + k and y[w] + k, for L w's: squares of both
- * are transposed in registers. */
-static inline __attribute__((always_inline)) VEC
-NAME(dot_square)(const T *const *x, const T *const *y, int64_t k, VEC sum) {
-    VEC a[L], b[L], t[L];
-    _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) a[j] = LOAD(x[j] + k);
-    NAME(TRANSPOSE)
-    (a, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) b[j] = LOAD(y[j] + k);
-    NAME(TRANSPOSE)
-    (b, t) _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) sum = NAME(FMA)(a[j], b[j], sum);
-    return sum;
-}
-
-/* sum[w] = the dot product of the LEAF elements at x[w] and y[w]. */
-static void NAME(dot_leaves)(const T *const x[WAYS], const T *const y[WAYS], T sum[WAYS]) {
+/* sum[w] = the dot product of leaf w of x and leaf w of y, whose leaves are adjacent. */
+static void NAME(dot_leaves)(const T *x, const T *y, T sum[WAYS]) {
     VEC v[WAYS / L] = {{0}};
-    for (int64_t k = 0; k < LEAF; k += L)
-        for (int w = 0; w < WAYS; w += L) v[w / L] = NAME(dot_square)(x + w, y + w, k, v[w / L]);
-    for (int w = 0; w < WAYS; w += L) STORE(sum + w, v[w / L]);
+    _Pragma("GCC unroll 1") for (int64_t k = 0; k < LEAF; k += PART)
+        _Pragma("GCC unroll 4") for (int w = 0; w < WAYS; w += L) {
+        VEC a[PART], b[PART];
+        NAME(turn)(x + w * LEAF + k, LEAF, a);
+        NAME(turn)(y + w * LEAF + k, LEAF, b);
+        _Pragma("GCC unroll 4") for (int j = 0; j < PART; j++) v[w / L] =
+            NAME(FMA)(a[j], b[j], v[w / L]);
+    }
+    _Pragma("GCC unroll 4") for (int w = 0; w < WAYS; w += L) STORE(sum + w, v[w / L]);
 }
 
-/* Several leaves at a time, because a chain of fma alone waits for each. What the last ones lack is
- * zeros. */
+/* to = n elements of `from`, then zeros: WAYS leaves. */
+static void NAME(copy_leaves)(const T *from, int64_t step, int64_t n, T *to) {
+    for (int64_t k = 0; k < n; k++) to[k] = from[k * step];
+    for (int64_t k = n; k < WAYS * LEAF; k++) to[k] = 0;
+}
+
+/* Several leaves at a time, because a chain of fma alone waits for each. The last leaf is filled up
+ * with zeros. */
 static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_k, T *out) {
-    const int64_t leaves = tree_leaves(K), last = leaves - 1;
-    T level[TREE_LEVELS], rest_a[LEAF] = {0}, rest_b[LEAF] = {0};
-    for (int64_t k = last * LEAF, i = 0; k < K; k++, i++)
-        rest_a[i] = a[k * a_k], rest_b[i] = b[k * b_k];
-    bool are_vectors = a_k == 1 && b_k == 1;
-    int64_t ways = are_vectors ? WAYS : WIDE, done = 0;
-    for (; done < last; done += ways) {
-        const T *x[WAYS], *y[WAYS];
-        T sum[WAYS] = {0};
-        int64_t n = last - done < ways ? last - done : ways; /* whole leaves */
-        for (int64_t w = 0; w < ways; w++) {
-            int64_t k = (done + (w < n ? w : 0)) * LEAF;
-            x[w] = a + k * a_k, y[w] = b + k * b_k;
+    const int64_t last = tree_leaves(K) - 1;
+    const bool are_vectors = a_k == 1 && b_k == 1;
+    T level[TREE_LEVELS], side_a[WAYS * LEAF], side_b[WAYS * LEAF], sum[WAYS];
+    for (int64_t leaf = 0; leaf <= last; leaf += WAYS) {
+        int64_t k = leaf * LEAF, n = K - k < WAYS * LEAF ? K - k : WAYS * LEAF;
+        const T *x = a + k * a_k, *y = b + k * b_k;
+        const bool is_end = leaf + WAYS > last;
+        if (is_end || !are_vectors) {
+            NAME(copy_leaves)(x, a_k, n, side_a);
+            NAME(copy_leaves)(y, b_k, n, side_b);
+            x = side_a, y = side_b;
         }
-        if (are_vectors)
-            NAME(dot_leaves)(x, y, sum);
-        else
-            for (int64_t k = 0; k < LEAF; k++)
-                _Pragma("GCC unroll 8") for (int w = 0; w < WIDE; w++) sum[w] =
-                    NAME(FMA_1)(x[w][k * a_k], y[w][k * b_k], sum[w]);
-        for (int64_t w = 0; w < n; w++) {
+        NAME(dot_leaves)(x, y, sum);
+        if (!is_end) {
+            for (int h = WAYS / 2; h > 0; h /= 2)
+                for (int w = 0; w < h; w++) sum[w] = sum[2 * w] + sum[2 * w + 1];
+            int waits = tree_waits(leaf + WAYS - 1);
+            for (int l = WAYS_LEVEL; l < waits; l++) sum[0] = level[l] + sum[0];
+            level[waits] = sum[0];
+            continue;
+        }
+        for (int64_t w = 0; leaf + w < last; w++) {
             T s = sum[w];
-            int waits = tree_waits(done + w);
+            int waits = tree_waits(leaf + w);
             for (int l = 0; l < waits; l++) s = level[l] + s;
             level[waits] = s;
         }
+        T s = sum[last - leaf];
+        for (int l = 0; last >> l; l++)
+            if (last >> l & 1) s = level[l] + s;
+        *out = s + 0;
     }
-    T s = 0;
-    for (int k = 0; k < LEAF; k++) s = NAME(FMA_1)(rest_a[k], rest_b[k], s);
-    for (int l = 0; last >> l; l++)
-        if (last >> l & 1) s = level[l] + s;
-    *out = s + 0;
 }
 
 /* A product of one leaf: no level waits. */
@@ -442,6 +463,7 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
 }
 #undef VEC
 #undef L
+#undef PART
 #undef LOAD
 #undef STORE
 #undef EACH_VECTOR
