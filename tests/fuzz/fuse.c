@@ -2,9 +2,9 @@
  * run one instruction at a time, then in fusions, many times: while kernels are being compiled, so
  * that they become ready at any moment; with ready kernels used every other time; with kernels from
  * disk, from a cache with damaged files, and from an empty cache that several processes fill at
- * once; on one thread and on three; in frames that end anywhere, some in scopes with `compile:
- * true`; with fusions of any size. Every fetched value must have the same bits each time, except
- * for the payload of a nan, and no memory may be left.
+ * once; on the engine `late`; on one thread and on three; in frames that end anywhere, some in
+ * scopes with `compile: true`; with fusions of any size. Every fetched value must have the same
+ * bits each time, except for the payload of a nan, and no memory may be left.
  *
  *   fuse [-n N] [-s FIRST] [-j JOBS] [-l LENGTH]      N programs; those of one job share a cache
  *   fuse SEED                                         one program, with the differences
@@ -166,7 +166,7 @@ static bool compare(const Program *p, uint64_t seed, const char *world, const An
 
 /* ---- Worlds ---- */
 
-static Exec *open_world(const char *how, int batch, int threads) {
+static Exec *open_world(const char *engine, const char *how, int batch, int threads) {
     char text[24];
     snprintf(text, sizeof text, "%d", batch);
     setenv("GT_FUSE", how, 1);
@@ -174,7 +174,7 @@ static Exec *open_world(const char *how, int batch, int threads) {
     setenv("GT_LLC_KIB", batch % 2 ? "1" : "32768", 1);
     Err err = {0};
     EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = threads};
-    Exec *x = worker_exec(engine_find("cpu"), &config, &err);
+    Exec *x = worker_exec(engine_find(engine), &config, &err);
     if (!x) panic("fuse: %s", err.text);
     return x;
 }
@@ -211,13 +211,13 @@ static void close_world(Exec *x, uint64_t seed) {
 /* Runs programs in one world, several times, until all their kernels are ready, and then some more.
  * whole: kernels that may come from disk. */
 static void fused_world(const Program *p, const Answers *want, int n, uint64_t seed,
-                        const char *name, unsigned long whole) {
+                        const char *name, const char *engine, unsigned long whole) {
     static Answers got;
     Rand r = {seed * 31 + 7};
     char how[32];
     snprintf(how, sizeof how, "luck:%llu", (unsigned long long)(rand_u64(&r) | 1));
     static const int batches[] = {2, 3, 5, 9, 48, 48};
-    Exec *x = open_world(how, batches[rand_below(&r, 6)], rand_below(&r, 2) ? 3 : 1);
+    Exec *x = open_world(engine, how, batches[rand_below(&r, 6)], rand_below(&r, 2) ? 3 : 1);
     uint32_t client = 0;
     bool ok = true;
     int waited_ms = 0;
@@ -323,21 +323,22 @@ static void run_group(const char *cache, uint64_t seed, int n, int length) {
     Program *p = xcalloc((size_t)n, sizeof *p);
     Answers *want = xcalloc((size_t)n, sizeof *want);
     Rand r = {seed * 977 + 5};
-    Exec *x = open_world("0", 48, 1);
+    Exec *x = open_world("cpu", "0", 48, 1);
     for (int i = 0; i < n; i++) {
         program_make(&p[i], seed + (uint64_t)i, length);
         play(x, &p[i], (uint32_t)i + 1, &r, &want[i]);
         tally->programs++;
     }
     close_world(x, seed);
-    fused_world(p, want, n, seed, "kernels that become ready", ULONG_MAX);
+    fused_world(p, want, n, seed, "kernels that become ready", "cpu", ULONG_MAX);
+    fused_world(p, want, n, seed, "the engine late", "late", ULONG_MAX);
     unsigned long whole = damage_cache(cache, &r);
-    fused_world(p, want, n, seed, "a damaged cache", whole);
+    fused_world(p, want, n, seed, "a damaged cache", "cpu", whole);
     remove_cache(cache);
     fflush(stdout);
     for (int k = 0; k < MATES; k++) {
         if (fork()) continue;
-        fused_world(p, want, n, seed, "a cold cache of several processes", ULONG_MAX);
+        fused_world(p, want, n, seed, "a cold cache of several processes", "cpu", ULONG_MAX);
         fflush(stdout);
         _exit(0);
     }
