@@ -27,6 +27,7 @@ typedef struct Files {
     Doc **doc;
     char **real; /* the path without links, or NULL */
     size_t n, cap, real_cap, n_open;
+    bool is_cut; /* there are more than LSP_MAX_DOCS */
     Edge *edge;
     size_t n_edges, edges_cap;
 } Files;
@@ -78,12 +79,13 @@ static void collect(Files *f, Lsp *l) {
     for (size_t k = 0; k < l->n_docs; k++) add_file(f, l->doc[k]);
     for (size_t k = 0; k < f->n; k++) {
         const Index *x = doc_index(f->doc[k], l->in);
-        for (size_t i = 0; i < x->n_uses && f->n < LSP_MAX_DOCS; i++) {
+        for (size_t i = 0; i < x->n_uses; i++) {
             ignored = (LangError){0};
             const Node *n = x->use[i].is_import ? x->use[i].node : NULL;
             if (!n || !import_find(l->in, n, path, &ignored)) continue;
-            if (number_of(f, path) == f->n) read_file(f, path);
             size_t to = number_of(f, path);
+            if (to == f->n && f->n >= LSP_MAX_DOCS) f->is_cut = true;
+            if (to == f->n && f->n < LSP_MAX_DOCS) read_file(f, path);
             if (to == f->n) continue;
             ARRAY_ROOM(f->edge, f->n_edges, f->edges_cap, 32);
             f->edge[f->n_edges++] = (Edge){k, to};
@@ -149,6 +151,9 @@ typedef struct Target {
     size_t at;       /* of the name in the document of the request */
     const AstFn *fn; /* of a parameter: its function, else NULL */
 } Target;
+
+/* True if no other file can use it. */
+static bool is_local(const Target *t) { return t->def->owner && !t->fn; }
 
 static bool has_syntax_error(const Index *x) {
     for (size_t k = 0; k < x->n_findings; k++)
@@ -232,6 +237,9 @@ static bool may_rename(const Files *f, Target *t) {
         return lsp_fail(l, LSP_REFUSED, "'%s' belongs to the language", u->name);
     if (def->is_import) return lsp_fail(l, LSP_REFUSED, "'%s' is the name of a file", u->name);
     t->fn = def->is_param ? def->owner : NULL;
+    if (!f->lists && f->is_cut && !is_local(t))
+        return lsp_fail(l, LSP_REFUSED, "more than %d files are imported: not all are looked at",
+                        LSP_MAX_DOCS);
     bool is_shown = (t->fn && t->fn->is_module) || def->fn;
     if (is_shown && is_field_of(f, t->d, u->name))
         return lsp_fail(l, LSP_REFUSED,
@@ -380,8 +388,8 @@ static bool add_outside(Files *f, size_t k, const Target *t, Places *p) {
     Doc *o = f->doc[k];
     const Index *x = doc_index(o, f->l->in);
     const char *name = t->use->name;
-    bool uses = false, is_local = t->def->owner && !t->fn;
-    if (is_local || !has_word(o, name)) return true;
+    bool uses = false;
+    if (is_local(t) || !has_word(o, name)) return true;
     if (!f->lists && has_syntax_error(x) && names_file(o, t->d))
         return lsp_fail(f->l, LSP_REFUSED, "mend the syntax error in %.100s first", file_name(o));
     if (!reaches(f, k, t->d)) return true;

@@ -386,6 +386,28 @@ static void references_over_files(void) {
     }
 }
 
+static char *rename_main(const char *text, const char *lib, int line, int column) {
+    return ask_main("rename", ",\"newName\":\"fresh\"", text, lib, line, column);
+}
+
+/* Of more files than are looked at, one may use a global name. */
+static void test_many_files(void) {
+    enum { FILES = 1000 };
+    Bytes text = {0};
+    bytes_puts(&text, "fn own(v) { w = v\\nw }\\n");
+    for (int k = 0; k < FILES; k++) {
+        char name[24];
+        snprintf(name, sizeof name, "many%d.gt", k);
+        write_gt(name, "unit = 1\n");
+        bytes_printf(&text, "import many%d\\n", k);
+    }
+    char *global = rename_main(text.data, NULL, 0, 3), *local = rename_main(text.data, NULL, 1, 0);
+    CHECK_MSG(strstr(global, "more than 1000 files are imported"), "%.500s", global);
+    CHECK_MSG(strstr(local, MAIN(EDIT(0, 12, 13) "," EDIT(1, 0, 1))), "%.500s", local);
+    free(global), free(local);
+    bytes_fini(&text);
+}
+
 /* lib.gt on the disk is
  *   import inner
  *   fn scale(v, by=2) => v * by * unit
@@ -448,6 +470,7 @@ static void test_files(void) {
         free(got);
     }
     references_over_files();
+    test_many_files();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", rename_dir);
     CHECK(system(command) == 0);
