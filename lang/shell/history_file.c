@@ -53,19 +53,21 @@ static int entries_kept(void) {
 
 /* Opens the file at path and takes its lock. The file may be replaced meanwhile: the lock is that
  * of the file that is there. Another prompt holds it for a moment only: after half a second *locked
- * is false. Returns -1 if the file cannot be opened; create: makes it if it is not there. */
+ * is false, and at once where the file system has no locks. Returns -1 if the file cannot be
+ * opened; create: makes it if it is not there. */
 static int lock_file(const char *path, bool create, bool *locked) {
     for (int k = 0;; k++) {
         struct stat mine, there;
         int flags = O_RDWR | O_CLOEXEC | (create ? O_CREAT : 0), fd = open(path, flags, 0600);
         if (fd < 0) return -1;
-        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        bool is_locked = flock(fd, LOCK_EX | LOCK_NB) == 0,
+             is_held = !is_locked && (errno == EWOULDBLOCK || errno == EINTR);
         bool is_there = !fstat(fd, &mine) && !stat(path, &there) && mine.st_ino == there.st_ino &&
                         mine.st_dev == there.st_dev;
         *locked = is_locked && is_there;
-        if (*locked || k == LOCK_TRIES) return fd;
+        if (*locked || (!is_locked && !is_held) || k == LOCK_TRIES) return fd;
         close(fd);
-        if (!is_locked) usleep(LOCK_WAIT_US);
+        if (is_held) usleep(LOCK_WAIT_US);
     }
 }
 
