@@ -13,6 +13,7 @@
 #include "lang/tensor/tensor.h"
 #include "runtime/base/utf8.h"
 #include "lang/eval/operate.h"
+#include "lang/error/interrupt.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -91,13 +92,25 @@ static bool list_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *o
     if (sub.kind == V_SLICE) {
         TRY(slice_places(in, n, sub.slice, count, &i, &step, &places, e));
         *out = v_list(in, (size_t)places);
-        for (int64_t k = 0; k < places; k++) list_push(out->list, sequence_at(a, i + k * step));
-        return true;
+        for (int64_t k = 0; k < places && !interrupt_count; k++)
+            list_push(out->list, sequence_at(a, i + k * step));
+        return give_if(not_interrupted(e), *out, out);
     }
     TRY(whole_index(in, n, sub, "list", &i, e));
     TRY(in_range(in, n, "list", &i, count, e));
     *out = sequence_at(a, i);
     return true;
+}
+
+/* The offset of the code point that is `step` (not 0) behind the one at `at`, as far as there are
+ * so many. */
+static size_t str_move(const Str *s, size_t at, int64_t step) {
+    if (step > 0) return at + utf8_skip(s->s + at, s->n - at, (size_t)step);
+    for (; step < 0 && at > 0; step++) {
+        at--;
+        while (at > 0 && (s->s[at] & 0xc0) == 0x80) at--;
+    }
+    return at;
 }
 
 static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *out, LangError *e) {
@@ -118,13 +131,14 @@ static bool str_get_sub(Interp *in, const Node *n, Value a, Value sub, Value *ou
     }
     Bytes b = {0};
     bool is_ascii = count == (int64_t)s->n;
-    for (int64_t k = 0; k < places; k++) {
-        size_t at = is_ascii ? (size_t)(i + k * step) : str_offset(s, (size_t)(i + k * step));
+    size_t at = places ? str_offset(s, (size_t)i) : 0;
+    for (int64_t k = 0; k < places && !interrupt_count; k++) {
         bytes_add(&b, s->s + at, utf8_skip(s->s + at, s->n - at, 1));
+        if (k + 1 < places) at = is_ascii ? at + (size_t)step : str_move(s, at, step);
     }
     *out = v_str(b.data ? b.data : "", b.n);
     bytes_fini(&b);
-    return true;
+    return give_if(not_interrupted(e), *out, out);
 }
 
 /* Hints for a key that is not a string, where all keys are strings. */
