@@ -168,6 +168,15 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     return at_node(in, n->kid[0], ok, e);
 }
 
+/* False if ok is, or if the statement read lost bytes of a mapped file: that is the error then,
+ * whatever else failed. */
+static bool is_whole(Interp *in, const Node *n, bool ok, LangError *e) {
+    LangError lost = {0};
+    if (!file_map_news || (!ok && e->kind == E_INTERRUPT) || eval_is_whole(in, n, &lost)) return ok;
+    *e = lost;
+    return false;
+}
+
 bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
     int depth = signal_depth(in), no_grad = in->no_grad_depth;
     const Node *at = in->at;
@@ -196,7 +205,7 @@ bool run_program(Interp *in, Program *p, Globals *g, bool echo, LangError *e) {
         bool is_main = up == NULL, is_expr = n->kind == N_EXPR_STMT;
         if (is_main && in->n_dead_warnings && !is_expr) interp_warn_until(in, next);
         ok = echo && is_expr ? echo_value(in, n, e) : exec(in, n, e) != FLOW_ERROR;
-        ok = ok && (!file_map_news || eval_is_whole(in, n, e));
+        ok = is_whole(in, n, ok, e);
         stream_step(in->stream);
         if (is_main && in->n_dead_warnings && is_expr && ok) interp_warn_until(in, next);
     }

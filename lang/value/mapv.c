@@ -64,8 +64,7 @@ static bool key_equal(const MapEntry *en, Value key, uint32_t hash) {
     if (en->hash != hash || en->key.kind != key.kind) return false;
     if (key.kind == V_INT) return en->key.i == key.i;
     if (key.kind == V_LIST) return value_equal(en->key, key);
-    return en->key.str == key.str ||
-           (en->key.str->n == key.str->n && !memcmp(en->key.str->s, key.str->s, key.str->n));
+    return str_equal(en->key.str, key.str);
 }
 
 Value v_map(Interp *in) {

@@ -70,7 +70,10 @@ size_t str_offset(Str *s, size_t i) {
 }
 
 uint64_t str_hash(Str *s) {
-    if (!s->hash) s->hash = hash_bytes(s->s, s->n, 0) | 1;
+    if (!s->hash) {
+        s->hash = hash_bytes(s->s, s->n, 0) | 1;
+        if (is_mapped(s)) file_map_note(s->s, s->n);
+    }
     return s->hash;
 }
 
@@ -391,7 +394,7 @@ static bool names_kind(Value a, Value of) {
 
 static bool is_kind(Value v) { return v.kind == V_BUILTIN || v.kind == V_MODULE; }
 
-static bool str_equal(const Str *a, const Str *b) {
+bool str_equal(const Str *a, const Str *b) {
     if (a == b || a->n != b->n) return a == b;
     bool same = !memcmp(a->s, b->s, a->n);
     if (is_mapped(a)) file_map_note(a->s, a->n);

@@ -239,6 +239,7 @@ MapV *object_fields(const Object *o); /* borrowed */
 void *container_new(Interp *in, ValueKind kind, size_t size_bytes); /* zeroed, refs 1, linked */
 void container_clear(Container *c);                                 /* drops its contents */
 uint64_t str_hash(Str *s);                                          /* odd, never 0 */
+bool str_equal(const Str *a, const Str *b); /* bytes that a mapped file lost: file_map_has_all */
 int64_t range_count(const Range *r);
 int64_t range_at(const Range *r, int64_t i);
 int number_compare(Value a, Value b); /* -1, 0, 1, or 2 if unordered (nan); exact */
