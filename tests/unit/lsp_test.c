@@ -307,14 +307,16 @@ static void open_gt(Bytes *b, const char *name, const char *text) {
     open_uri(b, uri, text);
 }
 
-/* The answer to a request in main.gt, with the path of the folder shortened to D; owned. lib: the
- * text of lib.gt where that is open, or NULL. more: further parameters. */
-static char *ask_main(const char *method, const char *more, const char *text, const char *lib,
-                      int line, int column) {
+/* The answer to a request in main.gt, with the path of the folder shortened to D; owned. lib,
+ * other: the texts of lib.gt and other.gt where they are open, or NULL. more: further parameters.
+ */
+static char *ask_beside(const char *capabilities, const char *other, const char *method,
+                        const char *more, const char *text, const char *lib, int line, int column) {
     Bytes b = {0}, m = {0}, out = {0};
-    begin(&b, "");
+    begin(&b, capabilities);
     open_gt(&b, "main.gt", text);
     if (lib) open_gt(&b, "lib.gt", lib);
+    if (other) open_gt(&b, "other.gt", other);
     bytes_printf(&m,
                  "{\"id\":1,\"method\":\"textDocument/%s\",\"params\":{\"textDocument\":{\"uri\":"
                  "\"file://%s/main.gt\"},\"position\":{\"line\":%d,\"character\":%d}%s}}",
@@ -334,6 +336,12 @@ static char *ask_main(const char *method, const char *more, const char *text, co
     return out.data;
 }
 
+static char *ask_main(const char *method, const char *more, const char *text, const char *lib,
+                      int line, int column) {
+    return ask_beside("", NULL, method, more, text, lib, line, column);
+}
+
+#define FRESH ",\"newName\":\"fresh\""
 #define EDIT(line, from, to)                                                                       \
     "{\"range\":{\"start\":{\"line\":" #line ",\"character\":" #from "},\"end\":{\"line\":" #line  \
     ",\"character\":" #to "}},\"newText\":\"fresh\"}"
@@ -386,8 +394,30 @@ static void references_over_files(void) {
     }
 }
 
+/* Documents that are open beside main.gt and lib.gt, which has scale(v, by=2). */
+static void test_other_documents(void) {
+    static const char versions[] = "\"workspace\":{\"workspaceEdit\":{\"documentChanges\":true}}";
+    static const struct {
+        const char *capabilities, *other, *want;
+    } cases[] = {
+        {"", "fn g(h) => h(by=2)", "/lib.gt\":["}, /* does not import lib.gt: may not call scale */
+        {"", "import lib\\nfn g(h) => h(by=2)", "'by' is also an argument in line 2 of other.gt"},
+        {"", "import lib\\nlib.scale(1, by=", "mend the syntax error in other.gt first"},
+        {"", "scale(1, by=", "/lib.gt\":["}, /* names no file of these */
+        {versions, NULL, "/lib.gt\",\"version\":null},\"edits\":["},
+        {versions, NULL, "/main.gt\",\"version\":"},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        char *got = ask_beside(cases[k].capabilities, cases[k].other, "rename", FRESH,
+                               "import lib\\nlib.scale(1, by=2)", NULL, 1, 13);
+        CHECK_MSG(strstr(got, cases[k].want), "case %zu:\n  %s", k, got);
+        CHECK(!strstr(got, "/main.gt\",\"version\":null"));
+        free(got);
+    }
+}
+
 static char *rename_main(const char *text, const char *lib, int line, int column) {
-    return ask_main("rename", ",\"newName\":\"fresh\"", text, lib, line, column);
+    return ask_main("rename", FRESH, text, lib, line, column);
 }
 
 /* Of more files than are looked at, one may use a global name. */
@@ -470,6 +500,7 @@ static void test_files(void) {
         free(got);
     }
     references_over_files();
+    test_other_documents();
     test_many_files();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", rename_dir);
