@@ -420,6 +420,18 @@ static char *rename_main(const char *text, const char *lib, int line, int column
     return ask_main("rename", FRESH, text, lib, line, column);
 }
 
+/* A position counts columns up to 65535: a use behind is refused, not renamed elsewhere. */
+static void test_long_line(void) {
+    Bytes text = {0};
+    bytes_puts(&text, "name = 1\\n");
+    for (int k = 0; k < 70000; k++) bytes_putc(&text, ' ');
+    bytes_puts(&text, "x = name\\n");
+    char *got = rename_main(text.data, NULL, 0, 0);
+    CHECK_MSG(strstr(got, "'name' is used in a line that is too long"), "%.300s", got);
+    free(got);
+    bytes_fini(&text);
+}
+
 /* Of more files than are looked at, one may use a global name. */
 static void test_many_files(void) {
     enum { FILES = 1000 };
@@ -501,6 +513,7 @@ static void test_files(void) {
     }
     references_over_files();
     test_other_documents();
+    test_long_line();
     test_many_files();
     char command[100];
     snprintf(command, sizeof command, "rm -r %s", rename_dir);

@@ -163,6 +163,23 @@ static void saves_over(void) {
     CHECK(!lstat(link, &st) && S_ISLNK(st.st_mode));
 }
 
+/* The comment of a file's run has its arguments as a shell takes them. */
+static void saves_words(void) {
+    char want[200];
+    file("q.gt", "s = arg(\"s\", \"\")\n");
+    Session s = prompt();
+    command(&s, ":run", "q.gt", " --s \"it's two\"", "");
+    command(&s, ":run", "q.gt", " --s ''", "");
+    command(&s, ":run", "q.gt", " --s plain-1.0", "");
+    command(&s, ":save", "words.gt", "", "3 statements written");
+    leave(&s, "\004", 0);
+    static const char *const words[] = {"'it'\\''s two'", "''", "plain-1.0"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(want, sizeof want, "# :run %s/q.gt --s %s\n", dir, words[i]);
+        CHECK_MSG(strstr(text_of("words.gt"), want), "no %s in %s", want, text_of("words.gt"));
+    }
+}
+
 /* Starts a prompt that reads its init file, and waits for the text and the prompt. */
 static Session greeted(const char *text) {
     Session s = start((const char *[]){"-q", NULL});
@@ -230,6 +247,7 @@ int main(void) {
     edits();
     saves();
     saves_over();
+    saves_words();
     colors();
     init_file();
     char remove[64];

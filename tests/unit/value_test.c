@@ -169,6 +169,15 @@ static void interrupted(Interp *in) {
         list_push(list.list, row);
         mapv_put(map.map, v_int(i), value_ref(row));
     }
+    Value ring = v_list(in, 1);
+    list_push(ring.list, value_ref(ring));
+    value_drop(ring);
+    interrupt_count = 1;
+    cycles_collect(in);
+    CHECK_INT(in->n_containers, before + N + 3); /* the ring waits for the next time */
+    interrupt_count = 0;
+    cycles_collect(in);
+    CHECK_INT(in->n_containers, before + N + 2);
     interrupt_count = 1;
     value_drop(list);
     value_drop(map);
