@@ -87,4 +87,25 @@ await "$TMP/none.out" "second tensor(3.)"
 type :q
 wait $c
 same "no tensor was lost" "$(grep "gone" "$TMP/none.err")" ""
+
+# Prints keep their order with a new dispatcher, also after Ctrl-C with the one before: its count of instructions is not
+# that of the new one.
+"$GTSH" -i -d local <"$TMP/keys" >"$TMP/order.out" 2>"$TMP/order.err" &
+c=$!; all="$all $c"
+type 'x = ones(2); print("begins", err=true); while true { x = x * 1; x.sum().item() }'
+await "$TMP/order.err" begins
+kill -INT $c
+await "$TMP/order.err" interrupted
+kill -KILL $d; wait $d 2>/dev/null
+type 'x.sum().item()'
+await "$TMP/order.err" "lost"
+rm "$TMP/gt/dispatcher"
+start d6 "$D" -w 1 --threads 1 --memory 64M; d=$pid
+await "$TMP/d6.out" "ready at"
+type ':connect'
+await "$TMP/order.err" "> connected to"
+type 'for k in range(3) { x = ones(400, 400) @ ones(400, 400); print(f"tensor {x[0, 0]}"); print(f"host {k}") }; print("over", err=true)'
+type ':q'
+wait $c
+same "the order of prints" "$(grep . "$TMP/order.out" | tr '\n' ' ')" "tensor 400.0 host 0 tensor 400.0 host 1 tensor 400.0 host 2 "
 finish
