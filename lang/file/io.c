@@ -602,7 +602,6 @@ void io_put_bytes(IoSink *s, const void *data, size_t n) {
     const char *p = data;
     while (n && !s->failed && !interrupt_count) {
         ssize_t w = write(s->fd, p, n < PIECE ? n : PIECE);
-        meanwhile();
         if (w < 0 && errno == EINTR) continue;
         if (w < 0) {
             s->failed = true;
@@ -611,6 +610,7 @@ void io_put_bytes(IoSink *s, const void *data, size_t n) {
             p += w;
             n -= (size_t)w;
             s->at += (uint64_t)w;
+            meanwhile(); /* may set errno */
         }
     }
 }

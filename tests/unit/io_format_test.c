@@ -4,9 +4,11 @@
 #include "tests/unit/io_dir.h"
 #include "tests/unit/io_files.h"
 #include "lang/error/interrupt.h"
+#include <errno.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #define DECODE(name, file, out) decode(name, file, sizeof file - 1, out, &e)
 
@@ -430,6 +432,20 @@ static void test_interrupted(void) {
     free(x);
 }
 
+static void set_errno(void *ctx) { errno = *(int *)ctx; }
+
+/* What runs while a file is written does not change why it cannot be written. */
+static void test_meanwhile(void) {
+    static char data[3 << 20];
+    Err err = {0};
+    int error = EAGAIN;
+    if (access("/dev/full", W_OK)) return;
+    interrupt_meanwhile = (WaitHook){.fn = set_errno, .ctx = &error};
+    CHECK(!io_write("/dev/full", data, sizeof data, &err));
+    interrupt_meanwhile = (WaitHook){0};
+    CHECK_MSG(strstr(err.text, strerror(ENOSPC)), "%s", err.text);
+}
+
 int main(void) {
     dir_open("io-format");
     test_npz_read();
@@ -443,6 +459,7 @@ int main(void) {
     test_jsonl_read();
     test_text_round();
     test_interrupted();
+    test_meanwhile();
     dir_close((const char *[]){"deep/x.npz", "deep", "x.png", "x.ppm", "x.pgm", "f.png", "x.yaml",
                                "x.jsonl", NULL});
     return check_report("io formats");
