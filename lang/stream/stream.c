@@ -197,6 +197,7 @@ void handle_unref(Stream *s, Handle **hp) {
         s->frees = xrealloc(s->frees, (size_t)s->cap_frees * sizeof s->frees[0]);
     }
     s->frees[s->n_frees++] = (Operand){.kind = IN_TENSOR, .id = h->id};
+    if (h->type.rank) s->free_bytes += type_bytes(&h->type);
 }
 
 bool stream_has(const Stream *s, const Handle *const *handle, int n, Span at, LangError *e) {
@@ -292,7 +293,7 @@ void stream_frees(Stream *s) {
         Inst inst = {.op = OP_FREE, .n_in = (uint16_t)n, .in = s->frees + i};
         stream_inst(s, &inst, NULL, NULL, 0);
     }
-    s->n_frees = 0;
+    s->n_frees = 0, s->free_bytes = 0;
 }
 
 /* Prepares for an instruction with results: connects, waits for room in the window, issues
@@ -670,12 +671,13 @@ static void issue_sync(Stream *s) {
     stream_inst(s, &inst, NULL, NULL, 0);
 }
 
-/* True if all instructions are done. Frees that are due can wait for the next instruction: nothing
- * is computed by them. The acknowledgement of an answer follows it at once: a sync in between would
- * cost as much as another answer. */
+/* True if all instructions are done. Small frees that are due can wait for the next instruction:
+ * nothing is computed by them. Large ones cannot: another client may need the memory. The
+ * acknowledgement of an answer follows it at once: a sync in between would cost as much as another
+ * answer. */
 static bool is_idle(Stream *s) {
-    enum { FOLLOWS_US = 30 };
-    if (s->is_gone || s->frame.count > 0) return false;
+    enum { FOLLOWS_US = 30, SMALL_BYTES = 1 << 20 };
+    if (s->is_gone || s->frame.count > 0 || s->free_bytes >= SMALL_BYTES) return false;
     int64_t end = s->answered_seq == s->next_seq ? now_us() + FOLLOWS_US : 0;
     do {
         if (all_is_done(s, NULL)) return true;

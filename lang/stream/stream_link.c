@@ -22,7 +22,7 @@ static void gone(Stream *s, const Err *why) {
     if (s->is_gone) return;
     s->is_gone = true;
     s->gone = *why;
-    s->n_frees = 0;
+    s->n_frees = 0, s->free_bytes = 0;
     s->poll_seq = 0;
 }
 
@@ -454,7 +454,7 @@ void stream_reset(Stream *s) {
     s->poll_seq = POLL_INSTS;
     s->head_bytes = s->payload_bytes = 0;
     fifo_fini(&s->sent);
-    s->n_frees = 0;
+    s->n_frees = 0, s->free_bytes = 0;
     s->acked_us = s->inst_ns = 0;
     s->lost_at = (Span){0};
     s->is_started = s->is_welcome = s->is_gone = s->is_ended = s->has_stats = false;

@@ -110,6 +110,7 @@ struct Stream {
     Detector *hot; /* of hot loop bodies, or NULL */
     Operand *frees;
     int n_frees, cap_frees;
+    uint64_t free_bytes; /* of these tensors */
     SlotBlock *blocks;
     Slot *free_slots;
     uint64_t n_live;
