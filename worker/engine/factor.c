@@ -12,17 +12,43 @@
 
 enum { QL_STEPS = 60, JACOBI_SWEEPS = 60 };
 
+/* Vectors written out: the compiler may not reorder sums, and at -O2 vectorises no loop of unknown
+ * length. Every processor adds in the same order: element i to lane i % LANES, then the lanes by
+ * halves. */
+typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
+enum { LANES = 8 };
+#define FOUR(p) (*(Four *)(p))
+
+static double sum_lanes(double *lane) {
+    for (int h = LANES / 2; h > 0; h /= 2)
+        for (int i = 0; i < h; i++) lane[i] += lane[i + h];
+    return lane[0];
+}
 static double dot(const double *x, const double *y, int64_t n) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
+    double lane[LANES];
+    Four low = {0}, high = {0};
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        low += FOUR(x + i) * FOUR(y + i);
+        high += FOUR(x + i + 4) * FOUR(y + i + 4);
+    }
+    FOUR(lane) = low, FOUR(lane + 4) = high;
+    for (int k = 0; i < n; i++, k++) lane[k] += x[i] * y[i];
+    return sum_lanes(lane);
 }
 /* x += f * y */
 static void axpy(double *x, double f, const double *y, int64_t n) {
-    for (int64_t i = 0; i < n; i++) x[i] += f * y[i];
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) FOUR(x + i) += f * FOUR(y + i);
+    for (; i < n; i++) x[i] += f * y[i];
 }
 static void rotate(double *x, double *y, double c, double s, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
+    int64_t i = 0;
+    for (; i + 4 <= n; i += 4) {
+        Four a = FOUR(x + i), b = FOUR(y + i);
+        FOUR(x + i) = c * a - s * b, FOUR(y + i) = s * a + c * b;
+    }
+    for (; i < n; i++) {
         double a = x[i], b = y[i];
         x[i] = c * a - s * b, y[i] = s * a + c * b;
     }
@@ -228,23 +254,34 @@ static double tiny_products(const double *x, const double *y, int64_t n, double 
     return ldexp(of_x, -e) * ldexp(of_y, -e);
 }
 
-/* Rotates the rows of g (k, n) until they are orthogonal, and j (k, k) with them. Returns false if
- * cancelled. */
-static bool orthogonalize(double *g, double *j, int64_t k, int64_t n, const LinalgCancel *cancel) {
+/* The square of the length of a row x (n) after a rotation that leaves `left` of `was`. */
+static double length_left(const double *x, int64_t n, double was, double left) {
+    return left > 0.125 * was ? left : dot(x, x, n); /* few of its digits are left */
+}
+
+/* Rotates the rows of g (k, n) until they are orthogonal, and j (k, k) with them. of: scratch for k
+ * values, squares of the rows' lengths, which a rotation moves from one row to the other. Returns
+ * false if cancelled. */
+static bool orthogonalize(double *g, double *j, double *of, int64_t k, int64_t n,
+                          const LinalgCancel *cancel) {
     bool turned = true;
     for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; sweep++) {
         turned = false;
+        for (int64_t i = 0; i < k; i++) of[i] = dot(g + i * n, g + i * n, n);
         for (int64_t p = 0; p < k; p++) {
             for (int64_t q = p + 1; q < k; q++) {
                 double *x = g + p * n, *y = g + q * n;
-                double a = dot(x, x, n), b = dot(y, y, n), xy = dot(x, y, n);
+                double a = of[p], b = of[q], xy = dot(x, y, n);
                 double lengths = sqrt(a) * sqrt(b);
-                if (a < TINY || b < TINY) lengths = tiny_products(x, y, n, &a, &b, &xy);
+                bool are_tiny = a < TINY || b < TINY;
+                if (are_tiny) lengths = tiny_products(x, y, n, &a, &b, &xy);
                 if (!(fabs(xy) > 2 * DBL_EPSILON * lengths)) continue;
                 double z = (b - a) / (2 * xy), t = copysign(1 / (fabs(z) + hypot(1, z)), z);
                 double c = 1 / hypot(1, t);
                 rotate(x, y, c, c * t, n);
                 rotate(j + p * k, j + q * k, c, c * t, k);
+                of[p] = are_tiny ? dot(x, x, n) : length_left(x, n, a, a - t * xy);
+                of[q] = are_tiny ? dot(y, y, n) : length_left(y, n, b, b + t * xy);
                 turned = true;
             }
             if (cancel->is_cancelled(cancel->ctx)) return false;
@@ -276,11 +313,11 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
                 const LinalgCancel *cancel) {
     bool tall = m >= n;
     int64_t k = tall ? n : m, l = tall ? m : n;
-    double *g = work, *j = g + k * l, scale = scale_down(a, m * n);
+    double *g = work, *j = g + k * l, *of = j + k * k, scale = scale_down(a, m * n);
     for (int64_t i = 0; i < k; i++)
         for (int64_t c = 0; c < l; c++) g[i * l + c] = tall ? a[c * n + i] : a[i * n + c];
     unit(j, k);
-    if (scale == scale && !orthogonalize(g, j, k, l, cancel)) return false;
+    if (scale == scale && !orthogonalize(g, j, of, k, l, cancel)) return false;
     double *long_side = out + (tall ? 0 : (m + 1) * k),
            *short_side = out + (tall ? (m + 1) * k : 0);
     double *s = out + m * k;
@@ -306,7 +343,7 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
 
 int64_t linalg_factor_work(Op op, int64_t m, int64_t n) {
     int64_t least = m < n ? m : n, most = m < n ? n : m;
-    return op == OP_QR ? m + 2 * n : op == OP_EIGH ? 2 * n : least * (least + most);
+    return op == OP_QR ? m + 2 * n : op == OP_EIGH ? 2 * n : least * (least + most + 1);
 }
 
 bool linalg_factor(Op op, double *a, int64_t m, int64_t n, double *out, double *work,
