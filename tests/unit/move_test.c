@@ -745,6 +745,58 @@ static void test_rank_again(void) {
     world_free(p.w);
 }
 
+/* Moves t3, an indexing of t1 by t2 (all `index`), and t4, computed from it, to the other worker as
+ * t5 and t6. */
+static void move_indexed(Pair p, int64_t rows, int64_t index, ErrCode want) {
+    Layout whole = layout_replicate();
+    static const int64_t axis = 0;
+    const Attr attr[] = {{.key = ATTR_AXIS, .n = 1, .ints = &axis}};
+    const Operand in[] = {of_tensor(1), of_tensor(2)};
+    const Inst full = {
+        .op = OP_FULL, OPERANDS(of_int(index)), SHAPED(1, &rows, DT_I64), RESULTS(2)};
+    const Inst take = {
+        .op = OP_INDEX, .n_in = 2, .in = in, .n_attr = 1, .attr = attr, .n_out = 1, .out = {3}};
+    Located at;
+    add_data(p, p.a, 1, 2, &whole, rows);
+    inst_locate(&full, 102, &whole, &at), frame_add(&p.a->w, &at.inst), p.a->seq++;
+    inst_locate(&take, 102, &whole, &at), frame_add(&p.a->w, &at.inst), p.a->seq++;
+    add_op(p.a, OP_NEG, 4, 3, 2);
+    add_move(p.a, 5, 3, rows, (Place){2, whole}, (Place){3, whole});
+    add_move(p.a, 6, 4, rows, (Place){2, whole}, (Place){3, whole});
+    for (uint64_t id = 1; id <= 4; id++) add_op(p.a, OP_FREE, 0, id, 2);
+    p.a->ranks = 3;
+    flush(p.w, p.a);
+    settle(p.w);
+    for (uint64_t id = 5; id <= 6; id++) {
+        const Tensor *t = tensor_on(p.w, p.a, 1, id);
+        CHECK(t && !tensor_on(p.w, p.a, 0, id));
+        if (t) CHECK_INT(t->storage->poison, want);
+        add_op(p.a, OP_FREE, 0, id, 3);
+    }
+    p.a->ranks = 3;
+    flush(p.w, p.a);
+    settle(p.w);
+    CHECK_INT(p.w->x[0]->pins.n, 0);
+}
+
+/* A failure of the owner poisons what is computed from it on other workers too. */
+static void test_failed(const EngineOps *ops) {
+    Pair p = pair_new(ops);
+    p.w->is_dead[1] = false;
+    p.w->expects_errors = true;
+    p.w->group[3] = (Grp){1, {1}};
+    for (int i = 0; i < 2; i++) exec_on_group(p.w->x[i], 103, p.w->group[3].rank, 1);
+    for (int64_t rows = 10; rows <= 100000; rows *= 100) {
+        int before = p.w->n_errors;
+        move_indexed(p, rows, rows - 1, ERR_NONE);
+        CHECK_INT(p.w->n_errors, before);
+        move_indexed(p, rows, rows, ERR_INDEX);
+        CHECK_INT(p.w->n_errors, before + 1);
+    }
+    check_baseline(p.w);
+    world_free(p.w);
+}
+
 /* A result that a rank takes from itself alone is a view; also in another group. */
 static void test_views(void) {
     enum { ROWS = 1000 };
@@ -798,6 +850,9 @@ int main(int argc, char **argv) {
     test_within();
     test_overlap(&engine_reference);
     test_overlap(&engine_delayed);
+    test_failed(&engine_reference);
+    test_failed(&engine_delayed);
+    test_failed(&engine_late);
     test_rank_again();
     test_views();
     for (int i = 0; i < rounds; i++, seed++) {
