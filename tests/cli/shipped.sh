@@ -59,8 +59,10 @@ for isa in base v3 v4; do
     same "shipped $isa" "$(out)" "0 true true"
     run "no compiler $isa" "" GT_ISA=$isa GT_FUSE=wait GT_CC=/no/such/compiler
     has "no compiler $isa" "$(out)" " true true"
-    has "no compiler $isa" "$(err)" "no more kernels are compiled: no C compiler: /no/such/compiler"
 done
+GT_FUSE=wait GT_CC=/no/such/compiler "$GTSH" -c 'y = tanh(rand(64, 64) * 2.5 + 1.5).cos() - 3; sync(); print(y.shape)' \
+    >"$TMP/out" 2>"$TMP/err"
+has "another kernel, without a compiler" "$(err)" "no more kernels are compiled: no C compiler: /no/such/compiler"
 run "not wanted" "" GT_SHIPPED_KERNELS=0 GT_FUSE=wait GT_CC=/no/such/compiler
 has "not wanted" "$(out)" " false false"; has "not wanted" "$(err)" "kernels are not fused: no C compiler"
 # What :kernel says of one.

@@ -293,9 +293,12 @@ static void test_shipped(JitConfig config) {
     n_files(true);
     ship(other, 8, 8);
     CHECK_INT(state_of(&config), JIT_COMPILED);
-    config.shipped = path; /* the cache comes first */
+    config.shipped = path; /* before the cache */
     ship(path, 7, 7);
+    CHECK_INT(state_of(&config), JIT_SHIPPED);
+    config.shipped = NULL;
     CHECK_INT(state_of(&config), JIT_CACHED);
+    config.shipped = path;
     n_files(true);
     FILE *f = fopen(path, "w");
     CHECK(f && fputs("no object", f) >= 0 && fclose(f) == 0);

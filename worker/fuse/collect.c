@@ -810,7 +810,8 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
     if (!c->waits && !c->luck && !c->is_list)
         config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS;
-    bool has_shipped = env_is_on("GT_SHIPPED_KERNELS") && !c->is_list;
+    const char *save = getenv("GT_SAVE_COMPILED_CODE"); /* of all kernels */
+    bool has_shipped = env_is_on("GT_SHIPPED_KERNELS") && !c->is_list && (!save || !*save);
     char *shipped = has_shipped ? shipped_find(config.isa) : NULL;
     config.shipped = shipped;
     c->jit = jit_new(&config);

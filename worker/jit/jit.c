@@ -148,7 +148,10 @@ static void disable_compiler(JitService *s, const char *why, const char *what) {
 
 /* Of kernels that cannot be compiled or kept: the shipped ones are left, if there are any. */
 static void go_without(JitService *s, const char *why, const char *what) {
-    if (shipped_open(&s->shipped))
+    pthread_mutex_lock(&s->lock);
+    bool is_shipped = shipped_open(&s->shipped);
+    pthread_mutex_unlock(&s->lock);
+    if (is_shipped)
         disable_compiler(s, why, what);
     else
         turn_off(s, why, what);
@@ -224,10 +227,13 @@ static bool load_cached(JitService *s, Item *e) {
     return cache_verify(path) && load(s, e, path, NULL);
 }
 
+/* Under the lock. */
 static bool load_shipped(JitService *s, Item *e) {
     const FusedKernel *k = shipped_kernel(&s->shipped, &e->source, e->signature, e->n);
-    if (k) atomic_store_explicit(&e->kernel, k, memory_order_release);
-    return k != NULL;
+    if (!k) return false;
+    shipped_key(&s->shipped, &e->source, e->key);
+    atomic_store_explicit(&e->kernel, k, memory_order_release);
+    return true;
 }
 
 static void put_source(const Item *e, Bytes *out) {
@@ -404,7 +410,7 @@ static void make_kernels(JitService *s, Item **e, int n) {
     cache_unlock(lock);
 }
 
-/* Looks for a newly requested kernel on disk, and among the shipped ones. */
+/* Looks on disk for a newly requested kernel. */
 static void look_up(JitService *s, Item *e) {
     bool is_wanted = false;
     ItemState state = ITEM_WANTED;
@@ -412,11 +418,10 @@ static void look_up(JitService *s, Item *e) {
     if (!s->is_off) {
         set_key(s, e);
         save_code(s, e);
-        state = load_cached(s, e) ? ITEM_CACHED : load_shipped(s, e) ? ITEM_SHIPPED : ITEM_WANTED;
+        if (load_cached(s, e)) state = ITEM_CACHED;
         is_wanted = state == ITEM_WANTED && s->has_cache && cache_is_wanted(&s->cache, e->key);
-        if (log_is(LOG_COMPILE) && state != ITEM_WANTED)
-            log_line("COMPILE", "%s is %s", e->key,
-                     state == ITEM_CACHED ? "in the cache" : "one of those that were shipped");
+        if (log_is(LOG_COMPILE) && state == ITEM_CACHED)
+            log_line("COMPILE", "%s is in the cache", e->key);
     }
     if (s->is_off || (s->compiler_disabled && state == ITEM_WANTED)) {
         set_failed(s, e, s->is_off ? s->why_off : s->why_disabled);
@@ -740,8 +745,12 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
         item->same_hash = map_get(&s->items, hash);
         map_put(&s->items, hash, item);
         item->hash = hash;
-        item->next = s->open;
-        s->open = item;
+        if (load_shipped(s, item)) { /* at once: the thread may be waiting for a compiler */
+            item->state = ITEM_SHIPPED;
+        } else {
+            item->next = s->open;
+            s->open = item;
+        }
     }
     if (item) item->is_soon |= is_soon;
     if (item && !e->item) item->refs++;

@@ -4,18 +4,16 @@
  * The disk cache saves about 80 ms of a compiler's CPU time for each kernel of a later program.
  *
  * A caller requests a kernel by its signature. It gets the kernel, or NULL while there is none, and
- * then does the work without it. A thread serves the requests. It first looks in the disk cache,
- * then among the kernels that came with the program (jit_shipped.h). A kernel that is in neither is
- * compiled once enough time was lost without it to pay for a compiler
- * call. The thread takes those that lost most time first, a few sources in one file, and the
- * compiler runs at low priority. A kernel is used as soon as it is ready. No caller waits, and only
- * the speed changes.
+ * then does the work without it. A kernel that came with the program (jit_shipped.h) is there at
+ * once. A thread serves the other requests. It first looks in the disk cache. A kernel that is not
+ * there is compiled once enough time was lost without it to pay for a compiler call. The thread
+ * takes those that lost most time first, a few sources in one file, and the compiler runs at low
+ * priority. A kernel is used as soon as it is ready. No caller waits, and only the speed changes.
  *
  * Without a compiler or a writable cache there are no kernels but those that came with the program;
- * this is logged once. Later failures
- * are logged once too: a kernel that the compiler refuses, a cache whose disk is full. A compiler
- * that hangs or floods its output (limits: jit_cc.h) is killed and not called again. A cache that
- * is removed is made again.
+ * this is logged once. Later failures are logged once too: a kernel that the compiler refuses, a
+ * cache whose disk is full. A compiler that hangs or floods its output (limits: jit_cc.h) is killed
+ * and not called again. A cache that is removed is made again.
  *
  * A program may end before a kernel is compiled that would have paid off. The cache records that,
  * and the next program compiles the kernel at its first request, however little time was lost.
@@ -30,7 +28,7 @@
  * When the cache exceeds bytes_max, the least recently used files are removed.
  *
  * GT_CC: the compiler and its first arguments ("cc"). GT_SAVE_COMPILED_CODE=DIR: also saves the
- * sources.
+ * sources; no kernel that came with the program is used then.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_JIT_H
 #define GT_WORKER_JIT_JIT_H

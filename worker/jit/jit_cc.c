@@ -46,7 +46,7 @@ static const char *march(const char *isa) {
  * Without -ftree-pre and -fgcse, consecutive loops over one piece take twice the time. Clang has
  * other names for all this, and does not need most of them. */
 #define FLAGS_OF_BITS "-ffp-contract=off -fno-math-errno -fno-trapping-math"
-#define FLAGS_OF_ALL "-w -shared -fPIC " FLAGS_OF_BITS
+#define FLAGS_OF_ALL  "-w -shared -fPIC " FLAGS_OF_BITS
 const char cc_flags_of_bits[] = FLAGS_OF_BITS;
 const char *cc_flags(const Cc *c) {
     return c->is_clang

@@ -61,8 +61,8 @@ char *shipped_find(const char *isa) {
     if (!end) return NULL;
     *end = 0;
     for (size_t i = 0; i < sizeof beside / sizeof beside[0]; i++) {
-        int size = snprintf(path, sizeof path, "%s%s/lib/gt/kernels-%s.so", program, beside[i],
-                            isa);
+        int size =
+            snprintf(path, sizeof path, "%s%s/lib/gt/kernels-%s.so", program, beside[i], isa);
         if (size < (int)sizeof path && !access(path, R_OK)) return xstrdup(path);
     }
     return NULL;
