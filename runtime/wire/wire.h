@@ -72,7 +72,7 @@ typedef struct Cancel {
 
 /* One value of a reply. data: numel (or edge-item) elements, row-major, borrowed from the message.
  * With edge > 0 each axis longer than 2 * edge holds its first and last `edge` items only.
- * status 0: value; else an ErrCode (poisoned). */
+ * status 0: value; else an ErrCode (poisoned), and neither type nor data. */
 typedef struct ReplyValue {
     uint8_t status;
     uint32_t edge;

@@ -142,10 +142,8 @@ void effect_run(Exec *x, Job *j) {
             r->status = (uint8_t)j->lost;
         } else if (j->held[i]->poison) {
             r->status = (uint8_t)j->held[i]->poison;
-            r->type = j->call.in[i].type;
         } else if (failed) { /* the client skips the effect: the other values are not needed */
             r->status = (uint8_t)failed;
-            r->type = j->call.in[i].type;
         } else {
             if (!take_value(x, &x->scratch, &j->inst, &j->call.in[i], r, &bufs[i]))
                 r->status = (uint8_t)(failed = fail_value(x, j, r));
@@ -177,7 +175,6 @@ void effect_take(Exec *x, Job *j) {
     t->is_lost = arena_zalloc(a, n + 1);
     for (uint32_t i = 0; i < n && !j->lost; i++) {
         ReplyValue *r = &t->reply.value[i];
-        r->type = j->call.in[i].type;
         t->poison[i] = j->held[i]->poison;
         if (t->poison[i]) continue;
         doubt_add(x, &t->doubt[i], &t->poison[i], doubt_bits(j->held[i]->doubt));
@@ -194,8 +191,7 @@ static bool is_true_there(Exec *x, const Job *j) {
 
 /* Takes the value out of the reply. */
 static void drop_value(Answer *t, uint32_t i, ErrCode why) {
-    TensorType type = t->reply.value[i].type;
-    t->reply.value[i] = (ReplyValue){.status = (uint8_t)why, .type = type};
+    t->reply.value[i] = (ReplyValue){.status = (uint8_t)why};
     if (t->buf[i]) buf_unref(&t->buf[i]);
     t->buf[i] = NULL;
 }
