@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_GPU_H
 #define GT_TESTS_UNIT_GPU_H
-#include "tests/gpu/cuda.h"
+#include "worker/cuda/cuda_api.h"
 #include "tests/gpu/emu.h"
 #include "tests/unit/check.h"
 #include <dlfcn.h>

@@ -236,7 +236,7 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed, const Bench *b
         return false;
     }
     CHECK_INT(n_out, c.inst.n_out);
-    Outcome want, got[3];
+    Outcome want, got[4];
     run_case(&c, &bench[0], false, &want);
     check_that(want.result == 1, __FILE__, __LINE__, "%s: %s", op_info[op].name, want.err.text);
     for (int b = 1; b < n; b++) {
@@ -337,7 +337,7 @@ static void test_bad_index(const Bench *b) {
 
 static Bench open_bench(const char *name, int threads) {
     Err err = {0};
-    Bench b = {.ops = engine_find(name), .name = name};
+    Bench b = {.ops = strcmp(name, "cuda") ? engine_find(name) : &engine_cuda, .name = name};
     CHECK_MSG(b.ops != NULL, "there is no engine %s", name);
     if (!b.ops) exit(check_report("ops"));
     b.e = b.ops->open(&(EngineConfig){.memory_bytes = 256 << 20, .threads = threads}, &err);
@@ -348,14 +348,16 @@ static Bench open_bench(const char *name, int threads) {
 int main(int argc, char **argv) {
     uint64_t seed = rand_seed(argc, argv);
     Bench bench[] = {open_bench("reference", 1), open_bench("cpu", 1),
-                     open_bench("cpu", THREADS_MANY)};
+                     open_bench("cpu", THREADS_MANY), {0}};
+    int n = 3;
+    if (getenv("GT_TEST_ENGINE")) bench[n++] = open_bench(getenv("GT_TEST_ENGINE"), 1);
     bench[2].name = "cpu with threads";
     int rows = 0;
     for (int op = 0; op < OP_COUNT; op++) {
         if (!samplers[op] || op == OP_DATA) continue;
         if (argc > 2 && strcmp(argv[2], op_info[op].name)) continue;
         int before = check_failed;
-        test_row((Op)op, seed, bench, 3);
+        test_row((Op)op, seed, bench, n);
         if (check_failed > before)
             fprintf(stderr, "%s: %d failed\n", op_info[op].name, check_failed - before);
         rows++;

@@ -145,9 +145,9 @@ struct Engine {
     Ticket last; /* of the newest call or fusion of an ordered engine */
 };
 
-extern const EngineOps engine_reference, engine_cpu, engine_null, engine_late;
-/* Finds "cpu", "reference", "null" or "late"; numpy means reference, pytorch means cpu. NULL:
- * unknown. */
+extern const EngineOps engine_reference, engine_cpu, engine_null, engine_late, engine_cuda;
+/* Finds "cpu", "reference", "null", "late" or "cuda"; numpy means reference, pytorch means cpu.
+ * NULL: unknown. */
 const EngineOps *engine_find(const char *name);
 
 /* Writes the row-major strides of t, in elements. */

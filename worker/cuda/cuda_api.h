@@ -1,10 +1,10 @@
-/* cuda.h: the few declarations of NVIDIA's driver that the emulator defines and its tests call, by
- * the driver's own names and values. Written by hand from the public manual;
- * tests/gpu/check_headers compares them with the toolkit's cuda.h where that is installed
- * (GT_REAL_CUDA_H).
+/* cuda_api.h: the few declarations of NVIDIA's driver that the engine calls and the emulator
+ * (tests/gpu) defines, by the driver's own names and values. Written by hand from the public
+ * manual, so that every machine compiles the engine; tests/cli/gpu_headers.sh compares them with
+ * the toolkit's cuda.h where that is installed (GT_REAL_CUDA_H).
  * SPDX-License-Identifier: MIT */
-#ifndef GT_TESTS_GPU_CUDA_H
-#define GT_TESTS_GPU_CUDA_H
+#ifndef GT_WORKER_CUDA_CUDA_API_H
+#define GT_WORKER_CUDA_CUDA_API_H
 #ifdef GT_REAL_CUDA_H
 #include <cuda.h>
 #else
@@ -173,4 +173,22 @@ typedef void (*CUhostFn)(void *userData);
 CUDA_FUNCTIONS(X)
 #undef X
 #endif
+
+/* ---- NVRTC ---- */
+
+typedef struct _nvrtcProgram *nvrtcProgram;
+#define NVRTC_FUNCTIONS(X)                                                                         \
+    X(nvrtcVersion, (int *major, int *minor))                                                      \
+    X(nvrtcGetNumSupportedArchs, (int *n))                                                         \
+    X(nvrtcGetSupportedArchs, (int *arch))                                                         \
+    X(nvrtcCreateProgram, (nvrtcProgram * program, const char *source, const char *name, int n,    \
+                           const char *const *header, const char *const *header_name))             \
+    X(nvrtcCompileProgram, (nvrtcProgram program, int n, const char *const *option))               \
+    X(nvrtcDestroyProgram, (nvrtcProgram * program))                                               \
+    X(nvrtcGetPTXSize, (nvrtcProgram program, size_t * bytes))                                     \
+    X(nvrtcGetPTX, (nvrtcProgram program, char *text))                                             \
+    X(nvrtcGetCUBINSize, (nvrtcProgram program, size_t * bytes))                                   \
+    X(nvrtcGetCUBIN, (nvrtcProgram program, char *image))                                          \
+    X(nvrtcGetProgramLogSize, (nvrtcProgram program, size_t * bytes))                              \
+    X(nvrtcGetProgramLog, (nvrtcProgram program, char *text))
 #endif

@@ -1,0 +1,120 @@
+/* libs.c: see libs.h.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/libs.h"
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OLDEST = 12000 };
+
+/* Opens the first of the names (up to NULL) that is in one of the folders of GT_CUDA_LIBRARIES,
+ * where the loader looks, or in the toolkit's folder. */
+static void *open_library(const char *const *name) {
+    const char *folders = getenv("GT_CUDA_LIBRARIES");
+    for (int k = 0; name[k]; k++) {
+        char path[PATH_MAX];
+        for (const char *p = folders; p && *p; p += *p == ':') {
+            size_t n = strcspn(p, ":");
+            int length = snprintf(path, sizeof path, "%.*s/%s", (int)n, p, name[k]);
+            p += n;
+            if (!n || length >= (int)sizeof path) continue;
+            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            if (library) return library;
+        }
+    }
+    for (int k = 0; name[k]; k++) {
+        char path[PATH_MAX];
+        void *library = dlopen(name[k], RTLD_NOW | RTLD_LOCAL);
+        snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", name[k]);
+        if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (library) return library;
+    }
+    return NULL;
+}
+
+static const char remedy[] = "GT_CUDA_LIBRARIES names folders to look in; --engine cpu needs none";
+
+/* Fills *to with a function. *missing becomes the name of the first one that is not there. */
+static void find(void *library, const char *name, void *to, const char **missing) {
+    void *function = dlsym(library, name);
+    memcpy(to, &function, sizeof function);
+    if (!function && !*missing) *missing = name;
+}
+
+static bool open_driver(CudaLibs *l, Err *err) {
+    const char *missing = NULL;
+    void *library = open_library((const char *const[]){"libcuda.so.1", NULL});
+    if (!library) {
+        err_set(err, ERR_IO, "no NVIDIA driver: libcuda.so.1 is not there");
+        return err_hint(err, "%s", remedy);
+    }
+#define X(name, args) find(library, #name, &l->name, &missing);
+    CUDA_FUNCTIONS(X)
+#undef X
+    if (!l->cuInit || !l->cuGetErrorName || !l->cuGetErrorString || !l->cuDriverGetVersion)
+        return err_set(err, ERR_IO, "libcuda.so.1 is no NVIDIA driver: it has no %s", missing);
+    if (!CUDA(l, err, cuDriverGetVersion, &l->driver)) return false;
+    if (l->driver < OLDEST)
+        return err_set(err, ERR_IO,
+                       "the NVIDIA driver is of CUDA %d.%d, and %d.0 or newer is needed",
+                       l->driver / 1000, l->driver % 1000 / 10, OLDEST / 1000);
+    if (missing) return err_set(err, ERR_IO, "the NVIDIA driver has no %s", missing);
+    return CUDA(l, err, cuInit, 0);
+}
+
+static bool open_nvrtc(CudaLibs *l, Err *err) {
+    const char *missing = NULL;
+    static const char *const newest[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
+    int major = 0, minor = 0;
+    /* One that is newer than the driver is of no use if an older one is there too. */
+    void *library = open_library(newest + (l->driver < 13000));
+    if (!library) library = open_library(newest);
+    if (!library) {
+        err_set(err, ERR_IO, "no NVRTC, the compiler of kernels: libnvrtc.so.%d is not there",
+                l->driver / 1000);
+        return err_hint(err, "install cuda-nvrtc-%d-%d, or `pip install nvidia-cuda-nvrtc`; %s",
+                        l->driver / 1000, l->driver % 1000 / 10, remedy);
+    }
+#define X(name, args) find(library, #name, &l->name, &missing);
+    NVRTC_FUNCTIONS(X)
+#undef X
+    if (missing) return err_set(err, ERR_IO, "NVRTC has no %s", missing);
+    if (l->nvrtcVersion(&major, &minor)) return err_set(err, ERR_IO, "NVRTC has no version");
+    l->nvrtc = 1000 * major + 10 * minor;
+    if (major <= l->driver / 1000) return true;
+    return err_set(
+        err, ERR_IO,
+        "NVRTC is of CUDA %d.%d, which is newer than the driver's %d.%d: it needs a newer "
+        "driver, or an older NVRTC",
+        major, minor, l->driver / 1000, l->driver % 1000 / 10);
+}
+
+static struct {
+    CudaLibs libs;
+    Err err;
+    bool is_open;
+} shared;
+
+static void open_all(void) {
+    shared.is_open =
+        open_driver(&shared.libs, &shared.err) && open_nvrtc(&shared.libs, &shared.err);
+}
+
+const CudaLibs *cuda_libs(Err *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_all);
+    if (!shared.is_open && err) *err = shared.err;
+    return shared.is_open ? &shared.libs : NULL;
+}
+
+bool cuda_ok(const CudaLibs *l, CUresult code, const char *call, Err *err) {
+    const char *name = NULL, *text = NULL;
+    if (code == CUDA_SUCCESS) return true;
+    l->cuGetErrorName(code, &name);
+    l->cuGetErrorString(code, &text);
+    return err_set(err, code == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_IO, "%s: %s (%s)", call,
+                   text ? text : "unknown error", name ? name : "?");
+}

@@ -1,0 +1,99 @@
+/* op.c: single calls: pointwise operations, casts and constants as fusions of one node, copies as
+ * kernels of their own.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/cuda.h"
+#include <string.h>
+
+/* Sets is_far if all vectors of the kernel's wide loop are aligned. */
+static void find_wide(Fusion *f, int wide) {
+    bool is = wide > 1;
+    for (int k = 0; k < f->n_inputs; k++) {
+        uint64_t bytes = (uint64_t)(wide * dtype_info[f->input[k].type.dtype].size_bytes);
+        if (f->stride_kind[k] == STRIDE_ONE) is &= (uintptr_t)f->args.in[k] % bytes == 0;
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        uint64_t bytes = (uint64_t)(wide * dtype_info[f->node[i].dtype].size_bytes);
+        if (f->node[i].is_stored) is &= (uintptr_t)f->args.out[f->node[i].output] % bytes == 0;
+    }
+    f->args.is_far = is;
+}
+
+/* Runs a fusion without reductions, whose outputs are filled in. */
+static bool run_elements(Cuda *c, Fusion *f, Err *err) {
+    const CudaKernel *k = cuda_kernel(c, f, err);
+    if (!k) return false;
+    find_wide(f, k->form.wide);
+    int64_t turns = f->args.is_far ? f->args.n / k->form.wide : f->args.n;
+    return cuda_launch(c, k->run, turns ? turns : 1, &f->args);
+}
+
+/* One operation: a MAP row, a cast, a constant. */
+static bool run_node(Cuda *c, const Call *call, Op op, Err *err) {
+    const View *out = &call->out[0];
+    Fusion f;
+    FuseRef in[3];
+    fuse_init(&f, &out->type, 0);
+    for (int i = 0; i < call->n_in; i++) {
+        const View *v = &call->in[i];
+        in[i] = v->is_scalar ? fuse_scalar(&f, (DType)v->type.dtype, v->data) : fuse_input(&f, v);
+    }
+    FuseRef node = fuse_node(&f, op, (DType)out->type.dtype, false, in, call->n_in);
+    char **to = fuse_store(&f, node);
+    if (!fuse_done(&f)) return true; /* no elements */
+    *to = out->data;
+    return run_elements(c, &f, err);
+}
+
+/* ---- Copies ---- */
+
+/* T: an unsigned type of the element's size. */
+static const char copy_source[] =
+    "extern \"C\" __global__ void __launch_bounds__(256)\n"
+    "FUSED(run)(const __grid_constant__ FusedArgs args) {\n"
+    "    const FusedArgs *const A = &args;\n"
+    "    const int64_t threads = (int64_t)gridDim.x * blockDim.x;\n"
+    "    const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    for (int64_t i = first; i < A->n; i += threads) {\n"
+    "        int64_t line = i / A->line, o = (i - line * A->line) * A->step[0] * "
+    "(int64_t)sizeof(T);\n"
+    "        for (int64_t d = A->inner.rank - 1; d >= 0; d--) {\n"
+    "            const int64_t all = line / A->inner.shape[d];\n"
+    "            o += (line - all * A->inner.shape[d]) * A->inner.stride[0][d];\n"
+    "            line = all;\n"
+    "        }\n"
+    "        ((T *)A->out[0])[i] = *(const T *)(A->in[0] + o);\n"
+    "    }\n"
+    "}\n";
+
+bool cuda_copy(Cuda *c, const View *v, void *to, Err *err) {
+    static const char *const type[] = {
+        [1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"};
+    int size = dtype_info[v->type.dtype].size_bytes;
+    uint64_t bytes = type_bytes(&v->type);
+    if (!bytes) return true;
+    if (view_is_contiguous(v))
+        return CALL(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)to, (CUdeviceptr)v->data, bytes,
+                    c->stream);
+    Fusion f;
+    fuse_init(&f, &v->type, 0);
+    FuseRef in = fuse_input(&f, v);
+    char **out = fuse_store(&f, fuse_node(&f, OP_CAST, (DType)v->type.dtype, false, &in, 1));
+    fuse_done(&f); /* lays out the axes */
+    *out = to;
+    Bytes source = {0};
+    bytes_printf(&source, "typedef %s T;\n%s", type[size], copy_source);
+    const CudaKernel *k = cuda_written(c, type[size], source.data, err);
+    bytes_fini(&source);
+    return k && cuda_launch(c, k->run, f.args.n, &f.args);
+}
+
+bool cuda_run(Cuda *c, const Call *call, Err *err) {
+    Op op = call->inst->op;
+    switch (op_info[op].class_) {
+    case CLASS_MAP: return run_node(c, call, op, err);
+    case CLASS_VIEW: return cuda_copy(c, &call->in[0], call->out[0].data, err);
+    default: break;
+    }
+    if (op == OP_CAST) return run_node(c, call, op, err);
+    return err_set(err, ERR_INTERNAL, "'%s' has no kernel for the engine cuda", op_info[op].name);
+}

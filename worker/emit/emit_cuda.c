@@ -1,0 +1,145 @@
+/* emit_cuda.c: see emit_cuda.h. Names are those of emit_pass.h; besides:
+ *   u an input's elements of a turn, t those of a stored value, o an input's offset in bytes.
+ * SPDX-License-Identifier: MIT */
+#include "worker/emit/emit_cuda.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { VECTOR = 16 }; /* bytes of a thread's widest access */
+
+bool emit_cuda_form(const Fusion *f, CudaForm *form) {
+    int largest = 1;
+    FusePlan plan;
+    fuse_plan(f, &plan);
+    if (f->trailing) return false;
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->stride_kind[k] == STRIDE_ONE &&
+            dtype_info[f->input[k].type.dtype].size_bytes > largest)
+            largest = dtype_info[f->input[k].type.dtype].size_bytes;
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].is_stored && dtype_info[f->node[i].dtype].size_bytes > largest)
+            largest = dtype_info[f->node[i].dtype].size_bytes;
+    *form = (CudaForm){.unit = FUSED_ELEMENTS, .wide = f->is_lined ? 1 : VECTOR / largest};
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->stride_kind[k] == STRIDE_OTHER) form->wide = 1;
+    return true;
+}
+
+static void put_head(Emit *e, const char *name) {
+    const Fusion *f = e->f;
+    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256)");
+    emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
+    emit_line(e, "const FusedArgs *const A = &args;");
+    emit_line(e, "const int64_t n = A->n, zero = A->zero;");
+    emit_line(e, "const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;");
+    emit_line(e, "const int64_t threads = (int64_t)gridDim.x * blockDim.x;");
+    for (int k = 0; k < f->n_scalars; k++) {
+        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
+        emit_line(e, "memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+    }
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->stride_kind[k] == STRIDE_OTHER)
+            emit_line(e, "const int64_t d%d = A->step[%d];", k, k);
+}
+
+/* Writes the values of all nodes. Those that are stored go to t, or to element i of the output. */
+static void put_values(Emit *e, bool is_wide) {
+    const Fusion *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e->plan.is_used[i]) continue;
+        emit_value(e, i, NULL);
+        const char *half = dtype_is_half((DType)n->dtype) ? "h_" : "";
+        if (n->is_stored && is_wide)
+            emit_line(e, "t%d.at[l] = %sv%d;", n->output, half, i);
+        else if (n->is_stored)
+            emit_line(e, "((%s *)A->out[%d])[i] = %sv%d;", emit_ctype(n->dtype), n->output, half,
+                      i);
+    }
+}
+
+/* The turns of `wide` elements each; what is left goes to the loop of single elements. */
+static void put_wide(Emit *e, int wide) {
+    const Fusion *f = e->f;
+    emit_line(e, "for (int64_t turn = first; A->is_far && turn < n / %d; turn += threads) {", wide);
+    for (int k = 0; k < f->n_inputs; k++)
+        if (f->stride_kind[k] == STRIDE_ONE)
+            emit_line(e, "const Wide<%s, %d> u%d = wide_load<%s, %d>(A->in[%d], turn);",
+                      emit_ctype(f->input[k].type.dtype), wide, k,
+                      emit_ctype(f->input[k].type.dtype), wide, k);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].is_stored)
+            emit_line(e, "Wide<%s, %d> t%d;", emit_ctype(f->node[i].dtype), wide,
+                      f->node[i].output);
+    emit_line(e, "#pragma unroll");
+    emit_line(e, "for (int l = 0; l < %d; l++) {", wide);
+    for (int k = 0; k < f->n_inputs; k++) {
+        char where[32];
+        snprintf(where, sizeof where, "(u%d.at + l)", k);
+        if (f->stride_kind[k] == STRIDE_ONE) emit_input(e, 'x', k, where);
+    }
+    put_values(e, true);
+    emit_line(e, "}");
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].is_stored)
+            emit_line(e, "wide_store(A->out[%d], turn, t%d);", f->node[i].output,
+                      f->node[i].output);
+    emit_line(e, "}");
+}
+
+/* Writes the inputs of element i. The axes but the last are walked by division. */
+static void put_inputs(Emit *e) {
+    const Fusion *f = e->f;
+    if (f->is_lined) {
+        emit_line(e, "int64_t line = i / A->line;");
+        emit_line(e, "const int64_t at = i - line * A->line;");
+        for (int k = 0; k < f->n_inputs; k++) emit_line(e, "int64_t o%d = 0;", k);
+        emit_line(e, "for (int64_t d = A->inner.rank - 1; d >= 0; d--) {");
+        emit_line(e, "const int64_t all = line / A->inner.shape[d];");
+        emit_line(e, "const int64_t j = line - all * A->inner.shape[d];");
+        emit_line(e, "line = all;");
+        for (int k = 0; k < f->n_inputs; k++)
+            emit_line(e, "o%d += j * A->inner.stride[%d][d];", k, k);
+        emit_line(e, "}");
+    }
+    for (int k = 0; k < f->n_inputs; k++) {
+        char where[96], from[24] = "", step[24] = "";
+        const char *at = f->is_lined ? "at" : "i";
+        if (f->is_lined) snprintf(from, sizeof from, " + o%d", k);
+        if (f->stride_kind[k] == STRIDE_OTHER) snprintf(step, sizeof step, " * d%d", k);
+        if (f->stride_kind[k] == STRIDE_ZERO)
+            snprintf(where, sizeof where, "(A->in[%d]%s)", k, from);
+        else
+            snprintf(where, sizeof where, "(A->in[%d]%s + %s%s * (int64_t)sizeof(%s))", k, from, at,
+                     step, emit_ctype(f->input[k].type.dtype));
+        if (f->is_lined || f->stride_kind[k] != STRIDE_ZERO) emit_input(e, 'x', k, where);
+    }
+}
+
+static void put_elements(Emit *e, int wide) {
+    const Fusion *f = e->f;
+    put_head(e, "run");
+    emit_line(e, "if (first >= n) return;"); /* one element may be overwritten where it is read */
+    for (int k = 0; k < f->n_inputs; k++) {
+        char where[24];
+        snprintf(where, sizeof where, "A->in[%d]", k);
+        if (!f->is_lined && f->stride_kind[k] == STRIDE_ZERO) emit_input(e, 'x', k, where);
+    }
+    if (wide > 1) put_wide(e, wide);
+    emit_line(e, "#pragma unroll 1");
+    emit_line(e, "for (int64_t i = (A->is_far ? n / %d * %d : 0) + first; i < n; i += threads) {",
+              wide, wide);
+    put_inputs(e);
+    put_values(e, false);
+    emit_line(e, "}");
+    emit_line(e, "(void)zero;");
+    emit_line(e, "}");
+}
+
+void emit_cuda(Bytes *out, const Fusion *f) {
+    Emit e = {.f = f, .out = out};
+    CudaForm form;
+    emit_cuda_form(f, &form);
+    fuse_plan(f, &e.plan);
+    put_elements(&e, form.wide);
+}

@@ -1,0 +1,24 @@
+/* emit_cuda.h: writes the CUDA C of a fusion (fuse.h), for the engine cuda. The values of nodes
+ * have the text that the C emitter gives them (emit_pass.h), and folds have its order, so that both
+ * give the same bits. The source begins with the text of kernel_cuda.h (emit_cuda_head).
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_EMIT_EMIT_CUDA_H
+#define GT_WORKER_EMIT_EMIT_CUDA_H
+#include "worker/emit/emit_pass.h"
+
+extern const char emit_cuda_head[];
+
+/* How the kernels are launched. */
+typedef struct CudaForm {
+    FusedUnit unit;
+    int wide; /* FUSED_ELEMENTS: elements of a thread's turn, if args.is_far says that vectors of so
+               * many are aligned */
+} CudaForm;
+
+/* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
+ * alone. */
+bool emit_cuda_form(const Fusion *f, CudaForm *form);
+/* Appends the functions FUSED(run) and, but for FUSED_ELEMENTS, FUSED(finish). FUSED(x) must be
+ * defined before that text. */
+void emit_cuda(Bytes *out, const Fusion *f);
+#endif

@@ -1,0 +1,94 @@
+/* kernel_cuda.h: prepended to the CUDA C of kernels for the engine cuda (worker/emit/emit_cuda.c):
+ * names of gcc's that NVRTC lacks, the arguments, the prologue's functions. The text of this file
+ * and of all that it includes is in the program, as kernel_fused.h is. It is
+ * included by no C file: only NVRTC compiles it.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_WORKER_KERNEL_KERNEL_CUDA_H
+#define GT_WORKER_KERNEL_KERNEL_CUDA_H
+
+#define __builtin_memcpy         memcpy
+#define __builtin_fmaf           fmaf
+#define __builtin_fma            fma
+#define __builtin_floorf         floorf
+#define __builtin_ceilf          ceilf
+#define __builtin_truncf         truncf
+#define __builtin_rintf          rintf
+#define __builtin_sqrtf          sqrtf
+#define __builtin_fmodf          fmodf
+#define __builtin_floor          floor
+#define __builtin_ceil           ceil
+#define __builtin_trunc          trunc
+#define __builtin_rint           rint
+#define __builtin_sqrt           sqrt
+#define __builtin_fabs           fabs
+#define __builtin_copysign(a, b) copysign((double)(a), (double)(b))
+#define __builtin_inff()         __int_as_float(0x7f800000)
+#define __builtin_inf()          __longlong_as_double(0x7ff0000000000000)
+#define __builtin_nanf(x)        __int_as_float(0x7fc00000)
+#define __builtin_nan(x)         __longlong_as_double(0x7ff8000000000000)
+
+#include "worker/kernel/fused.h"
+#include "worker/kernel/prologue.h"
+
+/* ---- Several adjacent elements by one access ----
+ * The accesses are assembler because NVRTC splits the copy of a struct into its elements, which
+ * takes 2.5 times the traffic. A vector has at most 16 bytes and is aligned to its size. */
+
+template <int BYTES> struct WideBits;
+template <> struct WideBits<1> { unsigned char v; };
+template <> struct WideBits<2> { unsigned short v; };
+template <> struct WideBits<4> { unsigned v; };
+template <> struct WideBits<8> { unsigned v, w; };
+template <> struct WideBits<16> { unsigned v, w, x, y; };
+__device__ __forceinline__ void wide_get(const char *p, WideBits<1> &b) {
+    b.v = *(const unsigned char *)p;
+}
+__device__ __forceinline__ void wide_get(const char *p, WideBits<2> &b) {
+    b.v = *(const unsigned short *)p;
+}
+__device__ __forceinline__ void wide_get(const char *p, WideBits<4> &b) {
+    b.v = *(const unsigned *)p;
+}
+__device__ __forceinline__ void wide_get(const char *p, WideBits<8> &b) {
+    asm volatile("ld.global.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(b.v), "=r"(b.w)
+                 : "l"(__cvta_generic_to_global(p)));
+}
+__device__ __forceinline__ void wide_get(const char *p, WideBits<16> &b) {
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(b.v), "=r"(b.w), "=r"(b.x), "=r"(b.y)
+                 : "l"(__cvta_generic_to_global(p)));
+}
+__device__ __forceinline__ void wide_put(char *p, const WideBits<1> &b) {
+    *(unsigned char *)p = b.v;
+}
+__device__ __forceinline__ void wide_put(char *p, const WideBits<2> &b) {
+    *(unsigned short *)p = b.v;
+}
+__device__ __forceinline__ void wide_put(char *p, const WideBits<4> &b) { *(unsigned *)p = b.v; }
+__device__ __forceinline__ void wide_put(char *p, const WideBits<8> &b) {
+    asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "r"(b.v),
+                 "r"(b.w)
+                 : "memory");
+}
+__device__ __forceinline__ void wide_put(char *p, const WideBits<16> &b) {
+    asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)),
+                 "r"(b.v), "r"(b.w), "r"(b.x), "r"(b.y)
+                 : "memory");
+}
+template <typename T, int N> struct Wide { T at[N]; };
+template <typename T, int N>
+__device__ __forceinline__ Wide<T, N> wide_load(const char *p, int64_t turn) {
+    WideBits<sizeof(T) * N> bits;
+    Wide<T, N> w;
+    wide_get(p + turn * (int64_t)(sizeof(T) * N), bits);
+    memcpy(&w, &bits, sizeof w);
+    return w;
+}
+template <typename T, int N>
+__device__ __forceinline__ void wide_store(char *p, int64_t turn, const Wide<T, N> &w) {
+    WideBits<sizeof(T) * N> bits;
+    memcpy(&bits, &w, sizeof w);
+    wide_put(p + turn * (int64_t)(sizeof(T) * N), bits);
+}
+#endif
