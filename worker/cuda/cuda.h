@@ -69,6 +69,7 @@ void cuda_free_kernels(Cuda *c);
 /* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
  * less than all at a time: kernels go on in steps of the grid. args: copied. */
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const FusedArgs *args);
+bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 
 /* ---- op.c ---- */
 

@@ -18,15 +18,15 @@ static const char stdint_text[] =
 /* Compiles. Returns PTX or a cubin, owned by the caller; NULL: err has NVRTC's first words. */
 static char *compile(const Cuda *c, const char *source, Err *err) {
     const CudaLibs *l = c->libs;
-    static const char *const name[] = {"stdint.h", "math.h"};
-    const char *const text[] = {stdint_text, ""};
+    static const char *const name[] = {"stdint.h", "math.h", "stddef.h"};
+    const char *const text[] = {stdint_text, "", ""};
     char arch[32];
     snprintf(arch, sizeof arch, "-arch=%s_%d", c->is_ptx ? "compute" : "sm", c->arch);
     const char *const option[] = {arch, "-default-device", "-std=c++20", "-fmad=false", "-w"};
     nvrtcProgram program = NULL;
     char *image = NULL, *log = NULL;
     size_t n = 0;
-    bool ok = !l->nvrtcCreateProgram(&program, source, "kernel.cu", 2, text, name) &&
+    bool ok = !l->nvrtcCreateProgram(&program, source, "kernel.cu", 3, text, name) &&
               !l->nvrtcCompileProgram(program, sizeof option / sizeof *option, option);
     if (ok && !(c->is_ptx ? l->nvrtcGetPTXSize : l->nvrtcGetCUBINSize)(program, &n)) {
         image = xmalloc(n + 1);
@@ -101,7 +101,7 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, Err *err) {
     bytes_puts(&source, "#define FUSED(x) k_##x\n");
     emit_cuda(&source, f);
     CudaKernel *k =
-        load(c, source.data, form.unit != FUSED_ELEMENTS, f->signature, f->signature_bytes, err);
+        load(c, source.data, form.unit == FUSED_BLOCKS, f->signature, f->signature_bytes, err);
     bytes_fini(&source);
     if (!k) return NULL;
     k->form = form;
@@ -131,6 +131,23 @@ void cuda_free_kernels(Cuda *c) {
             free(k);
         }
     map_fini(&c->kernels);
+}
+
+/* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
+bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
+    enum { SHARED_MOST = 48 << 10, PER_PROCESSOR = 8 };
+    int64_t length = args->n < FUSED_BLOCK ? args->n : FUSED_BLOCK;
+    int x = 16, y;
+    while (x < CUDA_THREADS && (int64_t)x * CUDA_EACH < length) x *= 2;
+    while (x > 16 && emit_cuda_shared(&k->form, x, 1) > SHARED_MOST) x /= 2;
+    for (y = CUDA_THREADS / x; y > 1 && emit_cuda_shared(&k->form, x, y) > SHARED_MOST; y /= 2) {}
+    int64_t units = args->rows * (k->form.unit == FUSED_BLOCKS ? args->blocks : 1);
+    int64_t blocks = (units + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
+    if (blocks > most) blocks = most;
+    void *param[] = {(void *)args};
+    return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
+                (unsigned)emit_cuda_shared(&k->form, x, y), c->stream, param, NULL) &&
+           (!k->finish || cuda_launch(c, k->finish, args->rows, args));
 }
 
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const FusedArgs *args) {

@@ -1,6 +1,8 @@
 /* op.c: single calls: pointwise operations, casts and constants as fusions of one node, copies as
  * kernels of their own.
  * SPDX-License-Identifier: MIT */
+#include "runtime/inst/element.h"
+#include "runtime/layout/nodes.h"
 #include "worker/cuda/cuda.h"
 #include <string.h>
 
@@ -42,6 +44,74 @@ static bool run_node(Cuda *c, const Call *call, Op op, Err *err) {
     if (!fuse_done(&f)) return true; /* no elements */
     *to = out->data;
     return run_elements(c, &f, err);
+}
+
+/* Sets all elements to a value: int64 or float64, as immediates of sources are. */
+static bool fill(Cuda *c, const View *out, DType from, const void *value, Err *err) {
+    DType d = fuse_computes((DType)out->type.dtype);
+    double room = 0;
+    Fusion f;
+    if (from == DT_F64)
+        element_set_float(d, &room, element_float(from, value));
+    else
+        element_set_int(d, &room, element_int(from, value));
+    fuse_init(&f, &out->type, 0);
+    FuseRef in = fuse_scalar(&f, d, &room);
+    char **to = fuse_store(&f, fuse_node(&f, OP_FULL, (DType)out->type.dtype, false, &in, 1));
+    if (!fuse_done(&f)) return true;
+    *to = out->data;
+    return run_elements(c, &f, err);
+}
+
+/* ---- Reductions ---- */
+
+/* Runs a fusion with reductions along rows. */
+static bool run_rows(Cuda *c, Fusion *f, Err *err) {
+    const CudaKernel *k = cuda_kernel(c, f, err);
+    if (!k) return false;
+    uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks);
+    Engine *e = &c->host.engine;
+    f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
+    if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
+    bool ok = cuda_launch_rows(c, k, &f->args);
+    if (bytes) e->ops->free(e, f->args.table, bytes);
+    return ok;
+}
+
+/* x with its reduced axes last. Returns how many they are. */
+static int turned(const View *x, uint32_t reduced, View *out) {
+    int n = 0, trailing = 0;
+    *out = *x;
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < x->type.rank; d++) {
+            if ((reduced >> d & 1) != (unsigned)pass) continue;
+            out->type.shape[n] = x->type.shape[d];
+            out->stride[n++] = x->stride[d];
+            trailing += pass;
+        }
+    return trailing;
+}
+
+static bool run_reduce(Cuda *c, const Call *call, Err *err) {
+    const View *x = &call->in[0], *out = &call->out[0];
+    View v;
+    Fusion f;
+    int trailing = turned(x, nodes_reduced(call->inst, x->type.rank), &v);
+    if (type_numel(&out->type) == 0) return true;
+    if (!trailing) { /* of a scalar */
+        trailing = 1;
+        v.stride[v.type.rank] = 1, v.type.shape[v.type.rank++] = 1;
+    }
+    if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
+        return fill(c, out, DT_I64,
+                    &(int64_t){call->inst->op == OP_PROD || call->inst->op == OP_ALL}, err);
+    fuse_init(&f, &v.type, trailing);
+    FuseRef in = fuse_input(&f, &v);
+    FuseRef node = fuse_node(&f, call->inst->op, (DType)out->type.dtype, true, &in, 1);
+    char **to = fuse_store(&f, node);
+    if (!fuse_done(&f)) return err_set(err, ERR_INTERNAL, "an empty reduction");
+    *to = out->data;
+    return run_rows(c, &f, err);
 }
 
 /* ---- Copies ---- */
@@ -91,9 +161,12 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     Op op = call->inst->op;
     switch (op_info[op].class_) {
     case CLASS_MAP: return run_node(c, call, op, err);
+    case CLASS_REDUCE: return run_reduce(c, call, err);
     case CLASS_VIEW: return cuda_copy(c, &call->in[0], call->out[0].data, err);
     default: break;
     }
+    if (op == OP_FULL)
+        return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
     if (op == OP_CAST) return run_node(c, call, op, err);
     return err_set(err, ERR_INTERNAL, "'%s' has no kernel for the engine cuda", op_info[op].name);
 }

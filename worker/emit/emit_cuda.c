@@ -7,21 +7,49 @@
 
 enum { VECTOR = 16 }; /* bytes of a thread's widest access */
 
-bool emit_cuda_form(const Fusion *f, CudaForm *form) {
+int emit_cuda_folds(const Emit *e) {
+    int most = 0;
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        int n = 0;
+        for (int i = 0; i < e->f->n_nodes; i++) n += pass_folds(e, i, pass);
+        if (n > most) most = n;
+    }
+    return most;
+}
+
+/* What a pass would keep for later ones is computed again. */
+static void plan(Emit *e) {
+    fuse_plan(e->f, &e->plan);
+    memset(e->plan.is_kept, 0, sizeof e->plan.is_kept);
+}
+
+static int widest(const Fusion *f) {
     int largest = 1;
-    FusePlan plan;
-    fuse_plan(f, &plan);
-    if (f->trailing) return false;
-    for (int k = 0; k < f->n_inputs; k++)
-        if (f->stride_kind[k] == STRIDE_ONE &&
-            dtype_info[f->input[k].type.dtype].size_bytes > largest)
-            largest = dtype_info[f->input[k].type.dtype].size_bytes;
-    for (int i = 0; i < f->n_nodes; i++)
-        if (f->node[i].is_stored && dtype_info[f->node[i].dtype].size_bytes > largest)
-            largest = dtype_info[f->node[i].dtype].size_bytes;
-    *form = (CudaForm){.unit = FUSED_ELEMENTS, .wide = f->is_lined ? 1 : VECTOR / largest};
-    for (int k = 0; k < f->n_inputs; k++)
-        if (f->stride_kind[k] == STRIDE_OTHER) form->wide = 1;
+    if (f->is_lined) return 1;
+    for (int k = 0; k < f->n_inputs; k++) {
+        int size = dtype_info[f->input[k].type.dtype].size_bytes;
+        if (f->stride_kind[k] == STRIDE_OTHER) return 1;
+        if (f->stride_kind[k] == STRIDE_ONE && size > largest) largest = size;
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        int size = dtype_info[f->node[i].dtype].size_bytes;
+        if (f->node[i].is_stored && size > largest) largest = size;
+    }
+    return VECTOR / largest;
+}
+
+bool emit_cuda_form(const Fusion *f, CudaForm *form) {
+    Emit e = {.f = f};
+    plan(&e);
+    *form = (CudaForm){.unit = FUSED_ELEMENTS, .wide = 1, .nodes = f->n_nodes};
+    if (!f->trailing) return form->wide = widest(f), true;
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD) return false;
+        form->reductions += fuse_is_reduce(&f->node[i]) && e.plan.is_used[i];
+    }
+    if (e.plan.has_columns) return false;
+    form->unit = e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS : FUSED_ROWS;
+    form->folds = emit_cuda_folds(&e);
     return true;
 }
 
@@ -140,6 +168,9 @@ void emit_cuda(Bytes *out, const Fusion *f) {
     Emit e = {.f = f, .out = out};
     CudaForm form;
     emit_cuda_form(f, &form);
-    fuse_plan(f, &e.plan);
-    put_elements(&e, form.wide);
+    plan(&e);
+    if (form.unit == FUSED_ELEMENTS)
+        put_elements(&e, form.wide);
+    else
+        emit_cuda_rows(&e, form.unit);
 }

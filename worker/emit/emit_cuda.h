@@ -9,11 +9,18 @@
 extern const char emit_cuda_head[];
 
 /* How the kernels are launched. */
+enum { CUDA_EACH = 4 }; /* elements of a thread in each chunk of a row */
 typedef struct CudaForm {
     FusedUnit unit;
     int wide; /* FUSED_ELEMENTS: elements of a thread's turn, if args.is_far says that vectors of so
                * many are aligned */
+    /* Others: blocks of (x, y) threads: y groups of x, a power of two from 16 to 256. Shared
+     * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block. */
+    int folds, nodes, reductions;
 } CudaForm;
+static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
+    return (int64_t)y * 8 * (f->folds * CUDA_EACH * x + f->nodes);
+}
 
 /* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
  * alone. */
@@ -21,4 +28,8 @@ bool emit_cuda_form(const Fusion *f, CudaForm *form);
 /* Appends the functions FUSED(run) and, but for FUSED_ELEMENTS, FUSED(finish). FUSED(x) must be
  * defined before that text. */
 void emit_cuda(Bytes *out, const Fusion *f);
+
+/* ---- emit_cuda_rows.c ---- */
+void emit_cuda_rows(Emit *e, FusedUnit unit);
+int emit_cuda_folds(const Emit *e); /* the most reductions of a pass */
 #endif

@@ -28,7 +28,26 @@
 #define __builtin_nan(x)         __longlong_as_double(0x7ff8000000000000)
 
 #include "worker/kernel/fused.h"
+#include "worker/kernel/kernel_reduce.h"
 #include "worker/kernel/prologue.h"
+
+enum { CUDA_EACH = 4 }; /* as in emit_cuda.h */
+
+/* ---- Reductions: what kernel_fused.h has, for one thread ---- */
+
+#define REDUCE_ABREAST(NAME, A, R, INIT)
+#define REDUCE_IN_TURN(NAME, A, R)
+#define REDUCE_REST(NAME, A, R, INIT)                                                              \
+    PRO_FN R NAME##_tree(R *t, int64_t n) {                                                        \
+        for (int64_t s = 1; s < n; s *= 2)                                                         \
+            for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
+        return t[0];                                                                               \
+    }                                                                                              \
+    PRO_FN R NAME##_init() { return (R)(INIT); }                                                   \
+    PRO_FN R NAME##_ending(R *lane) {                                                              \
+        FOLD_LANES(NAME, 8)                                                                        \
+        FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
+    }
 
 /* ---- Several adjacent elements by one access ----
  * The accesses are assembler because NVRTC splits the copy of a struct into its elements, which

@@ -1,0 +1,284 @@
+/* emit_cuda_rows.c: CUDA C of fusions with reductions along rows (fused.h: FUSED_BLOCKS,
+ * FUSED_ROWS).
+ *
+ * A block has blockDim.y groups of blockDim.x threads, a power of two from 16 to 256. A group
+ * computes one unit at a time: a row, or a block of FUSED_BLOCK elements of a row. It goes over the
+ * elements in chunks of CUDA_EACH for each thread. The values that are folded go to shared memory;
+ * then 16 threads, one for each lane, fold them in ascending order, so that the bits are those of
+ * kernel_reduce.h. All groups of a block take the same number of steps, because barriers are for
+ * all its threads.
+ *
+ * Names besides those of emit_pass.h: t the thread in its group, c the chunk's values of reduction
+ * i, f the lane of this thread, R row values in shared memory.
+ * SPDX-License-Identifier: MIT */
+#include "worker/emit/emit_cuda.h"
+#include <stdio.h>
+#include <string.h>
+
+static bool is_row_value(const Emit *e, int i) {
+    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
+}
+static bool has_folds(const Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass)) return true;
+    return false;
+}
+
+static void put_reductions(Emit *e) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (!fuse_is_reduce(n)) continue;
+        DType d = fuse_computes(emit_dtype(e, n->in[0]));
+        EmitName k = emit_kernel(e, i);
+        emit_line(e, "#ifndef HAVE_%s", k.text);
+        emit_line(e, "#define HAVE_%s", k.text);
+        emit_reduce(e->out, n->op, d);
+        emit_line(e, "#endif");
+    }
+}
+
+/* Declares where the unit's row begins in each input: b. */
+static void put_bases(Emit *e) {
+    const Fusion *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *b%d = A->in[%d];", k, k);
+    emit_line(e, "{");
+    emit_line(e, "int64_t rest = row;");
+    emit_line(e, "for (int64_t d = A->outer.rank - 1; d >= 0; d--) {");
+    emit_line(e, "const int64_t all = rest / A->outer.shape[d];");
+    emit_line(e, "const int64_t j = rest - all * A->outer.shape[d];");
+    emit_line(e, "rest = all;");
+    for (int k = 0; k < f->n_inputs; k++) emit_line(e, "b%d += j * A->outer.stride[%d][d];", k, k);
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+/* The inputs that row values need. A group without a unit reads those of the first row. */
+static void put_row_inputs(Emit *e) {
+    const Fusion *f = e->f;
+    for (int k = 0; k < f->n_inputs; k++) {
+        bool is_used = false;
+        char where[16];
+        for (int i = 0; i < f->n_nodes; i++)
+            for (int j = 0; j < f->node[i].n_in; j++)
+                is_used |= is_row_value(e, i) && !fuse_is_reduce(&f->node[i]) &&
+                           f->node[i].in[j] == FUSE_INPUT + k;
+        snprintf(where, sizeof where, "b%d", k);
+        if (is_used) emit_input(e, 'y', k, where);
+    }
+}
+/* T: the accumulators of a unit's row, one for each of its blocks. */
+static void put_tables(Emit *e) {
+    int k = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
+            emit_line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
+}
+/* Row values that the pass before made known. Thread 0 of the group has combined the blocks. */
+static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
+    const Fusion *f = e->f;
+    bool any = false;
+    for (int i = 0; i < f->n_nodes && shares; i++) {
+        if (!is_row_value(e, i) || e->plan.pass[i] != pass || !fuse_is_reduce(&f->node[i]))
+            continue;
+        emit_line(e, "if (t == 0 && has) *(%s *)(R + 8 * %d) = %s_tree(T%d, blocks);",
+                  emit_lane_type(e, i), i, emit_kernel(e, i).text, i);
+        any = true;
+    }
+    if (any) emit_line(e, "__syncthreads();");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        char text[96];
+        if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (shares)
+            snprintf(text, sizeof text, "has ? *(const %s *)(R + 8 * %d) : %s_init()",
+                     emit_lane_type(e, i), i, emit_kernel(e, i).text);
+        else
+            snprintf(text, sizeof text, "%s_tree(T%d, blocks)", emit_kernel(e, i).text, i);
+        emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
+        if (n->is_stored && stores)
+            emit_line(e, "if (t == 0 && has) ((%s *)A->out[%d])[row] = %sr%d;",
+                      emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
+                      i);
+    }
+}
+
+/* Writes the inputs of element i of the row that the pass needs. */
+static void put_inputs(Emit *e) {
+    const Fusion *f = e->f;
+    if (f->is_lined) {
+        emit_line(e, "int64_t line = i / A->line;");
+        emit_line(e, "const int64_t at = i - line * A->line;");
+        for (int k = 0; k < f->n_inputs; k++)
+            if (e->needs_input[k]) emit_line(e, "int64_t o%d = 0;", k);
+        emit_line(e, "for (int64_t d = A->inner.rank - 1; d >= 0; d--) {");
+        emit_line(e, "const int64_t all = line / A->inner.shape[d];");
+        emit_line(e, "const int64_t j = line - all * A->inner.shape[d];");
+        emit_line(e, "line = all;");
+        for (int k = 0; k < f->n_inputs; k++)
+            if (e->needs_input[k]) emit_line(e, "o%d += j * A->inner.stride[%d][d];", k, k);
+        emit_line(e, "}");
+    }
+    for (int k = 0; k < f->n_inputs; k++) {
+        char where[96], from[24] = "", step[24] = "";
+        if (!e->needs_input[k]) continue;
+        if (f->is_lined) snprintf(from, sizeof from, " + o%d", k);
+        if (f->stride_kind[k] == STRIDE_OTHER) snprintf(step, sizeof step, " * A->step[%d]", k);
+        if (f->stride_kind[k] == STRIDE_ZERO)
+            snprintf(where, sizeof where, "(b%d%s)", k, from);
+        else
+            snprintf(where, sizeof where, "(b%d%s + %s%s * (int64_t)sizeof(%s))", k, from,
+                     f->is_lined ? "at" : "i", step, emit_ctype(f->input[k].type.dtype));
+        emit_input(e, 'x', k, where);
+    }
+}
+
+/* One element: what earlier passes stored is read again, the rest is computed. */
+static void put_element(Emit *e, int pass) {
+    const Fusion *f = e->f;
+    put_inputs(e);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!e->needs[i]) continue;
+        if (pass_computes(e, i, pass)) {
+            emit_value(e, i, NULL);
+        } else {
+            DType d = (DType)n->dtype;
+            bytes_printf(e->out, "%*sconst %s v%d = ", 4 * e->depth, "", emit_held(d), i);
+            if (dtype_is_half(d))
+                bytes_printf(e->out, "%s_to_f32(((const uint16_t *)A->out[%d])[row * n + i]);\n",
+                             dtype_info[d].text, n->output);
+            else
+                bytes_printf(e->out, "((const %s *)A->out[%d])[row * n + i];\n", emit_ctype(d),
+                             n->output);
+        }
+    }
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (pass_writes(e, i, pass))
+            emit_line(e, "((%s *)A->out[%d])[row * n + i] = %sv%d;", emit_ctype(n->dtype),
+                      n->output, dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+        if (pass_folds(e, i, pass))
+            emit_line(e, "c%d[k * wide + t] = %s;", i, emit_name(e, n->in[0], false).text);
+    }
+}
+
+/* Folds the chunk's values, a lane to a thread; behind the last chunk of a block combines the
+ * lanes. */
+static void put_folds(Emit *e, int pass) {
+    emit_line(e, "__syncthreads();");
+    emit_line(e, "const int left = end - base < chunk ? (int)(end - base) : chunk;");
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass))
+            emit_line(e,
+                      "if (t < LANES && has) for (int k = t; k < left; k += LANES) f%d = "
+                      "%s_op(f%d, c%d[k]);",
+                      i, emit_kernel(e, i).text, i, i);
+    emit_line(e, "__syncthreads();");
+    emit_line(e, "if ((base + chunk) %% FUSED_BLOCK && base + chunk < to) continue;");
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (!pass_folds(e, i, pass)) continue;
+        emit_line(e, "if (t < LANES) ((%s *)c%d)[t] = f%d, f%d = %s_init();", emit_lane_type(e, i),
+                  i, i, i, emit_kernel(e, i).text);
+    }
+    emit_line(e, "__syncthreads();");
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (!pass_folds(e, i, pass)) continue;
+        emit_line(e, "if (t == 0 && has) T%d[base / FUSED_BLOCK] = %s_ending((%s *)c%d);", i,
+                  emit_kernel(e, i).text, emit_lane_type(e, i), i);
+    }
+    emit_line(e, "__syncthreads();");
+}
+
+static void put_pass(Emit *e, int pass) {
+    const Fusion *f = e->f;
+    bool folds = has_folds(e, pass);
+    int k = 0;
+    if (!pass_find_needs(e, pass) && !folds) return;
+    emit_line(e, "{");
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!pass_folds(e, i, pass)) continue;
+        FuseRef r = f->node[i].in[0];
+        if (fuse_is_input(r)) e->needs_input[r - FUSE_INPUT] = true;
+        const char *type = emit_held(emit_dtype(e, r));
+        emit_line(e, "%s *const c%d = (%s *)(mine + %d * 8 * chunk);", type, i, type, k++);
+        emit_line(e, "%s f%d = %s_init();", emit_lane_type(e, i), i, emit_kernel(e, i).text);
+    }
+    emit_line(e, "for (int64_t base = from; base < to; base += chunk) {");
+    emit_line(e, "#pragma unroll 1");
+    emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
+    emit_line(e, "const int64_t i = base + k * wide + t;");
+    emit_line(e, "if (!has || i >= end) continue;");
+    put_element(e, pass);
+    emit_line(e, "}");
+    if (folds) put_folds(e, pass);
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+
+static void put_head(Emit *e, const char *name) {
+    const Fusion *f = e->f;
+    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256)");
+    emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
+    emit_line(e, "const FusedArgs *const A = &args;");
+    emit_line(e, "const int64_t n = A->n, blocks = A->blocks, zero = A->zero;");
+    emit_line(e, "(void)n, (void)blocks, (void)zero;");
+    for (int k = 0; k < f->n_scalars; k++) {
+        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
+        emit_line(e, "memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+    }
+}
+
+/* Combines the blocks of each row: a thread for each. */
+static void put_finish(Emit *e) {
+    put_head(e, "finish");
+    emit_line(e, "const int t = 0;");
+    emit_line(e, "const bool has = true;");
+    emit_line(e, "const int64_t all_rows = A->rows, step = (int64_t)gridDim.x * blockDim.x;");
+    emit_line(e,
+              "for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < all_rows; "
+              "row += step) {");
+    put_bases(e);
+    put_row_inputs(e);
+    put_tables(e);
+    put_row_values(e, 0, false, true);
+    put_row_values(e, 1, false, true);
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+
+void emit_cuda_rows(Emit *e, FusedUnit unit) {
+    put_reductions(e);
+    put_head(e, "run");
+    emit_line(e, "extern __shared__ char shared[];");
+    emit_line(e, "const int t = threadIdx.x, wide = blockDim.x, chunk = CUDA_EACH * wide;");
+    emit_line(e, "char *const mine = shared + threadIdx.y * (%d * 8 * chunk + %d * 8);",
+              emit_cuda_folds(e), e->f->n_nodes);
+    emit_line(e, "char *const R = mine + %d * 8 * chunk;", emit_cuda_folds(e));
+    emit_line(e, "const int64_t units = A->rows%s;", unit == FUSED_BLOCKS ? " * blocks" : "");
+    emit_line(e, "const int64_t step = (int64_t)gridDim.x * blockDim.y;");
+    emit_line(e,
+              "for (int64_t top = (int64_t)blockIdx.x * blockDim.y; top < units; top += step) {");
+    emit_line(e, "const bool has = top + threadIdx.y < units;");
+    emit_line(e, "const int64_t unit = has ? top + threadIdx.y : 0;");
+    if (unit == FUSED_BLOCKS) {
+        emit_line(e, "const int64_t row = unit / blocks, from = unit %% blocks * FUSED_BLOCK;");
+        emit_line(e, "const int64_t to = from + (n < FUSED_BLOCK ? n : FUSED_BLOCK);");
+        emit_line(
+            e, "const int64_t end = to < n ? to : n;"); /* a row's last block takes as many steps */
+    } else {
+        emit_line(e, "const int64_t row = unit, from = 0, to = n, end = n;");
+    }
+    put_bases(e);
+    put_row_inputs(e);
+    put_tables(e);
+    put_row_values(e, 0, true, unit != FUSED_BLOCKS);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        put_pass(e, pass);
+        if (unit != FUSED_BLOCKS) put_row_values(e, pass + 1, true, true);
+    }
+    emit_line(e, "(void)R, (void)chunk;");
+    emit_line(e, "__syncthreads();");
+    emit_line(e, "}");
+    emit_line(e, "}");
+    if (unit == FUSED_BLOCKS) put_finish(e);
+}
