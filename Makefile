@@ -80,7 +80,8 @@ SHARE    += $(B)/share/vscode/syntaxes/gt.tmLanguage.json
 # The kernels of common layers, losses and optimizers, compiled as worker/jit compiles kernels at run time. Not for sanitizers.
 SHIPPED  := $(if $(SAN),,$(ISAS:%=$(B)/lib/gt/kernels-%.so))
 KERNELS  := $(ISAS:%=$(B)/obj/gen/kernels_%.o)
-OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(KERNELS)
+CUDA_O   := $(patsubst worker/cuda/%.cu,$(B)/obj/gen/cuda_%_cu.o,$(wildcard worker/cuda/*.cu))
+OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(CUDA_O) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
 .PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall deb test-deb repro clean help
@@ -206,10 +207,13 @@ $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o: $(B)/obj/gen/%.o: $(B)/gen/%.c
 $(B)/gen/emit_head.c: scripts/embedc $(wildcard worker/kernel/*.h)
 	@mkdir -p $(@D)
 	$(Q)sh scripts/embedc emit_head worker/kernel/kernel_fused.h > $@
-$(B)/gen/emit_cuda_head.c: scripts/embedc $(wildcard worker/kernel/*.h)
+$(B)/gen/emit_cuda_head.c: scripts/embedc $(wildcard worker/kernel/*.h) runtime/base/rng.h
 	@mkdir -p $(@D)
 	$(Q)sh scripts/embedc emit_cuda_head worker/kernel/kernel_cuda.h > $@
-$(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o: $(B)/obj/gen/%.o: $(B)/gen/%.c
+$(B)/gen/cuda_%_cu.c: worker/cuda/%.cu scripts/embedc $(wildcard worker/cuda/*.h)
+	@mkdir -p $(@D)
+	$(Q)sh scripts/embedc cuda_$*_cu $< > $@
+$(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(CUDA_O): $(B)/obj/gen/%.o: $(B)/gen/%.c
 	$(Q)mkdir -p $(@D) && $(CC) $(ALL_CF) -c -o $@ $<
 
 # Kernels that come with the programs. The list is made anew with each gtsh; a part of it is compiled again if it changed.

@@ -28,7 +28,8 @@ static inline Philox philox(uint64_t seed, uint64_t instruction, uint64_t block)
         c1 = (uint32_t)p1, c3 = (uint32_t)p0, c0 = n0, c2 = n2;
         k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
     }
-    return (Philox){{c0, c1, c2, c3}};
+    Philox p = {{c0, c1, c2, c3}};
+    return p;
 }
 
 /* Uniform in [0, 1): 24 bits for float, 53 for double; multiples of 2^-24 and 2^-53. */
@@ -44,7 +45,11 @@ static inline float rng_half(uint32_t w, int bits) {
 /* Integer in [0, n), n >= 1, from 64 random bits: the high word of the 128-bit product (bias
  * below n / 2^64). */
 static inline uint64_t rng_below(uint64_t bits, uint64_t n) {
+#ifdef __CUDACC__
+    return __umul64hi(bits, n);
+#else
     return (uint64_t)(((unsigned __int128)bits * n) >> 64);
+#endif
 }
 /* randint in [low, high), low < high: from 32 random bits for dtypes up to 32 bits, from 64 for
  * i64 and f64. */

@@ -57,23 +57,32 @@ typedef struct CudaKernel {
     CUmodule module;
     CUfunction run, finish; /* finish NULL: there is none */
     CudaForm form;
+    int block;    /* elements of a block of a reduction */
     size_t bytes; /* of the signature or name that follows */
     struct CudaKernel *next;
     unsigned char key[];
 } CudaKernel;
-/* Returns the kernels of a fusion, compiled when first wanted. NULL: err says why. */
-const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, Err *err);
+/* Returns the kernels of a fusion, compiled when first wanted. block: elements of the blocks of its
+ * reductions along rows, FUSED_BLOCK or FUSED_LEAF. NULL: err says why. */
+const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err);
 /* The kernel `run` of a source, by its name, which must tell it from all others. */
 const CudaKernel *cuda_written(Cuda *c, const char *name, const char *source, Err *err);
 void cuda_free_kernels(Cuda *c);
 /* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
  * less than all at a time: kernels go on in steps of the grid. args: copied. */
-bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const FusedArgs *args);
+bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 
 /* ---- op.c ---- */
 
 bool cuda_run(Cuda *c, const Call *call, Err *err);
+/* ---- source.c ---- */
+
+bool cuda_source(Cuda *c, const Call *call, Err *err);
+
+/* The text of the files NAME.cu, with what they include. */
+extern const char cuda_copy_cu[], cuda_source_cu[];
+
 /* Copies a view's elements to `to`, row-major. */
 bool cuda_copy(Cuda *c, const View *v, void *to, Err *err);
 #endif

@@ -88,9 +88,10 @@ static const CudaKernel *keep(Cuda *c, uint64_t hash, CudaKernel *k) {
     return k;
 }
 
-const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, Err *err) {
+const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     CudaForm form;
-    const CudaKernel *found = find(c, f->hash, f->signature, f->signature_bytes);
+    uint64_t hash = f->hash + (uint64_t)block;
+    const CudaKernel *found = find(c, hash, f->signature, f->signature_bytes);
     if (found) return found;
     if (!emit_cuda_form(f, &form)) {
         err_set(err, ERR_INTERNAL, "a fusion that has no kernel for this engine");
@@ -98,14 +99,15 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, Err *err) {
     }
     Bytes source = {0};
     bytes_puts(&source, emit_cuda_head);
-    bytes_puts(&source, "#define FUSED(x) k_##x\n");
+    bytes_printf(&source, "#define FUSED(x) k_##x\n#define FUSED_BLOCK %d\n", block);
     emit_cuda(&source, f);
-    CudaKernel *k =
-        load(c, source.data, form.unit == FUSED_BLOCKS, f->signature, f->signature_bytes, err);
+    CudaKernel *k = load(c, source.data, form.unit == FUSED_BLOCKS || form.unit == FUSED_LEAVES,
+                         f->signature, f->signature_bytes, err);
     bytes_fini(&source);
     if (!k) return NULL;
     k->form = form;
-    return keep(c, f->hash, k);
+    k->block = block;
+    return keep(c, hash, k);
 }
 
 const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, Err *err) {
@@ -136,21 +138,26 @@ void cuda_free_kernels(Cuda *c) {
 /* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
     enum { SHARED_MOST = 48 << 10, PER_PROCESSOR = 8 };
-    int64_t length = args->n < FUSED_BLOCK ? args->n : FUSED_BLOCK;
+    int64_t length = args->n < k->block ? args->n : k->block;
     int x = 16, y;
     while (x < CUDA_THREADS && (int64_t)x * CUDA_EACH < length) x *= 2;
     while (x > 16 && emit_cuda_shared(&k->form, x, 1) > SHARED_MOST) x /= 2;
     for (y = CUDA_THREADS / x; y > 1 && emit_cuda_shared(&k->form, x, y) > SHARED_MOST; y /= 2) {}
-    int64_t units = args->rows * (k->form.unit == FUSED_BLOCKS ? args->blocks : 1);
+    bool has_leaves = k->form.unit == FUSED_LEAVES;
+    if (has_leaves) y = 1;
+    int64_t across = (args->n + x * CUDA_EACH - 1) / (x * CUDA_EACH);
+    int64_t units = has_leaves                     ? fused_leaves(args) * across
+                    : k->form.unit == FUSED_BLOCKS ? args->rows * args->blocks
+                                                   : args->rows;
     int64_t blocks = (units + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     void *param[] = {(void *)args};
     return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
                 (unsigned)emit_cuda_shared(&k->form, x, y), c->stream, param, NULL) &&
-           (!k->finish || cuda_launch(c, k->finish, args->rows, args));
+           (!k->finish || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
 }
 
-bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const FusedArgs *args) {
+bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args) {
     enum { PER_PROCESSOR = 8 };
     int64_t blocks = (units + CUDA_THREADS - 1) / CUDA_THREADS,
             most = PER_PROCESSOR * c->processors;

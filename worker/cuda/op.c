@@ -22,7 +22,7 @@ static void find_wide(Fusion *f, int wide) {
 
 /* Runs a fusion without reductions, whose outputs are filled in. */
 static bool run_elements(Cuda *c, Fusion *f, Err *err) {
-    const CudaKernel *k = cuda_kernel(c, f, err);
+    const CudaKernel *k = cuda_kernel(c, f, FUSED_BLOCK, err);
     if (!k) return false;
     find_wide(f, k->form.wide);
     int64_t turns = f->args.is_far ? f->args.n / k->form.wide : f->args.n;
@@ -65,11 +65,13 @@ static bool fill(Cuda *c, const View *out, DType from, const void *value, Err *e
 
 /* ---- Reductions ---- */
 
-/* Runs a fusion with reductions along rows. */
-static bool run_rows(Cuda *c, Fusion *f, Err *err) {
-    const CudaKernel *k = cuda_kernel(c, f, err);
+/* Runs a fusion with reductions. block: see cuda_kernel. */
+static bool run_rows(Cuda *c, Fusion *f, int block, Err *err) {
+    const CudaKernel *k = cuda_kernel(c, f, block, err);
     if (!k) return false;
-    uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks);
+    f->args.blocks = (f->args.n + block - 1) / block;
+    uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks +
+                                    k->form.columns * fused_leaves(&f->args) * f->args.n);
     Engine *e = &c->host.engine;
     f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
     if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
@@ -78,12 +80,12 @@ static bool run_rows(Cuda *c, Fusion *f, Err *err) {
     return ok;
 }
 
-/* x with its reduced axes last. Returns how many they are. */
-static int turned(const View *x, uint32_t reduced, View *out) {
+/* x with its reduced axes last, or first. Returns how many they are. */
+static int turned(const View *x, uint32_t reduced, bool is_first, View *out) {
     int n = 0, trailing = 0;
     *out = *x;
-    for (int pass = 0; pass < 2; pass++)
-        for (int d = 0; d < x->type.rank; d++) {
+    for (int k = 0; k < 2; k++)
+        for (int d = 0, pass = k ^ is_first; d < x->type.rank; d++) {
             if ((reduced >> d & 1) != (unsigned)pass) continue;
             out->type.shape[n] = x->type.shape[d];
             out->stride[n++] = x->stride[d];
@@ -96,7 +98,11 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
     const View *x = &call->in[0], *out = &call->out[0];
     View v;
     Fusion f;
-    int trailing = turned(x, nodes_reduced(call->inst, x->type.rank), &v);
+    uint32_t reduced = nodes_reduced(call->inst, x->type.rank);
+    /* A sum over rows has leaves: of rows, or, if the last axis is reduced too, of elements. */
+    bool has_leaves = nodes_sums_rows(call->inst, &x->type);
+    bool sums_rows = has_leaves && !(reduced >> (x->type.rank - 1) & 1);
+    int trailing = turned(x, reduced, sums_rows, &v);
     if (type_numel(&out->type) == 0) return true;
     if (!trailing) { /* of a scalar */
         trailing = 1;
@@ -105,35 +111,19 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
     if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
         return fill(c, out, DT_I64,
                     &(int64_t){call->inst->op == OP_PROD || call->inst->op == OP_ALL}, err);
-    fuse_init(&f, &v.type, trailing);
+    fuse_init(&f, &v.type, sums_rows ? v.type.rank - trailing : trailing);
     FuseRef in = fuse_input(&f, &v);
-    FuseRef node = fuse_node(&f, call->inst->op, (DType)out->type.dtype, true, &in, 1);
+    Op op = call->inst->op;
+    DType d = (DType)out->type.dtype;
+    FuseRef node =
+        sums_rows ? fuse_column(&f, op, d, false, in) : fuse_node(&f, op, d, true, &in, 1);
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return err_set(err, ERR_INTERNAL, "an empty reduction");
     *to = out->data;
-    return run_rows(c, &f, err);
+    return run_rows(c, &f, has_leaves && !sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
 }
 
 /* ---- Copies ---- */
-
-/* T: an unsigned type of the element's size. */
-static const char copy_source[] =
-    "extern \"C\" __global__ void __launch_bounds__(256)\n"
-    "FUSED(run)(const __grid_constant__ FusedArgs args) {\n"
-    "    const FusedArgs *const A = &args;\n"
-    "    const int64_t threads = (int64_t)gridDim.x * blockDim.x;\n"
-    "    const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    for (int64_t i = first; i < A->n; i += threads) {\n"
-    "        int64_t line = i / A->line, o = (i - line * A->line) * A->step[0] * "
-    "(int64_t)sizeof(T);\n"
-    "        for (int64_t d = A->inner.rank - 1; d >= 0; d--) {\n"
-    "            const int64_t all = line / A->inner.shape[d];\n"
-    "            o += (line - all * A->inner.shape[d]) * A->inner.stride[0][d];\n"
-    "            line = all;\n"
-    "        }\n"
-    "        ((T *)A->out[0])[i] = *(const T *)(A->in[0] + o);\n"
-    "    }\n"
-    "}\n";
 
 bool cuda_copy(Cuda *c, const View *v, void *to, Err *err) {
     static const char *const type[] = {
@@ -151,7 +141,7 @@ bool cuda_copy(Cuda *c, const View *v, void *to, Err *err) {
     fuse_done(&f); /* lays out the axes */
     *out = to;
     Bytes source = {0};
-    bytes_printf(&source, "typedef %s T;\n%s", type[size], copy_source);
+    bytes_printf(&source, "typedef %s T;\n%s", type[size], cuda_copy_cu);
     const CudaKernel *k = cuda_written(c, type[size], source.data, err);
     bytes_fini(&source);
     return k && cuda_launch(c, k->run, f.args.n, &f.args);
@@ -167,6 +157,7 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     }
     if (op == OP_FULL)
         return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
+    if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
     if (op == OP_CAST) return run_node(c, call, op, err);
     return err_set(err, ERR_INTERNAL, "'%s' has no kernel for the engine cuda", op_info[op].name);
 }

@@ -47,8 +47,13 @@ bool emit_cuda_form(const Fusion *f, CudaForm *form) {
         if (f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD) return false;
         form->reductions += fuse_is_reduce(&f->node[i]) && e.plan.is_used[i];
     }
-    if (e.plan.has_columns) return false;
-    form->unit = e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS : FUSED_ROWS;
+    for (int i = 0; i < f->n_nodes; i++) /* totals */
+        if (f->node[i].is_column && f->node[i].is_row) return false;
+    if (e.plan.has_columns && (e.plan.has_reduce || e.plan.n_passes > 1)) return false;
+    for (int i = 0; i < f->n_nodes; i++) form->columns += f->node[i].is_column;
+    form->unit = e.plan.has_columns                          ? FUSED_LEAVES
+                 : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
+                                                             : FUSED_ROWS;
     form->folds = emit_cuda_folds(&e);
     return true;
 }

@@ -15,8 +15,9 @@ typedef struct CudaForm {
     int wide; /* FUSED_ELEMENTS: elements of a thread's turn, if args.is_far says that vectors of so
                * many are aligned */
     /* Others: blocks of (x, y) threads: y groups of x, a power of two from 16 to 256. Shared
-     * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block. */
-    int folds, nodes, reductions;
+     * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block, or for each
+     * of FUSED_LEAVES' folds, leaf and column. */
+    int folds, nodes, reductions, columns;
 } CudaForm;
 static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
     return (int64_t)y * 8 * (f->folds * CUDA_EACH * x + f->nodes);

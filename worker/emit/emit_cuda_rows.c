@@ -1,5 +1,5 @@
 /* emit_cuda_rows.c: CUDA C of fusions with reductions along rows (fused.h: FUSED_BLOCKS,
- * FUSED_ROWS).
+ * FUSED_ROWS) and over them (FUSED_LEAVES).
  *
  * A block has blockDim.y groups of blockDim.x threads, a power of two from 16 to 256. A group
  * computes one unit at a time: a row, or a block of FUSED_BLOCK elements of a row. It goes over the
@@ -27,7 +27,7 @@ static bool has_folds(const Emit *e, int pass) {
 static void put_reductions(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
-        if (!fuse_is_reduce(n)) continue;
+        if (op_info[n->op].class_ != CLASS_REDUCE) continue;
         DType d = fuse_computes(emit_dtype(e, n->in[0]));
         EmitName k = emit_kernel(e, i);
         emit_line(e, "#ifndef HAVE_%s", k.text);
@@ -159,6 +159,9 @@ static void put_element(Emit *e, int pass) {
                       n->output, dtype_is_half((DType)n->dtype) ? "h_" : "", i);
         if (pass_folds(e, i, pass))
             emit_line(e, "c%d[k * wide + t] = %s;", i, emit_name(e, n->in[0], false).text);
+        if (pass_has_column(e, i, pass))
+            emit_line(e, "f%d[k] = %s_op(f%d[k], %s);", i, emit_kernel(e, i).text, i,
+                      emit_name(e, n->in[0], false).text);
     }
 }
 
@@ -246,8 +249,86 @@ static void put_finish(Emit *e) {
     emit_line(e, "}");
 }
 
+/* ---- Sums over the rows ---- */
+
+/* L: what folds over the rows leave in the table: an accumulator for each leaf and column. */
+static void put_leaf_tables(Emit *e) {
+    int k = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (e->f->node[i].is_column && e->plan.is_used[i])
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * leaves * %d * n);",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
+}
+
+/* A unit is a leaf and a chunk of columns. A thread has CUDA_EACH columns, whose sums stay in
+ * registers while it goes down the leaf's rows. */
+static void put_leaves(Emit *e) {
+    const Fusion *f = e->f;
+    put_head(e, "run");
+    emit_line(e, "const int wide = blockDim.x;");
+    emit_line(e, "const int64_t leaves = fused_leaves(A), chunk = CUDA_EACH * (int64_t)wide;");
+    emit_line(e, "const int64_t across = (n + chunk - 1) / chunk;");
+    put_leaf_tables(e);
+    emit_line(e, "for (int64_t unit = blockIdx.x; unit < leaves * across; unit += gridDim.x) {");
+    emit_line(e, "const int64_t leaf = unit / across, base = unit %% across * chunk;");
+    emit_line(e, "const int64_t top = leaf * FUSED_LEAF;");
+    emit_line(e, "const int64_t last = top + FUSED_LEAF < A->rows ? top + FUSED_LEAF : A->rows;");
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].is_column && e->plan.is_used[i]) {
+            emit_line(e, "%s f%d[CUDA_EACH];", emit_lane_type(e, i), i);
+            emit_line(e, "#pragma unroll");
+            emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) f%d[k] = %s_init();", i,
+                      emit_kernel(e, i).text);
+        }
+    emit_line(e, "for (int64_t row = top; row < last; row++) {");
+    put_bases(e);
+    put_row_inputs(e);
+    emit_line(e, "const int t = threadIdx.x;");
+    emit_line(e, "const bool has = base == 0;");
+    put_row_values(e, 0, false, true);
+    emit_line(e, "(void)t, (void)has;");
+    pass_find_needs(e, 0);
+    emit_line(e, "#pragma unroll");
+    emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
+    emit_line(e, "const int64_t i = base + k * wide + threadIdx.x;");
+    emit_line(e, "if (i >= n) continue;");
+    put_element(e, 0);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    emit_line(e, "#pragma unroll");
+    emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
+    emit_line(e, "const int64_t i = base + k * wide + threadIdx.x;");
+    emit_line(e, "if (i >= n) continue;");
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].is_column && e->plan.is_used[i])
+            emit_line(e, "L%d[leaf * n + i] = f%d[k];", i, i);
+    emit_line(e, "}");
+    emit_line(e, "}");
+    emit_line(e, "}");
+    put_head(e, "finish");
+    emit_line(e, "const int64_t leaves = fused_leaves(A), step = (int64_t)gridDim.x * blockDim.x;");
+    put_leaf_tables(e);
+    emit_line(
+        e, "for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        char text[64];
+        if (!n->is_column || !e->plan.is_used[i]) continue;
+        snprintf(text, sizeof text, "%s_leaves(L%d, leaves, n, i)", emit_kernel(e, i).text, i);
+        emit_value(e, i, text);
+        emit_line(e, "((%s *)A->out[%d])[i] = %sv%d;", emit_ctype(n->dtype), n->output,
+                  dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+    }
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
+
 void emit_cuda_rows(Emit *e, FusedUnit unit) {
     put_reductions(e);
+    if (unit == FUSED_LEAVES) {
+        put_leaves(e);
+        return;
+    }
     put_head(e, "run");
     emit_line(e, "extern __shared__ char shared[];");
     emit_line(e, "const int t = threadIdx.x, wide = blockDim.x, chunk = CUDA_EACH * wide;");

@@ -27,6 +27,7 @@
 #define __builtin_nanf(x)        __int_as_float(0x7fc00000)
 #define __builtin_nan(x)         __longlong_as_double(0x7ff8000000000000)
 
+#include "runtime/base/rng.h"
 #include "worker/kernel/fused.h"
 #include "worker/kernel/kernel_reduce.h"
 #include "worker/kernel/prologue.h"
@@ -42,6 +43,12 @@ enum { CUDA_EACH = 4 }; /* as in emit_cuda.h */
         for (int64_t s = 1; s < n; s *= 2)                                                         \
             for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
         return t[0];                                                                               \
+    }                                                                                              \
+    PRO_FN R NAME##_leaves(R *t, int64_t leaves, int64_t n, int64_t c) {                           \
+        for (int64_t s = 1; s < leaves; s *= 2)                                                    \
+            for (int64_t b = 0; b + s < leaves; b += 2 * s)                                        \
+                t[b * n + c] = NAME##_both(t[b * n + c], t[(b + s) * n + c]);                      \
+        return t[c];                                                                               \
     }                                                                                              \
     PRO_FN R NAME##_init() { return (R)(INIT); }                                                   \
     PRO_FN R NAME##_ending(R *lane) {                                                              \
