@@ -67,7 +67,7 @@ static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
     static const char *const known[][2] = {
         {"cpu", "cpu"},     {"reference", "reference"}, {"null", "null"}, {"numpy", "reference"},
-        {"pytorch", "cpu"}, {"torch", "cpu"},           {"late", "late"}};
+        {"pytorch", "cpu"}, {"torch", "cpu"},           {"late", "late"}, {"cuda", "cuda"}};
     enum { N = sizeof known / sizeof known[0] };
     const char *names[N];
     for (int k = 0; k < N; k++) {

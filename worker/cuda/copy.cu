@@ -1,19 +1,19 @@
-/* copy.cu: a view's elements, row-major. T: an unsigned type of an element's size. args: as of a
- * fusion without reductions.
+/* copy.cu: copies elements between views. T: an unsigned type of an element's size.
  * SPDX-License-Identifier: MIT */
+#include "worker/cuda/copy.h"
+
 extern "C" __global__ void __launch_bounds__(256)
-    FUSED(run)(const __grid_constant__ FusedArgs args) {
-    const FusedArgs *const A = &args;
+    FUSED(run)(const __grid_constant__ CopyArgs args) {
+    const CopyArgs *const A = &args;
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
     const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     for (int64_t i = first; i < A->n; i += threads) {
-        int64_t line = i / A->line;
-        int64_t offset = (i - line * A->line) * A->step[0] * (int64_t)sizeof(T);
-        for (int64_t d = A->inner.rank - 1; d >= 0; d--) {
-            const int64_t all = line / A->inner.shape[d];
-            offset += (line - all * A->inner.shape[d]) * A->inner.stride[0][d];
-            line = all;
+        int64_t rest = i + A->begin, to = 0, from = 0;
+        for (int64_t d = A->rank - 1; d >= 0; d--) {
+            const int64_t all = rest / A->shape[d], j = rest - all * A->shape[d];
+            to += j * A->to_stride[d], from += j * A->from_stride[d];
+            rest = all;
         }
-        ((T *)A->out[0])[i] = *(const T *)(A->in[0] + offset);
+        ((T *)A->to)[to] = ((const T *)A->from)[from];
     }
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 bool cuda_try(Cuda *c, CUresult code, const char *call) {
     Err err = {0};
@@ -12,6 +13,12 @@ bool cuda_try(Cuda *c, CUresult code, const char *call) {
     if (!c->lost.code) c->lost = err;
     return false;
 }
+
+void cuda_lose(Cuda *c, const Err *err) {
+    if (!c->lost.code) c->lost = *err;
+}
+
+bool cuda_enter(Cuda *c) { return !c->lost.code && CALL(c, cuCtxSetCurrent, c->context); }
 
 /* ---- Opening ---- */
 
@@ -62,11 +69,14 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     mem_range(c->host.mem, &shadow, &c->total, &fd);
     c->shadow = shadow;
     madvise(shadow, c->total, MADV_NOHUGEPAGE); /* only heads of blocks are touched */
-    for (int k = 0; k < STAGES; k++)
-        if (!CUDA(l, err, cuMemHostAlloc, (void **)&c->stage[k].host, STAGE_BYTES, 0) ||
-            !CUDA(l, err, cuEventCreate, &c->stage[k].is_read, CU_EVENT_DISABLE_TIMING))
-            return false;
-    if (CUDA(l, err, cuMemAlloc_v2, &c->base, c->total)) return true;
+    if (!CUDA(l, err, cuMemHostAlloc, (void **)&c->ring, RING_BYTES, 0)) return false;
+    for (int k = 0; k < MARKS; k++)
+        if (!CUDA(l, err, cuEventCreate, &c->mark[k].event, CU_EVENT_DISABLE_TIMING)) return false;
+    if (CUDA(l, err, cuMemAlloc_v2, &c->base, c->total + ENGINE_SCRATCH + SIDE_BYTES)) {
+        c->scratch = (char *)c->base + c->total;
+        c->side = c->scratch + ENGINE_SCRATCH;
+        return true;
+    }
     size_t left = 0, all = 0;
     if (err && err->code == ERR_MEMORY && !l->cuMemGetInfo_v2(&left, &all)) {
         char wanted[24], free_text[24];
@@ -85,10 +95,9 @@ static void cuda_close(Engine **e) {
         l->cuCtxSetCurrent(c->context);
         if (c->stream) l->cuStreamSynchronize(c->stream);
         cuda_free_kernels(c);
-        for (int k = 0; k < STAGES; k++) {
-            if (c->stage[k].is_read) l->cuEventDestroy_v2(c->stage[k].is_read);
-            if (c->stage[k].host) l->cuMemFreeHost(c->stage[k].host);
-        }
+        for (int k = 0; k < MARKS; k++)
+            if (c->mark[k].event) l->cuEventDestroy_v2(c->mark[k].event);
+        if (c->ring) l->cuMemFreeHost(c->ring);
         if (c->base) l->cuMemFree_v2(c->base);
         if (c->stream) l->cuStreamDestroy_v2(c->stream);
         l->cuDevicePrimaryCtxRelease_v2(c->device);
@@ -108,95 +117,80 @@ static Engine *cuda_open(const EngineConfig *config, Err *err) {
     return e;
 }
 
-/* ---- Memory and copies ---- */
-
-static void *device_of(const Cuda *c, const void *shadow) {
-    return (void *)(c->base + (CUdeviceptr)((const char *)shadow - c->shadow));
-}
+/* ---- Memory ---- */
 
 static void *cuda_alloc(Engine *e, uint64_t bytes) {
-    void *p = host_alloc(e, bytes);
-    return p ? device_of((Cuda *)e, p) : NULL;
+    const Cuda *c = (Cuda *)e;
+    char *p = host_alloc(e, bytes);
+    return p ? (char *)c->base + (p - c->shadow) : NULL;
 }
 static void cuda_free(Engine *e, void *p, uint64_t bytes) {
-    Cuda *c = (Cuda *)e;
-    if (bytes) mem_release(c->host.mem, c->shadow + ((CUdeviceptr)p - c->base), bytes);
+    const Cuda *c = (Cuda *)e;
+    if (bytes) mem_release(c->host.mem, c->shadow + ((char *)p - (char *)c->base), bytes);
 }
 static void cuda_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     const Cuda *c = (const Cuda *)e;
     *base = (void *)c->base, *bytes = c->total, *fd = -1;
 }
+static void *cuda_scratch(const Engine *e) { return ((const Cuda *)e)->scratch; }
 static const char *cuda_isa(const Engine *e) { return ((const Cuda *)e)->isa; }
 
-static Stage *next_stage(Cuda *c) {
-    Stage *s = &c->stage[c->at_stage];
-    c->at_stage = (c->at_stage + 1) % STAGES;
-    if (s->is_busy && !CALL(c, cuEventSynchronize, s->is_read)) return NULL;
-    s->is_busy = false;
-    return s;
-}
-
-static void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
-    Cuda *c = (Cuda *)e;
-    if (!CALL(c, cuCtxSetCurrent, c->context)) return;
-    for (uint64_t at = 0, n; at < bytes && !c->lost.code; at += n) {
-        Stage *s = next_stage(c);
-        n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
-        if (!s) return;
-        memcpy(s->host, (const char *)host + at, n);
-        s->is_busy =
-            CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)device + at, s->host, n, c->stream) &&
-            CALL(c, cuEventRecord, s->is_read, c->stream);
-    }
-}
-
-/* Writes bytes of device memory, in turns: while one stage is copied to the host, the next one is
- * under way. */
-static bool read_back(Cuda *c, char *host, const void *device, uint64_t bytes) {
-    struct {
-        Stage *stage;
-        char *to;
-        uint64_t n;
-    } before = {0};
-    for (uint64_t at = 0, n;; at += n) {
-        Stage *s = at < bytes ? next_stage(c) : NULL;
-        n = bytes - at < STAGE_BYTES ? bytes - at : STAGE_BYTES;
-        if (s && (!CALL(c, cuMemcpyDtoHAsync_v2, s->host, (CUdeviceptr)device + at, n, c->stream) ||
-                  !CALL(c, cuEventRecord, s->is_read, c->stream)))
-            return false;
-        if (before.stage) {
-            if (!CALL(c, cuEventSynchronize, before.stage->is_read)) return false;
-            memcpy(before.to, before.stage->host, before.n);
-        }
-        before.stage = s, before.to = host + at, before.n = n;
-        if (!s) return !c->lost.code;
-    }
-}
-
-static void cuda_copy_out(Engine *e, void *host, const View *v) {
-    Cuda *c = (Cuda *)e;
-    uint64_t bytes = type_bytes(&v->type);
-    if (!bytes || !CALL(c, cuCtxSetCurrent, c->context)) return;
-    if (view_is_contiguous(v)) {
-        read_back(c, host, v->data, bytes);
-        return;
-    }
-    void *dense = cuda_alloc(e, bytes);
-    Err err = {0};
-    if (dense && cuda_copy(c, v, dense, &err)) read_back(c, host, dense, bytes);
-    if (dense) cuda_free(e, dense, bytes);
-}
+/* ---- Calls and marks ---- */
 
 static Ticket cuda_submit(Engine *e, const Call *call, const Ticket *after, int n_after) {
     Cuda *c = (Cuda *)e;
     Err err = {0};
-    bool ok = !c->lost.code && CALL(c, cuCtxSetCurrent, c->context) && cuda_run(c, call, &err);
-    if (!ok && !err.code) err = c->lost;
-    return host_ticket(&c->host, ok ? NULL : &err);
+    e->last = c->requests += 2;
+    if (cuda_enter(c) && cuda_run(c, call, &err)) return e->last;
+    c->refused = e->last;
+    c->why = err.code ? err : c->lost;
+    return e->last;
 }
+
+static Ticket cuda_mark(Engine *e) {
+    Cuda *c = (Cuda *)e;
+    Ticket t = c->requests + 1;
+    Mark *m = &c->mark[t / 2 % MARKS];
+    if (m->ticket == t || !cuda_enter(c)) return t;
+    m->ticket = t;
+    CALL(c, cuEventRecord, m->event, c->stream);
+    return t;
+}
+
+/* True if the mark is done. A later one that took its place lies behind it. */
+static bool has_passed(Cuda *c, Ticket t, bool wait) {
+    enum { STEP_US = 20, STEPS = 50 };
+    for (int i = 0; !c->lost.code; i++) {
+        CUresult code = c->libs->cuEventQuery(c->mark[t / 2 % MARKS].event);
+        if (code == CUDA_SUCCESS) return true;
+        if (code != CUDA_ERROR_NOT_READY) break;
+        if (!wait || i == STEPS) return false;
+        usleep(STEP_US);
+    }
+    return CALL(c, cuEventQuery, c->mark[t / 2 % MARKS].event) || true; /* a lost device is done */
+}
+
+static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
+    Cuda *c = (Cuda *)e;
+    if (t % 2 == 0) {
+        if (t == 0 || t != c->refused) return 1;
+        c->refused = 0;
+        if (err) *err = c->why;
+        return -1;
+    }
+    if (t > c->passed) {
+        if (cuda_enter(c) && !has_passed(c, t, wait)) return 0;
+        c->passed = t;
+        if (!c->lost.code) cuda_passed(c, t);
+    }
+    return 1;
+}
+
+static bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err) { return false; }
 
 const EngineOps engine_cuda = {
     .name = "cuda",
+    .is_ordered = true,
     .open = cuda_open,
     .close = cuda_close,
     .isa = cuda_isa,
@@ -206,8 +200,15 @@ const EngineOps engine_cuda = {
     .has_room = host_has_room,
     .trim = host_trim,
     .arena = cuda_arena,
+    .scratch = cuda_scratch,
     .submit = cuda_submit,
-    .done = host_done,
+    .done = cuda_done,
+    .mark = cuda_mark,
+    .failed = cuda_failed,
     .copy_in = cuda_copy_in,
     .copy_out = cuda_copy_out,
+    .copy = cuda_copy_views,
+    .read = cuda_read,
+    .write = cuda_write,
+    .hash = cuda_hash,
 };

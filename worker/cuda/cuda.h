@@ -5,6 +5,9 @@
  * size, of which only the heads of blocks are ever touched; a device address is that address, moved
  * to the device's base. Pointers in views are device addresses.
  *
+ * Requests (calls, copies) have even tickets, marks odd ones. A mark is an event behind all
+ * requests before it.
+ *
  * A call becomes kernels (kernel.c) of a fusion with one node (op.c), or of CUDA C written by hand.
  * A failure of the device ends up in `lost`: later calls do nothing and report it.
  * SPDX-License-Identifier: MIT */
@@ -16,17 +19,24 @@
 #include "worker/engine/host.h"
 
 enum {
-    CUDA_THREADS = 256, /* of a block, where a kernel does not say otherwise */
-    STAGES = 2,
-    STAGE_BYTES = 1 << 20
+    CUDA_THREADS = 256,   /* of a block, where a kernel does not say otherwise */
+    RING_BYTES = 8 << 20, /* pinned memory, through which copies to and from the host go */
+    SIDE_BYTES = 1 << 20, /* device memory beside the arena, for copies of strided views */
+    READS_MAX = 256,
+    MARKS = 64
 };
 
-/* Pinned memory through which copies go. It may be written again once `is_read` is done. */
-typedef struct Stage {
+/* A copy to the host that is under way. */
+typedef struct Read {
     char *host;
-    CUevent is_read;
-    bool is_busy;
-} Stage;
+    const char *pinned;
+    uint64_t bytes;
+    Ticket request;
+} Read;
+typedef struct Mark {
+    Ticket ticket;
+    CUevent event;
+} Mark;
 
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
@@ -41,12 +51,23 @@ typedef struct Cuda {
     int processors;       /* SMs */
     bool is_ptx;          /* the driver assembles: NVRTC does not know the device */
     char isa[64], name[96];
-    Stage stage[STAGES];
-    int at_stage;
-    Map kernels; /* by the hash of a signature or a name: struct CudaKernel, chained */
-    Err lost;    /* code 0: it works */
+    char *side, *scratch; /* behind the arena */
+    char *ring;
+    uint64_t ring_at;
+    Read read[READS_MAX]; /* in order */
+    int n_reads;
+    Ticket requests;  /* so far; tickets of requests are even, marks are odd */
+    Mark mark[MARKS]; /* a ring; by ticket / 2, so that a mark is found */
+    Ticket passed;    /* the newest mark known to be done */
+    Ticket refused;   /* of a call that failed when it was submitted; 0: none */
+    Err why;          /* ... and its reason */
+    Map kernels;      /* by the hash of a signature or a name: struct CudaKernel, chained */
+    Err lost;         /* code 0: it works */
 } Cuda;
 
+/* Makes the device current in this thread. False: it is lost. */
+bool cuda_enter(Cuda *c);
+void cuda_lose(Cuda *c, const Err *err); /* unless it is lost already */
 /* Records that a call of the driver failed, if it is the first. Returns code == CUDA_SUCCESS. */
 bool cuda_try(Cuda *c, CUresult code, const char *call);
 #define CALL(c, call, ...) cuda_try(c, (c)->libs->call(__VA_ARGS__), #call)
@@ -80,9 +101,19 @@ bool cuda_run(Cuda *c, const Call *call, Err *err);
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
 
+/* ---- copy.c: see EngineOps ---- */
+
+bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);
+/* The device has done all that lies before the mark. */
+void cuda_passed(Cuda *c, Ticket mark);
+void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes);
+void cuda_copy_out(Engine *e, void *host, const View *v);
+void cuda_copy_views(Engine *e, const View *to, const View *from);
+void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host);
+void cuda_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host);
+uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                   uint16_t sample);
+
 /* The text of the files NAME.cu, with what they include. */
 extern const char cuda_copy_cu[], cuda_source_cu[];
-
-/* Copies a view's elements to `to`, row-major. */
-bool cuda_copy(Cuda *c, const View *v, void *to, Err *err);
 #endif

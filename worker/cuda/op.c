@@ -1,5 +1,5 @@
-/* op.c: single calls: pointwise operations, casts and constants as fusions of one node, copies as
- * kernels of their own.
+/* op.c: single calls: pointwise operations, casts and constants as fusions of one node,
+ * reductions too.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/layout/nodes.h"
@@ -123,28 +123,11 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
     return run_rows(c, &f, has_leaves && !sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
 }
 
-/* ---- Copies ---- */
-
-bool cuda_copy(Cuda *c, const View *v, void *to, Err *err) {
-    static const char *const type[] = {
-        [1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"};
-    int size = dtype_info[v->type.dtype].size_bytes;
-    uint64_t bytes = type_bytes(&v->type);
-    if (!bytes) return true;
-    if (view_is_contiguous(v))
-        return CALL(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)to, (CUdeviceptr)v->data, bytes,
-                    c->stream);
-    Fusion f;
-    fuse_init(&f, &v->type, 0);
-    FuseRef in = fuse_input(&f, v);
-    char **out = fuse_store(&f, fuse_node(&f, OP_CAST, (DType)v->type.dtype, false, &in, 1));
-    fuse_done(&f); /* lays out the axes */
-    *out = to;
-    Bytes source = {0};
-    bytes_printf(&source, "typedef %s T;\n%s", type[size], cuda_copy_cu);
-    const CudaKernel *k = cuda_written(c, type[size], source.data, err);
-    bytes_fini(&source);
-    return k && cuda_launch(c, k->run, f.args.n, &f.args);
+/* A copy of the elements in row-major order. */
+static bool run_reshape(Cuda *c, const Call *call, Err *err) {
+    View to = {.type = call->in[0].type, .data = call->out[0].data};
+    view_strides(&to.type, to.stride);
+    return cuda_copy(c, &to, &call->in[0], err);
 }
 
 bool cuda_run(Cuda *c, const Call *call, Err *err) {
@@ -152,7 +135,7 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     switch (op_info[op].class_) {
     case CLASS_MAP: return run_node(c, call, op, err);
     case CLASS_REDUCE: return run_reduce(c, call, err);
-    case CLASS_VIEW: return cuda_copy(c, &call->in[0], call->out[0].data, err);
+    case CLASS_VIEW: return run_reshape(c, call, err);
     default: break;
     }
     if (op == OP_FULL)

@@ -10,6 +10,7 @@ const EngineOps *engine_find(const char *name) {
     if (!strcmp(name, "cpu") || !strcmp(name, "pytorch")) return &engine_cpu;
     if (!strcmp(name, "null")) return &engine_null;
     if (!strcmp(name, "late")) return &engine_late;
+    if (!strcmp(name, "cuda")) return &engine_cuda;
     return NULL;
 }
 

@@ -1,0 +1,187 @@
+/* copy.c: copies on the device, and between it and the host. Those to and from the host go through
+ * a ring of pinned memory, which is in use until the device has done with it: what is written to
+ * the host is copied on when a mark behind it is done.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/copy.h"
+#include "runtime/inst/hash.h"
+#include "worker/cuda/cuda.h"
+#include "worker/engine/view.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { PIECE_BYTES = RING_BYTES / 4 };
+
+/* ---- On the device ---- */
+
+/* Adds axis d to the axes of the copy, as part of the last one if both views allow it. */
+static void add_axis(CopyArgs *a, int64_t extent, int64_t to, int64_t from) {
+    int64_t last = a->rank - 1;
+    if (extent == 1) return;
+    bool joins =
+        last >= 0 && a->to_stride[last] == to * extent && a->from_stride[last] == from * extent;
+    if (!joins) last = a->rank++, a->shape[last] = 1;
+    a->shape[last] *= extent;
+    a->to_stride[last] = to, a->from_stride[last] = from;
+}
+
+/* Copies elements [begin, begin + n) of views of one shape. */
+static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, int64_t n,
+                      Err *err) {
+    static const char *const type[] = {
+        [1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"};
+    int size = dtype_info[to->type.dtype].size_bytes;
+    CopyArgs a = {.to = to->data, .from = from->data, .begin = begin, .n = n};
+    if (n == 0) return true;
+    if (view_is_contiguous(to) && view_is_contiguous(from))
+        return CALL(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)(a.to + begin * size),
+                    (CUdeviceptr)(a.from + begin * size), (size_t)(n * size), c->stream);
+    for (int d = 0; d < to->type.rank; d++)
+        add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
+    Bytes source = {0};
+    bytes_printf(&source, "typedef %s T;\n%s", type[size], cuda_copy_cu);
+    const CudaKernel *k = cuda_written(c, type[size], source.data, err);
+    bytes_fini(&source);
+    return k && cuda_launch(c, k->run, n, &a);
+}
+
+static View dense_of(const View *v, void *data) {
+    View dense = {.type = v->type, .data = data};
+    view_strides(&dense.type, dense.stride);
+    return dense;
+}
+
+bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err) {
+    return copy_part(c, to, from, 0, type_numel(&to->type), err);
+}
+
+void cuda_copy_views(Engine *e, const View *to, const View *from) {
+    Cuda *c = (Cuda *)e;
+    Err err = {0};
+    c->requests += 2;
+    if (!cuda_enter(c) || cuda_copy(c, to, from, &err)) return;
+    cuda_lose(c, &err);
+}
+
+/* ---- The ring ---- */
+
+/* Copies on what was read. The device must have done all of it. */
+static void finish_reads(Cuda *c) {
+    for (int i = 0; i < c->n_reads; i++)
+        memcpy(c->read[i].host, c->read[i].pinned, c->read[i].bytes);
+    c->n_reads = 0;
+    c->ring_at = 0;
+}
+
+/* Waits until the device has done everything. */
+static bool settle(Cuda *c) {
+    if (!CALL(c, cuStreamSynchronize, c->stream)) return false;
+    finish_reads(c);
+    return true;
+}
+
+/* Returns pinned memory, at most PIECE_BYTES; NULL: the device is lost. */
+static char *take(Cuda *c, uint64_t bytes) {
+    enum { LINE = 64 };
+    uint64_t need = (bytes + LINE - 1) / LINE * LINE;
+    if (c->ring_at + need > RING_BYTES && !settle(c)) return NULL;
+    char *p = c->ring + c->ring_at;
+    c->ring_at += need;
+    return p;
+}
+
+void cuda_passed(Cuda *c, Ticket mark) {
+    if (mark > c->requests) { /* nothing was asked for since */
+        finish_reads(c);
+        return;
+    }
+    int n = 0;
+    while (n < c->n_reads && c->read[n].request < mark) n++;
+    for (int i = 0; i < n; i++) memcpy(c->read[i].host, c->read[i].pinned, c->read[i].bytes);
+    c->n_reads -= n;
+    memmove(c->read, c->read + n, (size_t)c->n_reads * sizeof *c->read);
+}
+
+static bool read_piece(Cuda *c, const char *device, uint64_t bytes, char *host) {
+    if (c->n_reads == READS_MAX && !settle(c)) return false;
+    char *pinned = take(c, bytes);
+    if (!pinned || !CALL(c, cuMemcpyDtoHAsync_v2, pinned, (CUdeviceptr)device, bytes, c->stream))
+        return false;
+    c->read[c->n_reads++] = (Read){host, pinned, bytes, c->requests};
+    return true;
+}
+
+/* ---- Between the device and the host ---- */
+
+void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
+    Cuda *c = (Cuda *)e;
+    c->requests += 2;
+    if (!cuda_enter(c)) return;
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < PIECE_BYTES ? bytes - at : PIECE_BYTES;
+        char *pinned = take(c, n);
+        if (!pinned) return;
+        memcpy(pinned, (const char *)host + at, n);
+        if (!CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)device + at, pinned, n, c->stream)) return;
+    }
+}
+
+void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
+    Cuda *c = (Cuda *)e;
+    Err err = {0};
+    int64_t size = dtype_info[box->type.dtype].size_bytes;
+    c->requests += 2;
+    if (!bytes || !cuda_enter(c)) return;
+    bool is_dense = view_is_contiguous(box);
+    /* Of others, pieces go through the scratch memory, which has room for one. */
+    uint64_t most = is_dense ? PIECE_BYTES : SIDE_BYTES;
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < most ? bytes - at : most;
+        const char *from = (const char *)box->data + begin + at;
+        if (!is_dense) {
+            View dense = dense_of(box, c->side - begin - at);
+            from = c->side;
+            if (!copy_part(c, &dense, box, (int64_t)(begin + at) / size, (int64_t)n / size, &err)) {
+                cuda_lose(c, &err);
+                return;
+            }
+        }
+        if (!read_piece(c, from, n, (char *)host + at)) return;
+    }
+}
+
+void cuda_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host) {
+    Cuda *c = (Cuda *)e;
+    Err err = {0};
+    int64_t size = dtype_info[box->type.dtype].size_bytes;
+    if (view_is_contiguous(box)) {
+        cuda_copy_in(e, (char *)box->data + begin, host, bytes);
+        return;
+    }
+    for (uint64_t at = 0, n; at < bytes; at += n) {
+        n = bytes - at < SIDE_BYTES ? bytes - at : SIDE_BYTES;
+        cuda_copy_in(e, c->side, (const char *)host + at, n);
+        View dense = dense_of(box, c->side - begin - at);
+        if (!cuda_enter(c)) return;
+        if (copy_part(c, box, &dense, (int64_t)(begin + at) / size, (int64_t)n / size, &err))
+            continue;
+        cuda_lose(c, &err);
+        return;
+    }
+}
+
+void cuda_copy_out(Engine *e, void *host, const View *v) {
+    cuda_read(e, v, 0, type_bytes(&v->type), host);
+}
+
+uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
+                   uint16_t sample) {
+    Cuda *c = (Cuda *)e;
+    uint64_t bytes = (uint64_t)(n * size), sum = 0;
+    View v = {.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)bytes}}, .stride = {1}};
+    v.data = (void *)data;
+    char *host = xmalloc(bytes);
+    cuda_read(e, &v, 0, bytes, host);
+    if (!c->lost.code && settle(c)) sum = hash_elements(hash_sums, host, n, size, first, sample);
+    free(host);
+    return sum;
+}
