@@ -54,6 +54,47 @@ bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err) {
     return copy_part(c, to, from, 0, type_numel(&to->type), err);
 }
 
+/* The part of a view that begins at `start`, in steps (NULL: of 1). */
+static View part_of(const View *v, const TensorType *type, const int64_t *start,
+                    const int64_t *step) {
+    View part = {.type = *type};
+    int64_t offset = 0;
+    for (int d = 0; d < type->rank; d++) {
+        offset += start[d] * v->stride[d];
+        part.stride[d] = v->stride[d] * (step ? step[d] : 1);
+    }
+    part.data = (char *)v->data + offset * dtype_info[v->type.dtype].size_bytes;
+    return part;
+}
+
+bool cuda_cat(Cuda *c, const Call *call, Err *err) {
+    int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
+    int64_t start[MAX_DIMS] = {0};
+    for (int i = 0; i < call->n_in; i++) {
+        const View *x = &call->in[i];
+        View part = part_of(&call->out[0], &x->type, start, NULL);
+        if (!cuda_copy(c, &part, x, err)) return false;
+        start[axis] += x->type.shape[axis];
+    }
+    return true;
+}
+
+bool cuda_slice_put(Cuda *c, const Call *call, Err *err) {
+    const View *o = &call->out[0];
+    const int64_t *size = inst_attr(call->inst, ATTR_SIZE)->ints;
+    TensorType type = o->type;
+    for (int d = 0; d < type.rank; d++) type.shape[d] = size[d];
+    View part = part_of(o, &type, inst_attr(call->inst, ATTR_START)->ints,
+                        inst_attr(call->inst, ATTR_STEP)->ints);
+    View values = {.type = type, .data = call->in[1].data};
+    for (int d = 0; d < type.rank; d++) { /* broadcast */
+        int own = d - (type.rank - call->in[1].type.rank);
+        bool has = own >= 0 && call->in[1].type.shape[own] != 1;
+        values.stride[d] = has ? call->in[1].stride[own] : 0;
+    }
+    return cuda_copy(c, o, &call->in[0], err) && cuda_copy(c, &part, &values, err);
+}
+
 void cuda_copy_views(Engine *e, const View *to, const View *from) {
     Cuda *c = (Cuda *)e;
     Err err = {0};

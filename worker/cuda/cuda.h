@@ -101,9 +101,15 @@ bool cuda_run(Cuda *c, const Call *call, Err *err);
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
 
+/* ---- product.c ---- */
+
+bool cuda_product(Cuda *c, const Call *call, Err *err);
+
 /* ---- copy.c: see EngineOps ---- */
 
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);
+bool cuda_cat(Cuda *c, const Call *call, Err *err);
+bool cuda_slice_put(Cuda *c, const Call *call, Err *err);
 /* The device has done all that lies before the mark. */
 void cuda_passed(Cuda *c, Ticket mark);
 void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes);
@@ -115,5 +121,5 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_copy_cu[], cuda_source_cu[];
+extern const char cuda_copy_cu[], cuda_product_cu[], cuda_source_cu[];
 #endif

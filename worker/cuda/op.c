@@ -141,6 +141,12 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     if (op == OP_FULL)
         return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
     if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
-    if (op == OP_CAST) return run_node(c, call, op, err);
+    switch (op) {
+    case OP_CAST: return run_node(c, call, op, err);
+    case OP_MATMUL: return cuda_product(c, call, err);
+    case OP_CAT: return cuda_cat(c, call, err);
+    case OP_SLICE_PUT: return cuda_slice_put(c, call, err);
+    default: break;
+    }
     return err_set(err, ERR_INTERNAL, "'%s' has no kernel for the engine cuda", op_info[op].name);
 }
