@@ -47,7 +47,7 @@ static const Flag flags[] = {
     {0, "data-endpoint", "WHERE",
      "listen for other workers here (default: on the route to the dispatcher)", FLAG_TEXT,
      &app.worker.data_endpoint},
-    {0, "engine", "NAME", "cpu, reference or null (GT_BACKEND; cpu)", FLAG_TEXT,
+    {0, "engine", "NAME", "cpu, cuda, reference or null (GT_BACKEND; cpu)", FLAG_TEXT,
      &app.worker.engine},
     {'t', "threads", "N", "compute threads (its share of the cores)", FLAG_INT, &app.worker.threads,
      1, 1024},

@@ -173,6 +173,6 @@ const char *flag_engine_hint(const char *name) {
     static const char *const device[] = {"gpu", "cuda", "hip", "rocm", "metal", "mps", "tpu"};
     for (size_t k = 0; k < sizeof device / sizeof *device; k++)
         if (!strncasecmp(name, device[k], strlen(device[k])))
-            return "engines are cpu, cuda and reference";
-    return "cpu or reference";
+            return "an NVIDIA GPU is the engine cuda; there is none for other devices";
+    return "cpu, cuda or reference";
 }

@@ -20,11 +20,15 @@ for wrong in \
 done
 code "GT_BACKEND gtsh" 2 env GT_BACKEND=cup "$GTSH" -c 'print(1)'; has GT_BACKEND "$(err)" "there is no engine 'cup'"
 code "GT_BACKEND gt-worker" 2 env GT_BACKEND=cup "$B/gt-worker" --wait 1; has GT_BACKEND "$(err)" "there is no engine 'cup'"
-# No engine for GPUs in this build: the hint says so.
-for name in gpu cuda CUDA:0; do
-    code "--engine $name" 2 "$GTSH" --engine $name -p 1; has "--engine $name" "$(err)" "this build computes on CPUs only: cpu or reference"
-    code "worker --engine $name" 2 "$B/gt-worker" --engine $name; has "worker --engine $name" "$(err)" "this build computes on CPUs only"
+# The hint names the engine for GPUs. Without a driver it says what is missing.
+for name in gpu CUDA:0 mps; do
+    code "--engine $name" 2 "$GTSH" --engine $name -p 1; has "--engine $name" "$(err)" "an NVIDIA GPU is the engine cuda"
+    code "worker --engine $name" 2 "$B/gt-worker" --engine $name; has "worker --engine $name" "$(err)" "an NVIDIA GPU is the engine cuda"
 done
+if ! ldconfig -p 2> /dev/null | grep -q 'libcuda\.so\.1'; then
+    code "no driver" 69 env GT_CUDA_LIBRARIES="$TMP" "$GTSH" --engine cuda -c 'ones(3)'
+    has "no driver" "$(err)" "no NVIDIA driver: libcuda.so.1 is not there"; has "no driver" "$(err)" "--engine cpu"
+fi
 code "--engine cup" 2 "$GTSH" --engine cup -p 1; has "--engine cup" "$(err)" "did you mean 'cpu'?"
 # gt-worker: the dispatcher is given by one option or by two, not by three.
 for given in "-d local -p 9000" "-p 9000 -d local" "-H host -d local"; do

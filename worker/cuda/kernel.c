@@ -77,9 +77,9 @@ static CudaKernel *load(Cuda *c, const char *source, bool has_finish, const void
     return NULL;
 }
 
-static CudaKernel *find(const Cuda *c, uint64_t hash, const void *key, size_t bytes) {
+static CudaKernel *find(const Cuda *c, uint64_t hash, int block, const void *key, size_t bytes) {
     CudaKernel *k = map_get(&c->kernels, hash);
-    while (k && (k->bytes != bytes || memcmp(k->key, key, bytes))) k = k->next;
+    while (k && (k->block != block || k->bytes != bytes || memcmp(k->key, key, bytes))) k = k->next;
     return k;
 }
 static const CudaKernel *keep(Cuda *c, uint64_t hash, CudaKernel *k) {
@@ -91,7 +91,7 @@ static const CudaKernel *keep(Cuda *c, uint64_t hash, CudaKernel *k) {
 const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     CudaForm form;
     uint64_t hash = f->hash + (uint64_t)block;
-    const CudaKernel *found = find(c, hash, f->signature, f->signature_bytes);
+    const CudaKernel *found = find(c, hash, block, f->signature, f->signature_bytes);
     if (found) return found;
     if (!emit_cuda_form(f, &form)) {
         err_set(err, ERR_INTERNAL, "a fusion that has no kernel for this engine");
@@ -113,7 +113,7 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
 const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, Err *err) {
     size_t n = strlen(name);
     uint64_t hash = hash_bytes(name, n, 1);
-    const CudaKernel *found = find(c, hash, name, n);
+    const CudaKernel *found = find(c, hash, 0, name, n);
     if (found) return found;
     Bytes source = {0};
     bytes_printf(&source, "%s#define FUSED(x) k_##x\n%s", emit_cuda_head, body);

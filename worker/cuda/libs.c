@@ -35,7 +35,8 @@ static void *open_library(const char *const *name) {
     return NULL;
 }
 
-static const char remedy[] = "GT_CUDA_LIBRARIES names folders to look in; --engine cpu needs none";
+static const char remedy[] =
+    "--engine cpu needs none; GT_CUDA_LIBRARIES names more folders to look in";
 
 /* Fills *to with a function. *missing becomes the name of the first one that is not there. */
 static void find(void *library, const char *name, void *to, const char **missing) {
