@@ -39,7 +39,7 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
         add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
     Bytes source = {0};
     bytes_printf(&source, "typedef %s T;\n%s", type[size], cuda_copy_cu);
-    const CudaKernel *k = cuda_written(c, type[size], source.data, err);
+    const CudaKernel *k = cuda_written(c, type[size], source.data, NULL, err);
     bytes_fini(&source);
     return k && cuda_launch(c, k->run, n, &a);
 }
@@ -113,8 +113,7 @@ static void finish_reads(Cuda *c) {
     c->ring_at = 0;
 }
 
-/* Waits until the device has done everything. */
-static bool settle(Cuda *c) {
+bool cuda_settle(Cuda *c) {
     if (!CALL(c, cuStreamSynchronize, c->stream)) return false;
     finish_reads(c);
     return true;
@@ -124,7 +123,7 @@ static bool settle(Cuda *c) {
 static char *take(Cuda *c, uint64_t bytes) {
     enum { LINE = 64 };
     uint64_t need = (bytes + LINE - 1) / LINE * LINE;
-    if (c->ring_at + need > RING_BYTES && !settle(c)) return NULL;
+    if (c->ring_at + need > RING_BYTES && !cuda_settle(c)) return NULL;
     char *p = c->ring + c->ring_at;
     c->ring_at += need;
     return p;
@@ -143,7 +142,7 @@ void cuda_passed(Cuda *c, Ticket mark) {
 }
 
 static bool read_piece(Cuda *c, const char *device, uint64_t bytes, char *host) {
-    if (c->n_reads == READS_MAX && !settle(c)) return false;
+    if (c->n_reads == READS_MAX && !cuda_settle(c)) return false;
     char *pinned = take(c, bytes);
     if (!pinned || !CALL(c, cuMemcpyDtoHAsync_v2, pinned, (CUdeviceptr)device, bytes, c->stream))
         return false;
@@ -222,7 +221,8 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
     v.data = (void *)data;
     char *host = xmalloc(bytes);
     cuda_read(e, &v, 0, bytes, host);
-    if (!c->lost.code && settle(c)) sum = hash_elements(hash_sums, host, n, size, first, sample);
+    if (!c->lost.code && cuda_settle(c))
+        sum = hash_elements(hash_sums, host, n, size, first, sample);
     free(host);
     return sum;
 }

@@ -72,10 +72,11 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     if (!CUDA(l, err, cuMemHostAlloc, (void **)&c->ring, RING_BYTES, 0)) return false;
     for (int k = 0; k < MARKS; k++)
         if (!CUDA(l, err, cuEventCreate, &c->mark[k].event, CU_EVENT_DISABLE_TIMING)) return false;
-    if (CUDA(l, err, cuMemAlloc_v2, &c->base, c->total + ENGINE_SCRATCH + SIDE_BYTES)) {
+    if (CUDA(l, err, cuMemAlloc_v2, &c->base,
+             c->total + ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS)) {
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;
-        return true;
+        return cuda_open_failures(c, c->side + SIDE_BYTES) || (*err = c->lost, false);
     }
     size_t left = 0, all = 0;
     if (err && err->code == ERR_MEMORY && !l->cuMemGetInfo_v2(&left, &all)) {
@@ -95,6 +96,7 @@ static void cuda_close(Engine **e) {
         l->cuCtxSetCurrent(c->context);
         if (c->stream) l->cuStreamSynchronize(c->stream);
         cuda_free_kernels(c);
+        cuda_close_failures(c);
         for (int k = 0; k < MARKS; k++)
             if (c->mark[k].event) l->cuEventDestroy_v2(c->mark[k].event);
         if (c->ring) l->cuMemFreeHost(c->ring);
@@ -102,6 +104,7 @@ static void cuda_close(Engine **e) {
         if (c->stream) l->cuStreamDestroy_v2(c->stream);
         l->cuDevicePrimaryCtxRelease_v2(c->device);
     }
+    if (c->inner) c->inner->ops->close(&c->inner);
     host_close(&c->host);
     free(c);
     *e = NULL;
@@ -112,6 +115,7 @@ static Engine *cuda_open(const EngineConfig *config, Err *err) {
     if (!libs) return NULL;
     Cuda *c = xcalloc(1, sizeof *c);
     c->libs = libs;
+    c->threads = config->threads;
     Engine *e = &c->host.engine;
     if (!open_device(c, 0, err) || !open_memory(c, config, err)) cuda_close(&e);
     return e;
@@ -153,6 +157,7 @@ static Ticket cuda_mark(Engine *e) {
     Mark *m = &c->mark[t / 2 % MARKS];
     if (m->ticket == t || !cuda_enter(c)) return t;
     m->ticket = t;
+    cuda_mark_failures(c, (int)(t / 2 % MARKS));
     CALL(c, cuEventRecord, m->event, c->stream);
     return t;
 }
@@ -181,12 +186,12 @@ static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
     if (t > c->passed) {
         if (cuda_enter(c) && !has_passed(c, t, wait)) return 0;
         c->passed = t;
-        if (!c->lost.code) cuda_passed(c, t);
+        if (c->lost.code) return 1;
+        cuda_passed(c, t);
+        cuda_pass_failures(c, t);
     }
     return 1;
 }
-
-static bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err) { return false; }
 
 const EngineOps engine_cuda = {
     .name = "cuda",

@@ -14,6 +14,7 @@
 #ifndef GT_WORKER_CUDA_CUDA_H
 #define GT_WORKER_CUDA_CUDA_H
 #include "runtime/base/map.h"
+#include "worker/cuda/fail.h"
 #include "worker/cuda/libs.h"
 #include "worker/emit/emit_cuda.h"
 #include "worker/engine/host.h"
@@ -22,6 +23,8 @@ enum {
     CUDA_THREADS = 256,   /* of a block, where a kernel does not say otherwise */
     RING_BYTES = 8 << 20, /* pinned memory, through which copies to and from the host go */
     SIDE_BYTES = 1 << 20, /* device memory beside the arena, for copies of strided views */
+    FAIL_SLOTS = 128,
+    FAIL_RECORDS = FAIL_SLOTS * (int)sizeof(IndexRecord), /* fail.c */
     READS_MAX = 256,
     MARKS = 64
 };
@@ -38,6 +41,7 @@ typedef struct Mark {
     CUevent event;
 } Mark;
 
+typedef struct Failures Failures;
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
@@ -63,6 +67,9 @@ typedef struct Cuda {
     Err why;          /* ... and its reason */
     Map kernels;      /* by the hash of a signature or a name: struct CudaKernel, chained */
     Err lost;         /* code 0: it works */
+    Failures *failures;
+    Engine *inner; /* hosted.c: the engine cpu; NULL: not needed yet */
+    int threads;   /* ... and its threads */
 } Cuda;
 
 /* Makes the device current in this thread. False: it is lost. */
@@ -86,8 +93,10 @@ typedef struct CudaKernel {
 /* Returns the kernels of a fusion, compiled when first wanted. block: elements of the blocks of its
  * reductions along rows, FUSED_BLOCK or FUSED_LEAF. NULL: err says why. */
 const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err);
-/* The kernel `run` of a source, by its name, which must tell it from all others. */
-const CudaKernel *cuda_written(Cuda *c, const char *name, const char *source, Err *err);
+/* The kernel `run` of a source, by its name, which must tell it from all others; and, as `finish`,
+ * the kernel `second`, unless that is NULL. */
+const CudaKernel *cuda_written(Cuda *c, const char *name, const char *source, const char *second,
+                               Err *err);
 void cuda_free_kernels(Cuda *c);
 /* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
  * less than all at a time: kernels go on in steps of the grid. args: copied. */
@@ -97,6 +106,36 @@ bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 /* ---- op.c ---- */
 
 bool cuda_run(Cuda *c, const Call *call, Err *err);
+/* For a row that has no code for halves: runs it with float32 operands, and rounds its results. */
+bool cuda_widened(Cuda *c, const Call *call, bool (*row)(Cuda *, const Call *, Err *), Err *err);
+
+/* ---- fail.c ---- */
+
+/* The index operands of a call: BadIndex says what the fields mean. */
+typedef struct Indices {
+    int n, axis;
+    View idx[MAX_DIMS];
+    int64_t size[MAX_DIMS];
+    TensorType common;
+    bool from_zero, is_along;
+} Indices;
+/* records: FAIL_RECORDS bytes of device memory, which fail.c owns from now on. */
+bool cuda_open_failures(Cuda *c, char *records);
+void cuda_close_failures(Cuda *c);
+/* Returns a record for the newest call; *of is copied. NULL: the device is lost. */
+IndexRecord *cuda_take_slot(Cuda *c, const Indices *of);
+void cuda_fail(Cuda *c, Ticket ticket, const Err *err);      /* the call has failed */
+void cuda_mark_failures(Cuda *c, int mark);                  /* before that mark of the ring */
+void cuda_pass_failures(Cuda *c, Ticket mark);               /* the mark is done */
+bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err); /* see EngineOps */
+
+/* ---- hosted.c, index.c ---- */
+
+bool cuda_hosted(Cuda *c, const Call *call, Err *err);
+bool cuda_index(Cuda *c, const Call *call, Err *err); /* index, gather */
+bool cuda_index_put(Cuda *c, const Call *call, Err *err);
+bool cuda_scatter(Cuda *c, const Call *call, Err *err); /* scatter_add, scatter_reduce */
+
 /* ---- source.c ---- */
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
@@ -110,6 +149,7 @@ bool cuda_product(Cuda *c, const Call *call, Err *err);
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);
 bool cuda_cat(Cuda *c, const Call *call, Err *err);
 bool cuda_slice_put(Cuda *c, const Call *call, Err *err);
+bool cuda_settle(Cuda *c); /* waits until the device has done everything */
 /* The device has done all that lies before the mark. */
 void cuda_passed(Cuda *c, Ticket mark);
 void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes);
@@ -121,5 +161,5 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_copy_cu[], cuda_product_cu[], cuda_source_cu[];
+extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_source_cu[];
 #endif

@@ -60,8 +60,11 @@ static bool load_module(Cuda *c, const char *image, CUmodule *module, Err *err) 
     return err_set(err, why.code, "%s%s%s", why.text, log[0] ? ": " : "", log);
 }
 
-static CudaKernel *load(Cuda *c, const char *source, bool has_finish, const void *key, size_t bytes,
-                        Err *err) {
+/* second: the name of a second kernel; NULL: there is none. */
+static CudaKernel *load(Cuda *c, const char *source, const char *second, const void *key,
+                        size_t bytes, Err *err) {
+    char other[32];
+    snprintf(other, sizeof other, "k_%s", second ? second : "");
     char *image = compile(c, source, err);
     if (!image) return NULL;
     CudaKernel *k = xcalloc(1, sizeof *k + bytes);
@@ -69,7 +72,7 @@ static CudaKernel *load(Cuda *c, const char *source, bool has_finish, const void
     k->bytes = bytes;
     bool ok = load_module(c, image, &k->module, err) &&
               CALL(c, cuModuleGetFunction, &k->run, k->module, "k_run") &&
-              (!has_finish || CALL(c, cuModuleGetFunction, &k->finish, k->module, "k_finish"));
+              (!second || CALL(c, cuModuleGetFunction, &k->finish, k->module, other));
     free(image);
     if (ok) return k;
     if (err && !err->code) *err = c->lost;
@@ -101,8 +104,9 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     bytes_puts(&source, emit_cuda_head);
     bytes_printf(&source, "#define FUSED(x) k_##x\n#define FUSED_BLOCK %d\n", block);
     emit_cuda(&source, f);
-    CudaKernel *k = load(c, source.data, form.unit == FUSED_BLOCKS || form.unit == FUSED_LEAVES,
-                         f->signature, f->signature_bytes, err);
+    bool finishes = form.unit == FUSED_BLOCKS || form.unit == FUSED_LEAVES;
+    CudaKernel *k =
+        load(c, source.data, finishes ? "finish" : NULL, f->signature, f->signature_bytes, err);
     bytes_fini(&source);
     if (!k) return NULL;
     k->form = form;
@@ -110,14 +114,15 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     return keep(c, hash, k);
 }
 
-const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, Err *err) {
+const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, const char *second,
+                               Err *err) {
     size_t n = strlen(name);
     uint64_t hash = hash_bytes(name, n, 1);
     const CudaKernel *found = find(c, hash, 0, name, n);
     if (found) return found;
     Bytes source = {0};
     bytes_printf(&source, "%s#define FUSED(x) k_##x\n%s", emit_cuda_head, body);
-    CudaKernel *k = load(c, source.data, false, name, n, err);
+    CudaKernel *k = load(c, source.data, second, name, n, err);
     bytes_fini(&source);
     return k ? keep(c, hash, k) : NULL;
 }

@@ -130,6 +130,72 @@ static bool run_reshape(Cuda *c, const Call *call, Err *err) {
     return cuda_copy(c, &to, &call->in[0], err);
 }
 
+/* ---- Halves ---- */
+
+/* Converts between dtypes. from: of any strides; to: row-major. */
+static bool convert(Cuda *c, const View *from, const View *to, Err *err) {
+    View in = *from;
+    Call call = {.n_in = 1, .n_out = 1, .in = &in, .out = {*to}};
+    return run_node(c, &call, OP_CAST, err);
+}
+
+/* Gives v, of halves, float32 memory, which the caller frees by v->data. */
+static bool widen(Cuda *c, View *v, bool is_result, Err *err) {
+    Engine *e = &c->host.engine;
+    View from = *v;
+    v->type.dtype = DT_F32;
+    v->data = e->ops->alloc(e, type_bytes(&v->type));
+    if (!v->data) return err_set(err, ERR_MEMORY, "no memory for float32 copies of operands");
+    view_strides(&v->type, v->stride);
+    return is_result || convert(c, &from, v, err);
+}
+
+bool cuda_widened(Cuda *c, const Call *call, bool (*row)(Cuda *, const Call *, Err *), Err *err) {
+    Engine *e = &c->host.engine;
+    Call wide = *call;
+    View in[MAX_DIMS + 2];
+    bool ok = true;
+    wide.in = in;
+    if (call->n_in > MAX_DIMS + 2) return cuda_hosted(c, call, err);
+    for (int i = 0; i < call->n_in; i++) in[i] = call->in[i];
+    for (int i = 0; i < call->n_in && ok; i++)
+        if (dtype_is_half((DType)in[i].type.dtype)) ok = widen(c, &in[i], false, err);
+    for (int k = 0; k < call->n_out && ok; k++)
+        if (dtype_is_half((DType)wide.out[k].type.dtype)) ok = widen(c, &wide.out[k], true, err);
+    ok = ok && row(c, &wide, err);
+    for (int k = 0; k < call->n_out; k++) {
+        if (wide.out[k].type.dtype == call->out[k].type.dtype || !wide.out[k].data) continue;
+        ok = ok && convert(c, &wide.out[k], &call->out[k], err);
+        e->ops->free(e, wide.out[k].data, type_bytes(&wide.out[k].type));
+    }
+    for (int i = 0; i < call->n_in; i++)
+        if (in[i].type.dtype != call->in[i].type.dtype && in[i].data)
+            e->ops->free(e, in[i].data, type_bytes(&in[i].type));
+    return ok;
+}
+
+static bool has_half(const Call *call) {
+    bool has = false;
+    for (int i = 0; i < call->n_in; i++) has |= dtype_is_half((DType)call->in[i].type.dtype);
+    for (int k = 0; k < call->n_out; k++) has |= dtype_is_half((DType)call->out[k].type.dtype);
+    return has;
+}
+
+typedef bool (*RowFn)(Cuda *c, const Call *call, Err *err);
+/* The rows with kernels of their own; NULL: hosted.c. */
+static RowFn row_of(Op op) {
+    switch (op) {
+    case OP_CAT: return cuda_cat;
+    case OP_SLICE_PUT: return cuda_slice_put;
+    case OP_INDEX:
+    case OP_GATHER: return cuda_index;
+    case OP_INDEX_PUT: return cuda_index_put;
+    case OP_SCATTER_ADD:
+    case OP_SCATTER_REDUCE: return cuda_scatter;
+    default: return NULL;
+    }
+}
+
 bool cuda_run(Cuda *c, const Call *call, Err *err) {
     Op op = call->inst->op;
     switch (op_info[op].class_) {
@@ -141,12 +207,10 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     if (op == OP_FULL)
         return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
     if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
-    switch (op) {
-    case OP_CAST: return run_node(c, call, op, err);
-    case OP_MATMUL: return cuda_product(c, call, err);
-    case OP_CAT: return cuda_cat(c, call, err);
-    case OP_SLICE_PUT: return cuda_slice_put(c, call, err);
-    default: break;
-    }
-    return err_set(err, ERR_INTERNAL, "'%s' has no kernel for the engine cuda", op_info[op].name);
+    if (op == OP_CAST) return run_node(c, call, op, err);
+    if (op == OP_MATMUL) return cuda_product(c, call, err);
+    RowFn row = row_of(op);
+    if (!row) return cuda_hosted(c, call, err);
+    bool moves = op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);
+    return moves || !has_half(call) ? row(c, call, err) : cuda_widened(c, call, row, err);
 }

@@ -51,7 +51,7 @@ static bool product(Cuda *c, const Call *call, Err *err) {
     Bytes source = {0};
     put_types(&source, (DType)a->type.dtype, (DType)o->type.dtype);
     bytes_puts(&source, cuda_product_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, err);
+    const CudaKernel *k = cuda_written(c, name, source.data, NULL, err);
     bytes_fini(&source);
     enum { TILE = 16 };
     int64_t units = p.batch * ((p.M + TILE - 1) / TILE) * ((p.N + TILE - 1) / TILE);

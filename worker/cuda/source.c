@@ -67,7 +67,7 @@ bool cuda_source(Cuda *c, const Call *call, Err *err) {
     Bytes source = {0};
     bytes_printf(&source, "typedef %s T;\n#define MAKE %s\n%s", emit_ctype(d), make,
                  cuda_source_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, err);
+    const CudaKernel *k = cuda_written(c, name, source.data, NULL, err);
     bytes_fini(&source);
     return k && cuda_launch(c, k->run, args.n, &args);
 }

@@ -1,0 +1,141 @@
+/* fail.c: failures that depend on values: indices out of range. A call that may fail so takes a
+ * slot, a record in device memory of the first bad index: kernels check all indices, take the one
+ * that the engine cpu would report, and use none that is out of range. The open slots' records are
+ * copied to pinned memory in front of each mark, and read when the mark is done.
+ *
+ * Of several index operands all elements of the first one come first. Operands are kept as views
+ * whose data is no longer used.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/fail.h"
+#include "worker/cuda/cuda.h"
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct Slot {
+    Ticket ticket;
+    bool is_open;
+    Indices of;
+} Slot;
+typedef struct Failure Failure;
+struct Failure {
+    Failure *next;
+    Ticket ticket;
+    Err err;
+};
+struct Failures {
+    IndexRecord *records; /* on the device, one for each slot */
+    IndexRecord *read;    /* pinned: for each mark of the ring FAIL_SLOTS records, */
+    IndexRecord *clean;   /* ... and one as all are at first */
+    Slot slot[FAIL_SLOTS];
+    int n_open;
+    Failure *first, *last; /* known */
+};
+
+enum { AREAS = MARKS + 1 };
+
+bool cuda_open_failures(Cuda *c, char *records) {
+    Failures *f = c->failures = xcalloc(1, sizeof *f);
+    size_t bytes = sizeof(IndexRecord) * (AREAS * FAIL_SLOTS + 1);
+    f->records = (IndexRecord *)(void *)records;
+    if (!CALL(c, cuMemHostAlloc, (void **)&f->read, bytes, 0)) return false;
+    f->clean = f->read + AREAS * FAIL_SLOTS;
+    memset(f->clean, 0xff, sizeof *f->clean);
+    return CALL(c, cuMemsetD8Async, (CUdeviceptr)f->records, 0xff, FAIL_RECORDS, c->stream);
+}
+
+void cuda_close_failures(Cuda *c) {
+    Failures *f = c->failures;
+    if (!f) return;
+    while (f->first) {
+        Failure *next = f->first->next;
+        free(f->first);
+        f->first = next;
+    }
+    if (f->read) c->libs->cuMemFreeHost(f->read);
+    free(f);
+    c->failures = NULL;
+}
+
+void cuda_fail(Cuda *c, Ticket ticket, const Err *err) {
+    Failures *l = c->failures;
+    Failure *f = xmalloc(sizeof *f);
+    *f = (Failure){NULL, ticket, *err};
+    if (l->first)
+        l->last->next = f;
+    else
+        l->first = f;
+    l->last = f;
+}
+
+bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err) {
+    Failures *l = ((Cuda *)e)->failures;
+    Failure *f = l->first;
+    if (!f) return false;
+    l->first = f->next;
+    *t = f->ticket, *node = 0, *err = f->err;
+    free(f);
+    return true;
+}
+
+/* ---- Slots ---- */
+
+/* Reports what a record of slot s says. */
+static void report(Cuda *c, Slot *s, const IndexRecord *r) {
+    s->is_open = false;
+    c->failures->n_open--;
+    if (r->at == INDEX_GOOD) return;
+    const Indices *of = &s->of;
+    int64_t n = type_numel(&of->common);
+    int k = (int)(r->at / (uint64_t)n);
+    BadIndex b = {.idx = &of->idx[k],
+                  .shape = &of->common,
+                  .at = (int64_t)(r->at % (uint64_t)n),
+                  .value = r->value,
+                  .size = of->size[k],
+                  .axis = of->axis + k,
+                  .from_zero = of->from_zero,
+                  .is_along = of->is_along};
+    Err err = {0};
+    index_is_bad(&b, &err);
+    cuda_fail(c, s->ticket, &err);
+    CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)(c->failures->records + (s - c->failures->slot)),
+         c->failures->clean, sizeof *r, c->stream);
+}
+
+/* Reports, in order, on the open slots before ticket t from an area that was read after them. */
+static void report_area(Cuda *c, Ticket t, int area) {
+    Failures *f = c->failures;
+    for (;;) {
+        Slot *first = NULL;
+        for (int k = 0; k < FAIL_SLOTS && f->n_open; k++) {
+            Slot *s = &f->slot[k];
+            if (s->is_open && s->ticket < t && (!first || s->ticket < first->ticket)) first = s;
+        }
+        if (!first) return;
+        report(c, first, f->read + area * FAIL_SLOTS + (first - f->slot));
+    }
+}
+
+static bool read_area(Cuda *c, int area) {
+    Failures *f = c->failures;
+    return CALL(c, cuMemcpyDtoHAsync_v2, f->read + area * FAIL_SLOTS, (CUdeviceptr)f->records,
+                FAIL_RECORDS, c->stream);
+}
+
+void cuda_mark_failures(Cuda *c, int mark) {
+    if (c->failures->n_open) read_area(c, mark);
+}
+void cuda_pass_failures(Cuda *c, Ticket t) { report_area(c, t, (int)(t / 2 % MARKS)); }
+
+IndexRecord *cuda_take_slot(Cuda *c, const Indices *of) {
+    Failures *f = c->failures;
+    int k = 0;
+    if (f->n_open == FAIL_SLOTS) { /* the caller left none: waits */
+        if (!read_area(c, MARKS) || !cuda_settle(c)) return NULL;
+        report_area(c, UINT64_MAX, MARKS);
+    }
+    while (f->slot[k].is_open) k++;
+    f->slot[k] = (Slot){c->host.engine.last, true, *of};
+    f->n_open++;
+    return f->records + k;
+}
