@@ -136,6 +136,13 @@ bool cuda_index(Cuda *c, const Call *call, Err *err); /* index, gather */
 bool cuda_index_put(Cuda *c, const Call *call, Err *err);
 bool cuda_scatter(Cuda *c, const Call *call, Err *err); /* scatter_add, scatter_reduce */
 
+/* ---- line.c ---- */
+
+bool cuda_best(Cuda *c, const Call *call, Err *err); /* argmax, argmin */
+bool cuda_scan(Cuda *c, const Call *call, Err *err); /* cumsum, recurrence, cummax */
+bool cuda_search(Cuda *c, const Call *call, Err *err);
+bool cuda_sort(Cuda *c, const Call *call, Err *err); /* sort, argsort, topk */
+
 /* ---- source.c ---- */
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
@@ -161,5 +168,6 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_source_cu[];
+extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_scan_cu[],
+    cuda_sort_cu[], cuda_source_cu[];
 #endif

@@ -192,6 +192,15 @@ static RowFn row_of(Op op) {
     case OP_INDEX_PUT: return cuda_index_put;
     case OP_SCATTER_ADD:
     case OP_SCATTER_REDUCE: return cuda_scatter;
+    case OP_ARGMAX:
+    case OP_ARGMIN: return cuda_best;
+    case OP_CUMSUM:
+    case OP_RECURRENCE:
+    case OP_CUMMAX: return cuda_scan;
+    case OP_SEARCHSORTED: return cuda_search;
+    case OP_SORT:
+    case OP_ARGSORT:
+    case OP_TOPK: return cuda_sort;
     default: return NULL;
     }
 }
