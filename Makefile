@@ -84,7 +84,7 @@ CUDA_O   := $(patsubst worker/cuda/%.cu,$(B)/obj/gen/cuda_%_cu.o,$(wildcard work
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(CUDA_O) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch lint count deps install uninstall deb test-deb repro clean help
+.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch test-cuda lint count deps install uninstall deb test-deb repro clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -141,6 +141,8 @@ test-torch: all                                   ## train a GPT, a ResNet-18 an
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \
 	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
 	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
+test-cuda: all tests-built                        ## all operations and scripts about tensors on the engine cuda, on an emulated device
+	$(Q)sh scripts/testcuda $(B)
 ##@ Check the code
 lint:                                             ## check the house rules: columns, folders, headers, manual pages
 	$(Q)sh scripts/lint

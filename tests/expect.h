@@ -10,7 +10,7 @@
  *   # stderr: SUBSTRING                stderr holds these in this order
  *   # exit: CODE   # args: of the script   # options: of gtsh   # stdin: LINE
  *   # skip: WHY    # nontest    # env: NAME=VALUE
- *   # worlds: reference late workers=2 threads=3 replay stdin    run again in these
+ *   # worlds: reference late cuda workers=2 threads=3 replay stdin    run again in these
  *   # not-world: replay                where it means something else: it is never run there
  *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
  * Scripts about tensors (runner.c names the folders) run in the world `late` too.

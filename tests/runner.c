@@ -191,8 +191,10 @@ static void add_programs(Runner *r, int kind, const char *folder, const char *ta
 /* A world is a set of options of gtsh, or another way to pass it the script. */
 static void world_args(const char *world, char **argv, int *n) {
     argv[(*n)++] = "--engine";
-    bool is_engine = !strcmp(world, "reference") || !strcmp(world, "late");
+    bool is_engine =
+        !strcmp(world, "reference") || !strcmp(world, "late") || !strcmp(world, "cuda");
     argv[(*n)++] = (char *)(is_engine ? world : "cpu");
+    if (!strcmp(world, "cuda")) argv[(*n)++] = "--memory", argv[(*n)++] = "200M";
     argv[(*n)++] = "-w";
     argv[(*n)++] = strdup(!strncmp(world, "workers=", 8) ? world + 8 : "1");
     if (!strncmp(world, "threads=", 8)) {
@@ -251,9 +253,12 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
     argv[n] = NULL;
 }
 
-/* Whether a variable would change what a test does. GT_PYTHON only names what a test runs. */
+/* Whether a variable would change what a test does. Some only name what a test runs, or runs on. */
 static bool is_setting(const char *variable) {
-    if (!strncmp(variable, "GT_PYTHON=", 10)) return false;
+    static const char *const kept[] = {
+        "GT_PYTHON=", "GT_NVRTC=", "GT_CUDA_LIBRARIES=", "GT_EMU_MEMORY="};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        if (!strncmp(variable, kept[i], strlen(kept[i]))) return false;
     return !strncmp(variable, "GT_", 3) || !strncmp(variable, "XDG_", 4);
 }
 

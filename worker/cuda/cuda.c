@@ -55,7 +55,8 @@ static bool open_device(Cuda *c, int ordinal, Err *err) {
               CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device))
         return false;
     c->capability = 10 * major + minor;
-    snprintf(c->isa, sizeof c->isa, "cuda-sm%d-%d", c->capability, c->processors);
+    snprintf(c->isa, sizeof c->isa, "cuda-sm%d-%d-nvrtc%d.%d", c->capability, c->processors,
+             l->nvrtc / 1000, l->nvrtc % 1000 / 10);
     return find_arch(c, err) && CUDA(l, err, cuDevicePrimaryCtxRetain, &c->context, c->device) &&
            CUDA(l, err, cuCtxSetCurrent, c->context) &&
            CUDA(l, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);

@@ -1,0 +1,25 @@
+# The engine cuda on the emulated device of tests/gpu, where NVRTC is installed: all rows of ops.def against the engine cpu, bit
+# for bit but for what ops_test.c names, a few draws of each; `make test-cuda` makes all draws. Then scripts, and a bad index.
+. tests/fixtures/check.sh
+. tests/fixtures/nvrtc.sh
+left_out="cuda: NVRTC is not installed"
+case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
+find_nvrtc "$B" || { echo "$left_out: the engine cuda is not tested"; finish; exit 0; }
+GT_TEST_ENGINE=cuda GT_TEST_EVERY=15 "$B/test/ops_test" > "$TMP/ops" 2>&1 || fail "ops_test: $(grep -v '^ok' "$TMP/ops" | tail -n 12)"
+cat > "$TMP/mlp.gt" <<'E'
+seed(3)
+x = randn(64, 10); y = (x[:, 0:1] * 2 + x[:, 1:2]).tanh()
+w1 = param(randn(10, 32) * 0.3); b1 = param(zeros(32)); w2 = param(randn(32, 1) * 0.3); b2 = param(zeros(1))
+for i in range(3) {
+    loss = mse_loss((x @ w1 + b1).relu() @ w2 + b2, y)
+    backward loss
+    for p in [w1, b1, w2, b2] { p -= 0.1 * p.grad; p.grad = none }
+    print(i, loss.item())
+}
+print(w1.sort(1)[0].argmax(), w1[tensor([1, 0])].cumsum(0).sum().item())
+E
+"$GTSH" --engine cpu "$TMP/mlp.gt" > "$TMP/cpu" 2>&1
+code "a script" 0 "$GTSH" --engine cuda --memory 200M "$TMP/mlp.gt"; same "a script" "$(cat "$TMP/cpu")" "$(out)$(err)"
+code "a bad index" 1 "$GTSH" --engine cuda --memory 200M -c 'x = randn(5); y = x[tensor([1, 7])] + 1; print(y)'
+has "a bad index" "$(err)" "index 7 at position 1 is out of range for axis 0 of size 5"
+finish
