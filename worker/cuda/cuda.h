@@ -143,6 +143,10 @@ bool cuda_scan(Cuda *c, const Call *call, Err *err); /* cumsum, recurrence, cumm
 bool cuda_search(Cuda *c, const Call *call, Err *err);
 bool cuda_sort(Cuda *c, const Call *call, Err *err); /* sort, argsort, topk */
 
+/* ---- window.c ---- */
+
+bool cuda_pool(Cuda *c, const Call *call, Err *err); /* max_pool, avg_pool, avg_pool_dx */
+
 /* ---- source.c ---- */
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
@@ -169,5 +173,5 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
 
 /* The text of the files NAME.cu, with what they include. */
 extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_scan_cu[],
-    cuda_sort_cu[], cuda_source_cu[];
+    cuda_sort_cu[], cuda_source_cu[], cuda_window_cu[];
 #endif

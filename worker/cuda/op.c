@@ -197,6 +197,9 @@ static RowFn row_of(Op op) {
     case OP_CUMSUM:
     case OP_RECURRENCE:
     case OP_CUMMAX: return cuda_scan;
+    case OP_MAX_POOL:
+    case OP_AVG_POOL:
+    case OP_AVG_POOL_DX: return cuda_pool;
     case OP_SEARCHSORTED: return cuda_search;
     case OP_SORT:
     case OP_ARGSORT:
