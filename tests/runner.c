@@ -194,7 +194,7 @@ static void world_args(const char *world, char **argv, int *n) {
     bool is_engine =
         !strcmp(world, "reference") || !strcmp(world, "late") || !strcmp(world, "cuda");
     argv[(*n)++] = (char *)(is_engine ? world : "cpu");
-    if (!strcmp(world, "cuda")) argv[(*n)++] = "--memory", argv[(*n)++] = "200M";
+    if (!strcmp(world, "cuda")) argv[(*n)++] = "--memory", argv[(*n)++] = "100M";
     argv[(*n)++] = "-w";
     argv[(*n)++] = strdup(!strncmp(world, "workers=", 8) ? world + 8 : "1");
     if (!strncmp(world, "threads=", 8)) {

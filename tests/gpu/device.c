@@ -58,7 +58,7 @@ CUresult api_begin(const char *name) {
 }
 CUresult api_begin_context(const char *name) {
     CUresult code = api_begin(name);
-    if (!code && (!device.has_context || !device_is_current))
+    if (!code && (!device.contexts || !device_is_current))
         return device_refuse(CUDA_ERROR_INVALID_CONTEXT, "%s: the thread has no context", name);
     return code;
 }

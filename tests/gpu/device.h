@@ -109,7 +109,8 @@ typedef struct Ran {
     OpKind kind;
 } Ran;
 typedef struct Device {
-    bool is_open, has_context, is_quiet, may_approximate;
+    bool is_open, is_quiet, may_approximate;
+    int contexts;   /* how often the primary context is retained */
     CUresult error; /* that every call gives from now on */
     char refusal[600];
     uint64_t seed, random, limit, memory_bytes;

@@ -136,15 +136,15 @@ static CUcontext primary(void) { return (CUcontext)(void *)&device.memory; }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice d) {
     CUresult code = api_begin("cuDevicePrimaryCtxRetain");
     if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
-    if (!code) device.has_context = true, *context = primary();
+    if (!code) device.contexts++, *context = primary();
     return api_end(code);
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
     CUresult code = api_begin("cuDevicePrimaryCtxRelease");
-    if (!code && (d || !device.has_context)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && (d || !device.contexts)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code) {
         stream_run_all();
-        device.has_context = false;
+        device.contexts--;
     }
     return api_end(code);
 }
