@@ -94,33 +94,77 @@ static int turned(const View *x, uint32_t reduced, bool is_first, View *out) {
     return trailing;
 }
 
-static bool run_reduce(Cuda *c, const Call *call, Err *err) {
-    const View *x = &call->in[0], *out = &call->out[0];
-    View v;
-    Fusion f;
-    uint32_t reduced = nodes_reduced(call->inst, x->type.rank);
+typedef struct Reduction {
+    Op op;
+    int trailing; /* reduced axes: the last ones, or the first of a sum over rows */
     /* A sum over rows has leaves: of rows, or, if the last axis is reduced too, of elements. */
-    bool has_leaves = nodes_sums_rows(call->inst, &x->type);
-    bool sums_rows = has_leaves && !(reduced >> (x->type.rank - 1) & 1);
-    int trailing = turned(x, reduced, sums_rows, &v);
-    if (type_numel(&out->type) == 0) return true;
-    if (!trailing) { /* of a scalar */
-        trailing = 1;
-        v.stride[v.type.rank] = 1, v.type.shape[v.type.rank++] = 1;
-    }
-    if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
-        return fill(c, out, DT_I64,
-                    &(int64_t){call->inst->op == OP_PROD || call->inst->op == OP_ALL}, err);
-    fuse_init(&f, &v.type, sums_rows ? v.type.rank - trailing : trailing);
-    FuseRef in = fuse_input(&f, &v);
-    Op op = call->inst->op;
+    bool has_leaves, sums_rows;
+} Reduction;
+
+static bool reduce(Cuda *c, const Reduction *r, const View *v, const View *out, Err *err) {
+    Fusion f;
     DType d = (DType)out->type.dtype;
-    FuseRef node =
-        sums_rows ? fuse_column(&f, op, d, false, in) : fuse_node(&f, op, d, true, &in, 1);
+    fuse_init(&f, &v->type, r->sums_rows ? v->type.rank - r->trailing : r->trailing);
+    FuseRef in = fuse_input(&f, v);
+    FuseRef node = r->sums_rows ? fuse_column(&f, r->op, d, false, in)
+                                : fuse_node(&f, r->op, d, true, &in, 1);
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return err_set(err, ERR_INTERNAL, "an empty reduction");
     *to = out->data;
-    return run_rows(c, &f, has_leaves && !sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
+    return run_rows(c, &f, r->has_leaves && !r->sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
+}
+
+/* The elements are those of several nodes of a larger sum (runtime/layout/nodes.h), of a result
+ * each. They are copied, so that a node's elements are a part of one axis. */
+static bool reduce_nodes(Cuda *c, const Reduction *r, const Attr *nodes, const View *v,
+                         const View *out, Err *err) {
+    Engine *e = &c->host.engine;
+    uint64_t bytes = type_bytes(&v->type);
+    int size = dtype_info[v->type.dtype].size_bytes, kept = v->type.rank - r->trailing;
+    View all = {.type = v->type, .data = e->ops->alloc(e, bytes)}, part, one = *out;
+    if (!all.data) return err_set(err, ERR_MEMORY, "no memory for a reduction");
+    view_strides(&all.type, all.stride);
+    bool ok = cuda_copy(c, &all, v, err);
+    int64_t n = 1;
+    for (int k = 0; k < r->trailing; k++) n *= v->type.shape[r->sums_rows ? k : kept + k];
+    part = all;
+    part.type.rank = (uint8_t)(kept + 1);
+    int axis = r->sums_rows ? 0 : kept;
+    for (int k = 0; k < kept && r->sums_rows; k++)
+        part.type.shape[1 + k] = v->type.shape[r->trailing + k];
+    part.type.shape[axis] = n;
+    view_strides(&part.type, part.stride);
+    one.type.rank--;
+    for (int k = 0; k < one.type.rank; k++) one.type.shape[k] = out->type.shape[k + 1];
+    Reduction along = *r;
+    along.trailing = 1;
+    for (uint32_t k = 0; k < nodes->n && ok; k++) {
+        part.type.shape[axis] = nodes->ints[k];
+        ok = reduce(c, &along, &part, &one, err);
+        part.data = (char *)part.data + nodes->ints[k] * part.stride[axis] * size;
+        one.data = (char *)one.data + type_bytes(&one.type);
+    }
+    e->ops->free(e, all.data, bytes);
+    return ok;
+}
+
+static bool run_reduce(Cuda *c, const Call *call, Err *err) {
+    const View *x = &call->in[0], *out = &call->out[0];
+    const Attr *nodes = inst_attr(call->inst, ATTR_NODES);
+    Reduction r = {.op = call->inst->op};
+    View v;
+    uint32_t reduced = nodes_reduced(call->inst, x->type.rank);
+    r.has_leaves = nodes_sums_rows(call->inst, &x->type);
+    r.sums_rows = r.has_leaves && !(reduced >> (x->type.rank - 1) & 1);
+    r.trailing = turned(x, reduced, r.sums_rows, &v);
+    if (type_numel(&out->type) == 0) return true;
+    if (!r.trailing) { /* of a scalar */
+        r.trailing = 1;
+        v.stride[v.type.rank] = 1, v.type.shape[v.type.rank++] = 1;
+    }
+    if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
+        return fill(c, out, DT_I64, &(int64_t){r.op == OP_PROD || r.op == OP_ALL}, err);
+    return nodes ? reduce_nodes(c, &r, nodes, &v, out, err) : reduce(c, &r, &v, out, err);
 }
 
 /* A copy of the elements in row-major order. */
