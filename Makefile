@@ -227,7 +227,7 @@ $(PARTS:%=$(B)/gen/shipped/%.c): $(B)/gen/shipped/list
 	@:
 define shipped
 $(B)/lib/gt/kernels-$(1).so: $(PARTS:%=$(B)/obj/gen/shipped-$(1)-%.o)
-	$(Q)mkdir -p $$(@D) && $(CC) -shared $(LDFLAGS) -o $$@ $$^ -lm
+	$(Q)mkdir -p $$(@D) && $(CC) -shared -s $(LDFLAGS) -o $$@ $$^ -lm
 $(B)/obj/gen/shipped-$(1)-%.o: $(B)/gen/shipped/%.c
 	$(Q)mkdir -p $$(@D) && $(CC) `sed 's|^/\* flags: \(.*\) \*/$$$$|\1|;q' $$<` $(MARCH_$(1)) -c -o $$@ $$<
 endef
