@@ -16,6 +16,16 @@ GT
 c=$!
 all="$all $c"
 await "$TMP/c.err" busy
+# The worker stops, so the script comes to wait for it, at line 5. Only then the dispatcher dies.
+w=$(cat "/proc/$d/task/$d/children")
+all="$all $w"
+kill -STOP $w
+is_idle() {
+    before=$(cut -d' ' -f14,15 "/proc/$c/stat")
+    sleep 0.5
+    [ "$before" = "$(cut -d' ' -f14,15 "/proc/$c/stat")" ] && grep -q 'State:.S' "/proc/$c/status"
+}
+poll is_idle || fail "the script does not come to wait"
 kill -KILL "$d"
 wait "$c"
 same "exit code" $? 69
