@@ -176,6 +176,13 @@ static bool has_passed(Cuda *c, Ticket t, bool wait) {
     return CALL(c, cuEventQuery, c->mark[t / 2 % MARKS].event) || true; /* a lost device is done */
 }
 
+/* The device is lost, and what was to be read from it would be garbage: the process ends, and so
+ * the cluster knows that its tensors are gone. */
+_Noreturn static void end(const Cuda *c) {
+    err_report("cuda: the device is lost", &c->lost);
+    _exit(EXIT_FAILURE);
+}
+
 static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
     Cuda *c = (Cuda *)e;
     if (t % 2 == 0) {
@@ -186,8 +193,8 @@ static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
     }
     if (t > c->passed) {
         if (cuda_enter(c) && !has_passed(c, t, wait)) return 0;
+        if (c->lost.code) end(c);
         c->passed = t;
-        if (c->lost.code) return 1;
         cuda_passed(c, t);
         cuda_pass_failures(c, t);
     }
