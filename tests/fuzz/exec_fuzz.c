@@ -4,7 +4,8 @@
  * when the client is gone. Calls that would only take long (a view of four bytes may have 2^46
  * elements) do not reach the engine.
  * SPDX-License-Identifier: MIT */
-#include "tests/unit/ops_sample.h"
+#include "worker/prove/case.h"
+#include "worker/ref/ref.h"
 #include "worker/exec/exec.h"
 #include "worker/worker.h"
 
@@ -90,9 +91,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
 
 /* ---- Valid frames ---- */
 
-static bool add_case(FrameWriter *w, Op op, DType d, uint64_t *id) {
+static bool add_case(FrameWriter *w, Op op, DType d, Rand *r, uint64_t *id) {
     Case c;
-    case_make(&c, op, d, (Style)pick(3));
+    case_make(&c, op, d, (Style)rand_below(r, 3), rand_u64(r));
     int n_out;
     Err err = {0};
     uint64_t bytes = 0;
@@ -119,23 +120,22 @@ static bool add_case(FrameWriter *w, Op op, DType d, uint64_t *id) {
         frame_add(w, &c.inst);
         Operand out = {.kind = IN_TENSOR, .id = c.inst.out[0]};
         frame_add(w, &(Inst){.op = OP_FETCH, .n_in = 1, .in = &out});
-        if (pick(2)) frame_add(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
+        if (rand_below(r, 2)) frame_add(w, &(Inst){.op = OP_FREE, .n_in = 1, .in = &out});
     }
     case_free(&c);
     return ok;
 }
 
 static void fuzz_seed(Rand *r, Bytes *out) {
-    rng_state = rand_u64(r) | 1;
     FrameWriter w = {.edge_id = UINT64_MAX};
     frame_begin(&w, 1, 0);
     uint64_t id = 0;
     for (int tries = 0, made = 0; tries < 20 && made < 3; tries++) {
         Op op = (Op)rand_below(r, OP_COUNT);
-        if (!samplers[op] || op == OP_DATA) continue;
+        if (!case_has(op)) continue;
         DType d = (DType)rand_below(r, DT_COUNT);
         if (op_info[op].in & DSET(d) && frame_bytes(&w) < SEED_BYTES)
-            made += add_case(&w, op, d, &id);
+            made += add_case(&w, op, d, r, &id);
     }
     Msg m = {0};
     frame_end(&w, &m);

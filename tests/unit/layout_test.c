@@ -1,16 +1,20 @@
-/* layout_test.c: every row of the op table on every layout: random instances (ops_sample.h), random
- * layouts of their operands on 1 to 8 ranks. The rule gives the layouts that the operands must
- * have, pulls convert them, each rank runs its part on the reference engine, and the combined parts
- * must equal the result of the whole: exactly, unless the order of a sum changes.
+/* layout_test.c: every row of the op table on every layout: random instances (worker/prove/case.h),
+ * random layouts of their operands on 1 to 8 ranks. The rule gives the layouts that the operands
+ * must have, pulls convert them, each rank runs its part on the reference engine, and the combined
+ * parts must equal the result of the whole: exactly, unless the order of a sum changes.
  *
  *   layout_test [SEED [OP | all]]    with OP: also how many were computed whole after all
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "random.h"
 #include "dispatcher/rule/rule.h"
-#include "ops_sample.h"
+#include "worker/prove/case.h"
 #include "runtime/layout/place.h"
 #include "worker/engine/view.h"
+#include "worker/ref/ref.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum { ROUNDS = 3, RANKS_MAX = 8 };
 
@@ -170,16 +174,16 @@ static Piece pulled(const Piece *part, const Layout *from, const Layout *to, int
     return mine;
 }
 
-static Layout some_layout(const TensorType *t, int n) {
-    if (t->rank > 0 && pick(3)) {
-        int axis = (int)pick(t->rank);
+static Layout some_layout(Case *c, const TensorType *t, int n) {
+    if (t->rank > 0 && case_pick(c, 3)) {
+        int axis = (int)case_pick(c, t->rank);
         Layout l = layout_split(t, axis, n);
-        if (pick(4) == 0) l.block = 1 + (int64_t)pick((uint64_t)t->shape[axis] + 1);
+        if (case_pick(c, 4) == 0) l.block = 1 + (int64_t)case_pick(c, (uint64_t)t->shape[axis] + 1);
         if (l.block * n < t->shape[axis]) l = layout_split(t, axis, n);
         return l;
     }
     bool sums = t->dtype != DT_BOOL && dtype_info[t->dtype].size_bytes > 1;
-    return sums && pick(4) == 0 ? layout_partial(OP_SUM) : layout_replicate();
+    return sums && case_pick(c, 4) == 0 ? layout_partial(OP_SUM) : layout_replicate();
 }
 
 /* ---- Comparing ---- */
@@ -202,7 +206,7 @@ static void compare(const Case *c, const Rule *r, const Piece *got, const Piece 
     double tolerance = moves || !is_float ? 0 : eps * (64 + 40 * c->terms);
     int64_t n = type_numel(&got->type), bad = -1;
     /* Infinity times a term of 0 is nan, although infinity times the sum is not. */
-    if (c->style == SPECIAL && r->give[k].kind == LAYOUT_PARTIAL) return;
+    if (c->style == STYLE_SPECIAL && r->give[k].kind == LAYOUT_PARTIAL) return;
     for (int64_t i = 0; i < n && bad < 0; i++) {
         bool same = is_float ? is_same(ref_float(&a, i), ref_float(&b, i), tolerance)
                              : ref_int(&a, i) == ref_int(&b, i);
@@ -242,12 +246,12 @@ static bool infers_alike(const Rule *r, const LocalInst *l, const TensorType *in
     return true;
 }
 
-static void run_rank(const Case *c, const Rule *r, Piece have[ARGS][RANKS_MAX], int i,
+static void run_rank(const Case *c, const Rule *r, Piece have[CASE_ARGS][RANKS_MAX], int i,
                      Piece out[MAX_OUT]) {
-    View in[ARGS];
-    Piece mine[ARGS] = {{0}};
-    double room[ARGS];
-    TensorType type[ARGS], part[MAX_OUT];
+    View in[CASE_ARGS];
+    Piece mine[CASE_ARGS] = {{0}};
+    double room[CASE_ARGS];
+    TensorType type[CASE_ARGS], part[MAX_OUT];
     for (int a = 0; a < c->inst.n_in; a++) {
         if (c->arg[a].is_imm) {
             immediate(c, a, &in[a], &room[a]);
@@ -309,24 +313,22 @@ static void check_bytes(const Case *c, const Rule *r, uint64_t seed) {
 }
 
 static bool test_case(Op op, DType d, Style style, uint64_t seed) {
-    rng_state = seed * 0x9E3779B97F4A7C15u | 1;
-    for (int i = 0; i < 8; i++) pick(2);
     Case c;
-    case_make(&c, op, d, style);
+    case_make(&c, op, d, style, seed);
     int n_out;
     Err err = {0};
-    if (op_info[op].class_ == CLASS_MAP && pick(4) == 0)
-        add_attr(&c, (Attr){.key = ATTR_KEEP, .b = true});
+    if (op_info[op].class_ == CLASS_MAP && case_pick(&c, 4) == 0)
+        case_add_attr(&c, (Attr){.key = ATTR_KEEP, .b = true});
     if (!inst_infer(&c.inst, c.type, c.out, &n_out, &err)) {
         case_free(&c);
         return false;
     }
     static const int sizes[] = {1, 2, 3, 4, 8};
-    int n = sizes[pick(5)];
-    Layout have[ARGS] = {{0}}, need[ARGS] = {{0}};
-    Piece whole[ARGS] = {{0}}, part[ARGS][RANKS_MAX] = {{{0}}};
-    View in[ARGS];
-    double room[ARGS];
+    int n = sizes[case_pick(&c, 5)];
+    Layout have[CASE_ARGS] = {{0}}, need[CASE_ARGS] = {{0}};
+    Piece whole[CASE_ARGS] = {{0}}, part[CASE_ARGS][RANKS_MAX] = {{{0}}};
+    View in[CASE_ARGS];
+    double room[CASE_ARGS];
     for (int a = 0; a < c.inst.n_in; a++) {
         if (c.arg[a].is_imm) {
             immediate(&c, a, &in[a], &room[a]);
@@ -337,7 +339,7 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed) {
         whole[a] = piece_new(c.type[a]);
         engine->ops->copy_out(engine, whole[a].data, &v);
         in[a] = view_of(&whole[a]);
-        have[a] = some_layout(&c.type[a], n);
+        have[a] = some_layout(&c, &c.type[a], n);
         spread(&whole[a], &have[a], n, part[a]);
     }
     Rule r = {.inst = &c.inst,
@@ -347,7 +349,7 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed) {
               .n = n,
               .have = have,
               .need = need,
-              .want_axis = pick(3) ? -1 : (int)pick(4)};
+              .want_axis = case_pick(&c, 3) ? -1 : (int)case_pick(&c, 4)};
     rule_apply(&r);
     check_bytes(&c, &r, seed);
     n_split += r.give[0].kind == LAYOUT_SPLIT;
@@ -380,8 +382,9 @@ static bool test_case(Op op, DType d, Style style, uint64_t seed) {
 /* Sums of huge or infinite terms depend on their order. */
 static Style style_for(Op op, int round) {
     OpClass class_ = op_info[op].class_;
-    if (round % 3 == 0) return MIXED;
-    return round % 3 == 1 || class_ == CLASS_REDUCE || class_ == CLASS_KERNEL ? WHOLE : SPECIAL;
+    if (round % 3 == 0) return STYLE_MIXED;
+    return round % 3 == 1 || class_ == CLASS_REDUCE || class_ == CLASS_KERNEL ? STYLE_WHOLE
+                                                                              : STYLE_SPECIAL;
 }
 
 static void test_blocks(void) {
@@ -465,7 +468,7 @@ int main(int argc, char **argv) {
         engine = engines[e]->open(&(EngineConfig){.memory_bytes = 256 << 20, .threads = 2}, &err);
         CHECK_MSG(engine != NULL, "%s", err.text);
         for (int op = 0; engine && op < OP_COUNT; op++) {
-            if (!samplers[op] || op == OP_DATA) continue;
+            if (!case_has((Op)op)) continue;
             if (argc <= 2 || !strcmp(argv[2], "all") || !strcmp(argv[2], op_info[op].name))
                 test_row((Op)op, seed);
         }
