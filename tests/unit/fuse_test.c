@@ -14,6 +14,7 @@
 #include "worker/emit/fuse.h"
 #include "worker/jit/jit.h"
 #include "worker/kernel/kernels.h"
+#include "worker/prove/fused_case.h"
 #include <dirent.h>
 #include <math.h>
 #include <sys/stat.h>
@@ -28,455 +29,31 @@ static const FusedKernel *ask(Jit *j, Fusion *f) {
     return jit_get(j, f->signature, f->signature_bytes, f->hash, make_source, f);
 }
 
-/* ---- Values: each is a tensor of the eager run and a reference into the fusion ---- */
-
-typedef struct Value {
-    View view; /* in the eager run: shape of the space, or rows with trailing axes of 1 */
-    FuseRef ref;
-    DType dtype;
-    bool is_row;
-    bool is_column; /* folded over the rows: cannot be an operand */
-    void *owned;
-} Value;
-
-enum { VALUES = 40 };
-typedef struct Trial {
-    Fusion fuse;
-    Value value[VALUES], index; /* owned NULL: there is none */
-    int n_values;
-    int n_stored;
-    int stored[FUSED_OUTPUTS]; /* values */
-    void *out[FUSED_OUTPUTS];
-} Trial;
-
-static void fill(Rand *r, void *p, DType d, int64_t n, bool is_tame) {
-    int size = dtype_info[d].size_bytes;
-    for (int64_t i = 0; i < n; i++) {
-        char *to = (char *)p + i * size;
-        uint64_t u = rand_u64(r);
-        double v = ((double)(u >> 40) * 0x1p-24 - 0.5) * 8;
-        static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 1e-40, 100, 1e30};
-        if (!is_tame && (u & 31) == 0) v = odd[(u >> 8) % 10];
-        int64_t w = (int64_t)((u >> 16) % 21) - 10;
-        if (!is_tame && (u & 15) == 0) w = (int64_t)u;
-        if (dtype_is_float(d))
-            element_set_float(d, to, v);
-        else
-            element_set_int(d, to, d == DT_BOOL ? w & 1 : w);
-    }
-}
-
-static void *memory(uint64_t bytes) {
-    void *p = aligned_alloc(64, (bytes + 128) / 64 * 64);
-    if (!p) abort();
-    return p;
-}
-
-static TensorType type_of(const Trial *t, bool is_row, DType d) {
-    TensorType type = t->fuse.space;
-    type.dtype = (uint8_t)d;
-    for (int a = 0; is_row && a < t->fuse.trailing; a++) type.shape[type.rank - 1 - a] = 1;
-    return type;
-}
-
-/* A view of the type in memory of its own: plain, permuted, stepped or broadcast. */
-static Value random_input(Trial *t, Rand *strides, Rand *r, DType d, bool is_row, bool is_tame) {
-    Value v = {.dtype = d, .is_row = is_row};
-    View *w = &v.view;
-    w->type = type_of(t, is_row, d);
-    int rank = w->type.rank, order[MAX_DIMS];
-    int how = rand_below(strides, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
-    for (int a = 0; a < rank; a++) order[a] = a;
-    for (int a = rank - 1; a > 0 && how == 3; a--) {
-        int b = rand_below(strides, a + 1), k = order[a];
-        order[a] = order[b], order[b] = k;
-    }
-    int64_t step = 1;
-    for (int k = rank - 1; k >= 0; k--) {
-        int a = order[k];
-        bool repeats = how == 2 && rand_below(strides, 2),
-             stepped = how == 3 && !rand_below(strides, 3);
-        if (stepped) step *= 2;
-        w->stride[a] = repeats || w->type.shape[a] == 1 ? 0 : step;
-        if (!repeats) step *= w->type.shape[a];
-    }
-    v.owned = memory((uint64_t)step * 8);
-    fill(r, v.owned, d, step, is_tame);
-    w->data = v.owned;
-    /* Leading axes that repeat may be left out. */
-    View shown = *w;
-    while (shown.type.rank && shown.stride[0] == 0 && rand_below(strides, 2)) {
-        shown.type.rank--;
-        for (int a = 0; a < shown.type.rank; a++)
-            shown.type.shape[a] = shown.type.shape[a + 1], shown.stride[a] = shown.stride[a + 1];
-    }
-    v.ref = fuse_input(&t->fuse, &shown);
-    return v;
-}
-
-/* ---- One op, eagerly and in the fusion ---- */
-
-static bool fails(Engine *e, Ticket k) {
-    Err err;
-    return e->ops->done(e, k, true, &err) != 1;
-}
-
-/* How the call is made: reductions fold the row, or, if is_column, over the rows. */
-static Value apply_how(Trial *t, Op op, DType out, bool is_row, bool is_column,
-                       const Value *const *operand, int n) {
-    Value v = {.dtype = out, .is_row = is_row, .is_column = is_column};
-    View in[3];
-    FuseRef ref[3];
-    Operand dummy[3] = {{0}};
-    int64_t axes[MAX_DIMS];
-    Attr attr[2];
-    Inst inst = {.op = op, .n_in = (uint16_t)n, .n_out = 1, .in = dummy, .attr = attr};
-    for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
-    if (op_info[op].class_ == CLASS_REDUCE) {
-        int lead = t->fuse.space.rank - t->fuse.trailing;
-        int folded = is_column ? lead : t->fuse.trailing;
-        for (int a = 0; a < folded; a++) axes[a] = is_column ? a : lead + a;
-        attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)folded, .ints = axes};
-        attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
-        inst.n_attr = 2;
-    }
-    if (op == OP_GATHER || op == OP_SCATTER_ADD) {
-        axes[0] = t->fuse.space.rank - 1;
-        attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = axes};
-        inst.n_attr = 1;
-    }
-    Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
-    v.view.type = type_of(t, is_row, out);
-    for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
-        v.view.type.shape[a] = 1;
-    view_strides(&v.view.type, v.view.stride);
-    v.owned = v.view.data = memory(type_bytes(&v.view.type));
-    call.out[0] = v.view;
-    CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
-    bool is_total = is_column && op_info[op].class_ != CLASS_REDUCE;
-    v.ref = is_total    ? fuse_total(&t->fuse, op, out, ref, n)
-            : is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
-                        : fuse_node(&t->fuse, op, out, is_row, ref, n);
-    return v;
-}
-static Value apply(Trial *t, Op op, DType out, bool is_row, const Value *const *operand, int n) {
-    return apply_how(t, op, out, is_row, false, operand, n);
-}
-
-/* An immediate for an operation on dtype d, as issue.c makes it. */
-static Value scalar(Trial *t, Rand *r, Op op, DType d) {
-    Value v = {.dtype = d, .view = {.is_scalar = true}};
-    DType held = fuse_computes(d);
-    v.owned = v.view.data = memory(8);
-    fill(r, v.view.data, held, 1, true);
-    if (dtype_is_half(d) && !op_has(op, FACT_SCALES)) {
-        float *f = v.view.data;
-        *f = half_to_float(d, half_from_float(d, *f));
-    }
-    v.view.type.dtype = (uint8_t)held;
-    v.ref = fuse_scalar(&t->fuse, held, v.view.data);
-    return v;
-}
-
-/* A constant: `full` takes a wide immediate, the fusion the converted value. */
-static Value full(Trial *t, Rand *r, DType d, bool is_row) {
-    bool is_float = dtype_is_float(d);
-    Operand dummy = {0};
-    Inst inst = {.op = OP_FULL, .n_in = 1, .n_out = 1, .in = &dummy};
-    char wide[8], narrow[8];
-    fill(r, wide, is_float ? DT_F64 : DT_I64, 1, true);
-    if (is_float)
-        element_set_float(d, narrow, element_float(DT_F64, wide));
-    else
-        element_set_int(d, narrow, element_int(DT_I64, wide));
-    View imm = {.type.dtype = is_float ? DT_F64 : DT_I64, .is_scalar = true, .data = wide};
-    Value v = {.dtype = d, .is_row = is_row};
-    v.view.type = type_of(t, is_row, d);
-    view_strides(&v.view.type, v.view.stride);
-    v.owned = v.view.data = memory(type_bytes(&v.view.type));
-    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &imm, .out = {v.view}};
-    CHECK(!fails(engine[0], engine[0]->ops->submit(engine[0], &call, NULL, 0)));
-    FuseRef s = fuse_scalar(&t->fuse, d, narrow);
-    v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
-    return v;
-}
-/* One index into each row. */
-static Value random_index(Trial *t, Rand *strides, Rand *r, DType d) {
-    Value v = random_input(t, strides, r, d, true, true);
-    int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], rows = 1;
-    for (int a = 0; a < v.view.type.rank; a++)
-        if (v.view.stride[a]) rows += (v.view.type.shape[a] - 1) * v.view.stride[a];
-    for (int64_t i = 0; i < rows; i++)
-        element_set_int(d, (char *)v.owned + i * dtype_info[d].size_bytes,
-                        (int64_t)(rand_u64(r) % (uint64_t)n));
-    return v;
-}
-
 /* ---- Random fusions ---- */
 
-static const DType dtypes[] = {DT_F32,  DT_F32, DT_F32, DT_F32, DT_F64, DT_F16,
-                               DT_BF16, DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
-
-/* Any value of the space (rows_only false), of rows, or a total; dtype DT_NONE: any. */
-static const Value *any_value(const Trial *t, Rand *g, DType d, bool is_row, bool is_column) {
-    int fits[VALUES], n = 0;
-    for (int i = 0; i < t->n_values; i++) {
-        const Value *v = &t->value[i];
-        if (v->is_row == is_row && v->is_column == is_column && (d == DT_NONE || v->dtype == d))
-            fits[n++] = i;
-    }
-    return n ? &t->value[fits[rand_below(g, n)]] : NULL;
-}
-/* Adds a constant, a gather or scatter of one element per row, or a node computed from totals; not
- * always possible. Returns the new value's index, or -1. */
-static int rarer_op(Trial *t, Rand *g, Rand *r, const Value *idx) {
-    static const DType full_of[] = {DT_F32, DT_F64, DT_I64, DT_F32};
-    Value v;
-    if (t->n_values == VALUES) return -1;
-    switch (rand_below(g, 4)) {
-    case 0: v = full(t, r, full_of[rand_below(g, 4)], t->fuse.trailing && rand_below(g, 2)); break;
-    case 1: {
-        const Value *x = any_value(t, g, DT_NONE, false, false);
-        if (!idx->owned || !x) return -1;
-        v = apply(t, OP_GATHER, x->dtype, true, (const Value *[]){x, idx}, 2);
-        break;
-    }
-    case 2: {
-        const Value *x = any_value(t, g, DT_NONE, false, false);
-        if (!idx->owned || !x || dtype_is_half(x->dtype) || x->dtype == DT_BOOL) return -1;
-        const Value *d = any_value(t, g, x->dtype, true, false);
-        if (!d) return -1;
-        v = apply(t, OP_SCATTER_ADD, x->dtype, false, (const Value *[]){x, idx, d}, 3);
-        break;
-    }
-    default: {
-        const Value *x = any_value(t, g, DT_NONE, true, true);
-        if (!x) return -1;
-        const Value *y = any_value(t, g, x->dtype, true, true);
-        bool is_cast = x->dtype == DT_BOOL || rand_below(g, 3) == 0;
-        DType to = is_cast ? full_of[rand_below(g, 4)] : x->dtype;
-        v = apply_how(t, is_cast ? OP_CAST : OP_SUB, to, true, true, (const Value *[]){x, y},
-                      is_cast ? 1 : 2);
-    }
-    }
-    t->value[t->n_values] = v;
-    return t->n_values++;
-}
-
-/* A value of dtype d that may be an operand; casts one if there is none. */
-static const Value *operand(Trial *t, Rand *g, DType d, bool rows_only) {
-    int fits[VALUES], n = 0, any[VALUES], n_any = 0;
-    for (int i = 0; i < t->n_values; i++) {
-        if (t->value[i].is_column || (rows_only && !t->value[i].is_row)) continue;
-        any[n_any++] = i;
-        if (t->value[i].dtype == d) fits[n++] = i;
-    }
-    /* Prefers the last ones: deep graphs. */
-    if (n) return &t->value[fits[n - 1 - (rand_below(g, n) * rand_below(g, n) / n) % n]];
-    if (!n_any || t->n_values == VALUES) return NULL;
-    const Value *from = &t->value[any[rand_below(g, n_any)]];
-    t->value[t->n_values] = apply(t, OP_CAST, d, from->is_row, &from, 1);
-    return &t->value[t->n_values++];
-}
-
-static Op random_op(Rand *g, OpClass class_) {
-    for (;;) {
-        Op op = (Op)rand_below(g, OP_COUNT);
-        if (op_info[op].class_ == class_) return op;
-    }
-}
-
-/* The structure of a softmax or a layer norm: reductions combine with the elements that are reduced
- * next, a few times; earlier values are used later. Returns the index of the last value. */
-static int passes(Trial *t, Rand *g) {
-    static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM};
-    static const Op joins[] = {OP_SUB, OP_MUL, OP_ADD};
-    static const Op deeps[] = {OP_EXP, OP_TANH, OP_SIGMOID, OP_SQUARE, OP_NEG};
-    int last = -1, times = 1 + rand_below(g, 4);
-    DType d = rand_below(g, 4) ? DT_F32 : DT_F64;
-    for (int i = 0; i < times && t->n_values < VALUES - 12; i++) {
-        const Value *x = operand(t, g, d, false), *was = x;
-        if (!x || x->is_row) return last;
-        if (rand_below(g, 2)) {
-            t->value[t->n_values] = apply(t, deeps[rand_below(g, 5)], d, false, &x, 1);
-            x = &t->value[t->n_values++];
-        }
-        t->value[t->n_values] = apply(t, reduces[rand_below(g, 4)], d, true, &x, 1);
-        const Value *in[] = {rand_below(g, 3) ? x : was, &t->value[t->n_values++]};
-        t->value[t->n_values] = apply(t, joins[rand_below(g, 3)], d, false, in, 2);
-        last = t->n_values++;
-    }
-    return last;
-}
-
-/* g: the graph; strides: the inputs' strides; r: shapes, values, scalars. */
-static void build(Trial *t, Rand *g, Rand *strides, Rand *r, bool is_tame) {
-    memset(t, 0, sizeof *t);
-    TensorType space = {.rank = (uint8_t)(1 + rand_below(g, 4))};
-    bool is_long = rand_below(g, 6) == 0;
-    for (int a = 0; a < space.rank; a++) space.shape[a] = 2 + rand_below(r, a ? 40 : 9);
-    if (is_long) space.shape[space.rank - 1] = 4000 + rand_below(r, 9000);
-    if (is_long && space.rank > 2) space.rank = 2, space.shape[1] = space.shape[0] * 1500 + 77;
-    int trailing = rand_below(g, 2) ? 1 + rand_below(g, space.rank) : 0;
-    bool has_columns = trailing && trailing < space.rank && rand_below(g, 2);
-    if (has_columns && !is_long && rand_below(g, 3) == 0) { /* more rows than a block has */
-        space.shape[0] = 300 + rand_below(r, 300);
-        if (space.rank - trailing == 1) space.shape[0] *= 30;
-        for (int a = 1; a < space.rank; a++) space.shape[a] = 2 + space.shape[a] % 11;
-    }
-    bool has_passes = trailing && rand_below(g, 2);
-    if (has_passes && rand_below(g, 2)) { /* more short rows than the staggered loop holds */
-        space = (TensorType){.rank = 2, .shape = {1 + rand_below(r, 30), 1 + rand_below(r, 70)}};
-        if (rand_below(r, 2)) space.shape[1] = 64 * (1 + rand_below(r, 3));
-        trailing = 1;
-    }
-    fuse_init(&t->fuse, &space, trailing);
-    int inputs = 1 + rand_below(g, 4), ops = 1 + rand_below(g, 12);
-    for (int k = 0; k < inputs; k++) {
-        DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
-        bool is_row = trailing && k > 0 && rand_below(g, 4) == 0;
-        t->value[t->n_values++] = random_input(t, strides, r, d, is_row, is_tame);
-    }
-    if (rand_below(g, 8) == 0) { /* the same input again */
-        t->value[t->n_values] = t->value[0];
-        t->value[t->n_values++].owned = NULL;
-    }
-    int last = -1;
-    t->index = (Value){0};
-    if (trailing == 1 && rand_below(g, 2))
-        t->index = random_index(t, strides, r, rand_below(g, 2) ? DT_I64 : DT_I32);
-    if (has_passes) last = passes(t, g);
-    for (int k = has_passes ? ops / 2 : 0; k < ops && t->n_values < VALUES - 8; k++) {
-        if (rand_below(g, 6) == 0) {
-            int made = rarer_op(t, g, r, &t->index);
-            if (made >= 0) last = made;
-            continue;
-        }
-        bool reduces = trailing && rand_below(g, 4) == 0;
-        bool is_column = has_columns && rand_below(g, 4) == 0;
-        reduces |= is_column;
-        bool rows_only = trailing && !reduces && rand_below(g, 4) == 0;
-        Op op = random_op(g, reduces ? CLASS_REDUCE : CLASS_MAP);
-        DType d = dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)];
-        if (!(op_info[op].in & DSET(d))) continue;
-        const Value *in[3], *x = NULL;
-        Value imm[3];
-        int n = op_info[op].arity;
-        DType out = op_info[op].out == OUT_boolean ? DT_BOOL : d;
-        if (reduces) {
-            out = dtype_is_half(d) ? d : emit_accumulator(op, d);
-            x = operand(t, g, d, false);
-            if (!x || (x->is_row && !is_column) || t->n_values >= VALUES) continue;
-            Value v = apply_how(t, op, out, !is_column || x->is_row, is_column, &x, 1);
-            t->value[last = t->n_values++] = v;
-            continue;
-        }
-        int fixed = rand_below(g, n); /* a tensor; the others may be immediates */
-        if (n == 3 && fixed == 0) fixed = 1;
-        bool ok = true, is_row = true, has_tensor = false;
-        int n_imm = 0;
-        for (int i = 0; i < n && ok; i++) {
-            DType want = n == 3 && i == 0 ? DT_BOOL : d;
-            if (i != fixed && rand_below(g, 3) == 0) {
-                imm[n_imm] = scalar(t, r, want == DT_BOOL ? OP_ADD : op, want);
-                in[i] = &imm[n_imm++];
-            } else {
-                in[i] = operand(t, g, want, rows_only);
-                ok = in[i] != NULL;
-                if (ok) has_tensor = true, is_row &= in[i]->is_row;
-            }
-        }
-        if (ok && has_tensor && t->n_values < VALUES) {
-            Value v = apply(t, op, out, is_row, in, n);
-            t->value[last = t->n_values++] = v;
-        }
-        for (int i = 0; i < n_imm; i++) free(imm[i].owned);
-    }
-    for (int i = inputs; i < t->n_values; i++) {
-        if (!fuse_is_node(t->value[i].ref)) continue;
-        if (i != last && rand_below(g, t->value[i].is_column ? 2 : 4)) continue;
-        if (!fuse_store(&t->fuse, t->value[i].ref)) break;
-        t->stored[t->n_stored++] = i;
-    }
-}
-
-static void trial_free(Trial *t) {
-    for (int i = 0; i < t->n_values; i++) free(t->value[i].owned);
-    for (int i = 0; i < t->n_stored; i++) free(t->out[i]);
-    free(t->index.owned);
-}
-
-/* All nans are equal: the payload is not specified. */
-static bool same_bits(DType d, const void *a, const void *b, int64_t n, int64_t *at) {
-    int size = dtype_info[d].size_bytes;
-    for (int64_t i = 0; i < n; i++) {
-        const char *p = (const char *)a + i * size, *q = (const char *)b + i * size;
-        *at = i;
-        if (!memcmp(p, q, (size_t)size)) continue;
-        if (!dtype_is_float(d)) return false;
-        double x = element_float(d, p), y = element_float(d, q);
-        if (x == x || y == y) return false;
-    }
-    return true;
-}
-
-static bool may_overwrite(const Trial *t, const FusedKernel *k, int output, int input,
-                          const Value *v) {
-    const View *in = &t->fuse.input[input];
-    return k->reuse[output] >> input & 1 && in->type.dtype == v->view.type.dtype &&
-           type_equal(&in->type, &v->view.type) && view_is_contiguous(in);
-}
-
 /* The kernel's results against the eager ones. */
-static bool check_trial(Trial *t, const FusedKernel *k, Engine *e, Rand *r, bool overwrites,
-                        const char *what) {
-    uint32_t taken = 0;
-    for (int i = 0; i < t->n_stored; i++) {
-        const Value *v = &t->value[t->stored[i]];
-        uint64_t bytes = type_bytes(&v->view.type);
-        char **out = fuse_store(&t->fuse, v->ref);
-        if (!t->out[i]) t->out[i] = memory(bytes);
-        memset(t->out[i], 0xa5, bytes);
-        *out = t->out[i];
-        for (int j = 0; j < t->fuse.n_inputs && overwrites; j++) {
-            if (taken >> j & 1 || !may_overwrite(t, k, i, j, v) || rand_below(r, 2)) continue;
-            *out = t->fuse.input[j].data;
-            taken |= 1u << j;
-            break;
-        }
-    }
-    bool ok = e->ops->fused(e, &t->fuse, k);
-    CHECK(ok);
+static bool check_case(FusedCase *t, const FusedKernel *k, Engine *e, Rand *r, const char *what) {
+    char text[200];
+    bool same = fused_case_run(t, e, k, r, text, sizeof text);
+    CHECK_MSG(same, "%s: %s", what, text);
     CHECK(!t->fuse.args.is_far || e == engine[1]);
     n_far[k->unit] += t->fuse.args.is_far != 0;
-    for (int i = 0; i < t->n_stored; i++) {
-        const Value *v = &t->value[t->stored[i]];
-        int64_t at = 0;
-        const void *got = *fuse_store(&t->fuse, v->ref);
-        bool same = same_bits(v->dtype, got, v->view.data, type_numel(&v->view.type), &at);
-        int size = dtype_info[v->dtype].size_bytes;
-        CHECK_MSG(same, "%s: node %d (%s of %s) element %lld is %g, eagerly %g", what, v->ref,
-                  op_info[t->fuse.node[v->ref].op].name, dtype_info[v->dtype].text, (long long)at,
-                  element_float(v->dtype, (const char *)got + at * size),
-                  element_float(v->dtype, (const char *)v->view.data + at * size));
-        ok &= same;
-    }
-    return ok;
+    return same;
 }
 
 static void test_random(int fusions, uint64_t seed) {
     JitConfig config = {.isa = kernels_find()->isa, .dir = cache_dir};
     Jit *jit = jit_new(&config);
     int n = 2 * fusions, accepted = 0, shared = 0;
-    Trial **trial = xcalloc((size_t)n, sizeof *trial);
+    FusedCase **trial = xcalloc((size_t)n, sizeof *trial);
     for (int i = 0; i < n; i++) {
-        Trial *t = xmalloc(sizeof *t);
+        FusedCase *t = xmalloc(sizeof *t);
         /* Trials 2 k and 2 k + 1: the same graph, mostly the same strides, other sizes. */
-        Rand g = {seed + (uint64_t)(i / 2) * 1000003}, r = {seed * 7 + (uint64_t)i};
-        Rand strides = {seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5)};
-        build(t, &g, &strides, &r, i % 4 < 2);
-        if (!t->n_stored || !fuse_done(&t->fuse)) {
-            trial_free(t);
+        FusedSeeds seeds = {.graph = seed + (uint64_t)(i / 2) * 1000003,
+                            .strides = seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5),
+                            .values = seed * 7 + (uint64_t)i,
+                            .is_tame = i % 4 < 2};
+        if (!fused_case_make(t, engine[0], &seeds)) {
             free(t);
             continue;
         }
@@ -500,7 +77,7 @@ static void test_random(int fusions, uint64_t seed) {
               fusions);
     CHECK(jit_wait(jit, 600000));
     for (int i = 0; i < n; i++) {
-        Trial *t = trial[i];
+        FusedCase *t = trial[i];
         if (!t) continue;
         const FusedKernel *k = ask(jit, &t->fuse);
         char what[64];
@@ -508,8 +85,7 @@ static void test_random(int fusions, uint64_t seed) {
         CHECK_MSG(k != NULL, "%s has no kernel", what);
         if (!k) continue;
         Rand r = {(uint64_t)i};
-        bool ok = check_trial(t, k, engine[1], &r, false, what) &&
-                  check_trial(t, k, engine[0], &r, true, what);
+        bool ok = check_case(t, k, engine[1], NULL, what) && check_case(t, k, engine[0], &r, what);
         if (!ok && check_failed < 20)
             fprintf(stderr, "%s\n",
                     jit_source(jit, t->fuse.signature, t->fuse.signature_bytes, t->fuse.hash));
@@ -521,7 +97,7 @@ static void test_random(int fusions, uint64_t seed) {
     CHECK_INT(s.failed, 0);
     for (int i = 0; i < n; i++) {
         if (!trial[i]) continue;
-        trial_free(trial[i]);
+        fused_case_free(trial[i]);
         free(trial[i]);
     }
     free(trial);

@@ -4,22 +4,10 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_RANDOM_H
 #define GT_TESTS_UNIT_RANDOM_H
+#include "worker/prove/rand.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-typedef struct Rand {
-    uint64_t state;
-} Rand;
-
-/* splitmix64 (Steele, Lea, Flood). */
-static inline uint64_t rand_u64(Rand *r) {
-    uint64_t z = r->state += 0x9E3779B97F4A7C15u;
-    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
-    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
-    return z ^ z >> 31;
-}
-static inline int rand_below(Rand *r, int n) { return (int)(rand_u64(r) % (uint64_t)n); }
 
 /* The seed of a test: its first argument, else $SOAK_SEED, else 1. Printed. */
 __attribute__((unused)) static uint64_t rand_seed(int argc, char **argv) {

@@ -1,0 +1,512 @@
+/* fused_case.c: see fused_case.h.
+ * SPDX-License-Identifier: MIT */
+#include "worker/prove/fused_case.h"
+#include "runtime/inst/element.h"
+#include "worker/kernel/emit.h"
+#include "worker/prove/outcome.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Values ---- */
+
+static void fill(Rand *r, void *p, DType d, int64_t n, bool is_tame) {
+    int size = dtype_info[d].size_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        char *to = (char *)p + i * size;
+        uint64_t u = rand_u64(r);
+        double v = ((double)(u >> 40) * 0x1p-24 - 0.5) * 8;
+        static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, 1, -1, 1e-40, 100, 1e30};
+        if (!is_tame && (u & 31) == 0) v = odd[(u >> 8) % 10];
+        int64_t w = (int64_t)((u >> 16) % 21) - 10;
+        if (!is_tame && (u & 15) == 0) w = (int64_t)u;
+        if (dtype_is_float(d))
+            element_set_float(d, to, v);
+        else
+            element_set_int(d, to, d == DT_BOOL ? w & 1 : w);
+    }
+}
+
+static void *memory(uint64_t bytes) {
+    void *p = aligned_alloc(64, (bytes + 128) / 64 * 64);
+    if (!p) panic("no memory for %llu bytes", (unsigned long long)bytes);
+    return p;
+}
+
+static TensorType type_of(const FusedCase *t, bool is_row, DType d) {
+    TensorType type = t->fuse.space;
+    type.dtype = (uint8_t)d;
+    for (int a = 0; is_row && a < t->fuse.trailing; a++) type.shape[type.rank - 1 - a] = 1;
+    return type;
+}
+
+/* A view of the type in memory of its own: plain, permuted, stepped or broadcast. */
+static FusedValue random_input(FusedCase *t, Rand *strides, Rand *r, DType d, bool is_row,
+                               bool is_tame) {
+    FusedValue v = {.dtype = d, .is_row = is_row};
+    View *w = &v.view;
+    w->type = type_of(t, is_row, d);
+    int rank = w->type.rank, order[MAX_DIMS];
+    int how = rand_below(strides, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
+    for (int a = 0; a < rank; a++) order[a] = a;
+    for (int a = rank - 1; a > 0 && how == 3; a--) {
+        int b = rand_below(strides, a + 1), k = order[a];
+        order[a] = order[b], order[b] = k;
+    }
+    int64_t step = 1;
+    for (int k = rank - 1; k >= 0; k--) {
+        int a = order[k];
+        bool repeats = how == 2 && rand_below(strides, 2),
+             stepped = how == 3 && !rand_below(strides, 3);
+        if (stepped) step *= 2;
+        w->stride[a] = repeats || w->type.shape[a] == 1 ? 0 : step;
+        if (!repeats) step *= w->type.shape[a];
+    }
+    v.owned = memory((uint64_t)step * 8);
+    fill(r, v.owned, d, step, is_tame);
+    w->data = v.owned;
+    /* Leading axes that repeat may be left out. */
+    View shown = *w;
+    while (shown.type.rank && shown.stride[0] == 0 && rand_below(strides, 2)) {
+        shown.type.rank--;
+        for (int a = 0; a < shown.type.rank; a++)
+            shown.type.shape[a] = shown.type.shape[a + 1], shown.stride[a] = shown.stride[a + 1];
+    }
+    v.ref = fuse_input(&t->fuse, &shown);
+    return v;
+}
+
+/* ---- One op, eagerly and in the fusion ---- */
+
+static void compute(const FusedCase *t, const Call *call) {
+    Engine *e = t->eager;
+    int result = e->ops->done(e, e->ops->submit(e, call, NULL, 0), true, NULL);
+    assert(result == 1);
+    (void)result;
+}
+
+/* How the call is made: reductions fold the row, or, if is_column, over the rows. */
+static FusedValue apply_how(FusedCase *t, Op op, DType out, bool is_row, bool is_column,
+                            const FusedValue *const *operand, int n) {
+    FusedValue v = {.dtype = out, .is_row = is_row, .is_column = is_column};
+    View in[3];
+    FuseRef ref[3];
+    Operand dummy[3] = {{0}};
+    int64_t axes[MAX_DIMS];
+    Attr attr[2];
+    Inst inst = {.op = op, .n_in = (uint16_t)n, .n_out = 1, .in = dummy, .attr = attr};
+    for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
+    if (op_info[op].class_ == CLASS_REDUCE) {
+        int lead = t->fuse.space.rank - t->fuse.trailing;
+        int folded = is_column ? lead : t->fuse.trailing;
+        for (int a = 0; a < folded; a++) axes[a] = is_column ? a : lead + a;
+        attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)folded, .ints = axes};
+        attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
+        inst.n_attr = 2;
+    }
+    if (op == OP_GATHER || op == OP_SCATTER_ADD) {
+        axes[0] = t->fuse.space.rank - 1;
+        attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = axes};
+        inst.n_attr = 1;
+    }
+    Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
+    v.view.type = type_of(t, is_row, out);
+    for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
+        v.view.type.shape[a] = 1;
+    view_strides(&v.view.type, v.view.stride);
+    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    call.out[0] = v.view;
+    compute(t, &call);
+    bool is_total = is_column && op_info[op].class_ != CLASS_REDUCE;
+    v.ref = is_total    ? fuse_total(&t->fuse, op, out, ref, n)
+            : is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
+                        : fuse_node(&t->fuse, op, out, is_row, ref, n);
+    return v;
+}
+static FusedValue apply(FusedCase *t, Op op, DType out, bool is_row,
+                        const FusedValue *const *operand, int n) {
+    return apply_how(t, op, out, is_row, false, operand, n);
+}
+
+/* An immediate for an operation on dtype d, as issue.c makes it. */
+static FusedValue scalar(FusedCase *t, Rand *r, Op op, DType d) {
+    FusedValue v = {.dtype = d, .view = {.is_scalar = true}};
+    DType held = fuse_computes(d);
+    v.owned = v.view.data = memory(8);
+    fill(r, v.view.data, held, 1, true);
+    if (dtype_is_half(d) && !op_has(op, FACT_SCALES)) {
+        float *f = v.view.data;
+        *f = half_to_float(d, half_from_float(d, *f));
+    }
+    v.view.type.dtype = (uint8_t)held;
+    v.ref = fuse_scalar(&t->fuse, held, v.view.data);
+    return v;
+}
+
+/* A constant: `full` takes a wide immediate, the fusion the converted value. */
+static FusedValue full(FusedCase *t, Rand *r, DType d, bool is_row) {
+    bool is_float = dtype_is_float(d);
+    Operand dummy = {0};
+    Inst inst = {.op = OP_FULL, .n_in = 1, .n_out = 1, .in = &dummy};
+    char wide[8], narrow[8];
+    fill(r, wide, is_float ? DT_F64 : DT_I64, 1, true);
+    if (is_float)
+        element_set_float(d, narrow, element_float(DT_F64, wide));
+    else
+        element_set_int(d, narrow, element_int(DT_I64, wide));
+    View imm = {.type.dtype = is_float ? DT_F64 : DT_I64, .is_scalar = true, .data = wide};
+    FusedValue v = {.dtype = d, .is_row = is_row};
+    v.view.type = type_of(t, is_row, d);
+    view_strides(&v.view.type, v.view.stride);
+    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &imm, .out = {v.view}};
+    compute(t, &call);
+    FuseRef s = fuse_scalar(&t->fuse, d, narrow);
+    v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
+    return v;
+}
+/* One index into each row. */
+static FusedValue random_index(FusedCase *t, Rand *strides, Rand *r, DType d) {
+    FusedValue v = random_input(t, strides, r, d, true, true);
+    int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], rows = 1;
+    for (int a = 0; a < v.view.type.rank; a++)
+        if (v.view.stride[a]) rows += (v.view.type.shape[a] - 1) * v.view.stride[a];
+    for (int64_t i = 0; i < rows; i++)
+        element_set_int(d, (char *)v.owned + i * dtype_info[d].size_bytes,
+                        (int64_t)(rand_u64(r) % (uint64_t)n));
+    return v;
+}
+
+/* ---- Random fusions ---- */
+
+static const DType dtypes[] = {DT_F32,  DT_F32, DT_F32, DT_F32, DT_F64, DT_F16,
+                               DT_BF16, DT_I32, DT_I64, DT_U8,  DT_I8,  DT_BOOL};
+
+/* Any value of the space (rows_only false), of rows, or a total; dtype DT_NONE: any. */
+static const FusedValue *any_value(const FusedCase *t, Rand *g, DType d, bool is_row,
+                                   bool is_column) {
+    int fits[FUSED_VALUES], n = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        const FusedValue *v = &t->value[i];
+        if (v->is_row == is_row && v->is_column == is_column && (d == DT_NONE || v->dtype == d))
+            fits[n++] = i;
+    }
+    return n ? &t->value[fits[rand_below(g, n)]] : NULL;
+}
+/* Adds a constant, a gather or scatter of one element per row, or a node computed from totals; not
+ * always possible. Returns the new value's index, or -1. */
+static int rarer_op(FusedCase *t, Rand *g, Rand *r, const FusedValue *idx) {
+    static const DType full_of[] = {DT_F32, DT_F64, DT_I64, DT_F32};
+    FusedValue v;
+    if (t->n_values == FUSED_VALUES) return -1;
+    switch (rand_below(g, 4)) {
+    case 0: v = full(t, r, full_of[rand_below(g, 4)], t->fuse.trailing && rand_below(g, 2)); break;
+    case 1: {
+        const FusedValue *x = any_value(t, g, DT_NONE, false, false);
+        if (!idx->owned || !x) return -1;
+        v = apply(t, OP_GATHER, x->dtype, true, (const FusedValue *[]){x, idx}, 2);
+        break;
+    }
+    case 2: {
+        const FusedValue *x = any_value(t, g, DT_NONE, false, false);
+        if (!idx->owned || !x || dtype_is_half(x->dtype) || x->dtype == DT_BOOL) return -1;
+        const FusedValue *d = any_value(t, g, x->dtype, true, false);
+        if (!d) return -1;
+        v = apply(t, OP_SCATTER_ADD, x->dtype, false, (const FusedValue *[]){x, idx, d}, 3);
+        break;
+    }
+    default: {
+        const FusedValue *x = any_value(t, g, DT_NONE, true, true);
+        if (!x) return -1;
+        const FusedValue *y = any_value(t, g, x->dtype, true, true);
+        bool is_cast = x->dtype == DT_BOOL || rand_below(g, 3) == 0;
+        DType to = is_cast ? full_of[rand_below(g, 4)] : x->dtype;
+        v = apply_how(t, is_cast ? OP_CAST : OP_SUB, to, true, true, (const FusedValue *[]){x, y},
+                      is_cast ? 1 : 2);
+    }
+    }
+    t->value[t->n_values] = v;
+    return t->n_values++;
+}
+
+/* A value of dtype d that may be an operand; casts one if there is none. */
+static const FusedValue *operand(FusedCase *t, Rand *g, DType d, bool rows_only) {
+    int fits[FUSED_VALUES], n = 0, any[FUSED_VALUES], n_any = 0;
+    for (int i = 0; i < t->n_values; i++) {
+        if (t->value[i].is_column || (rows_only && !t->value[i].is_row)) continue;
+        any[n_any++] = i;
+        if (t->value[i].dtype == d) fits[n++] = i;
+    }
+    /* Prefers the last ones: deep graphs. */
+    if (n) return &t->value[fits[n - 1 - (rand_below(g, n) * rand_below(g, n) / n) % n]];
+    if (!n_any || t->n_values == FUSED_VALUES) return NULL;
+    const FusedValue *from = &t->value[any[rand_below(g, n_any)]];
+    t->value[t->n_values] = apply(t, OP_CAST, d, from->is_row, &from, 1);
+    return &t->value[t->n_values++];
+}
+
+static Op random_op(Rand *g, OpClass class_) {
+    for (;;) {
+        Op op = (Op)rand_below(g, OP_COUNT);
+        if (op_info[op].class_ == class_) return op;
+    }
+}
+
+/* The structure of a softmax or a layer norm: reductions combine with the elements that are reduced
+ * next, a few times; earlier values are used later. Returns the index of the last value. */
+static int passes(FusedCase *t, Rand *g) {
+    static const Op reduces[] = {OP_SUM, OP_MAX, OP_MIN, OP_SUM};
+    static const Op joins[] = {OP_SUB, OP_MUL, OP_ADD};
+    static const Op deeps[] = {OP_EXP, OP_TANH, OP_SIGMOID, OP_SQUARE, OP_NEG};
+    int last = -1, times = 1 + rand_below(g, 4);
+    DType d = rand_below(g, 4) ? DT_F32 : DT_F64;
+    for (int i = 0; i < times && t->n_values < FUSED_VALUES - 12; i++) {
+        const FusedValue *x = operand(t, g, d, false), *was = x;
+        if (!x || x->is_row) return last;
+        if (rand_below(g, 2)) {
+            t->value[t->n_values] = apply(t, deeps[rand_below(g, 5)], d, false, &x, 1);
+            x = &t->value[t->n_values++];
+        }
+        t->value[t->n_values] = apply(t, reduces[rand_below(g, 4)], d, true, &x, 1);
+        const FusedValue *in[] = {rand_below(g, 3) ? x : was, &t->value[t->n_values++]};
+        t->value[t->n_values] = apply(t, joins[rand_below(g, 3)], d, false, in, 2);
+        last = t->n_values++;
+    }
+    return last;
+}
+
+/* The seeds of a case, in use. */
+typedef struct Draw {
+    Rand *g, *strides, *r; /* the graph; the inputs' strides; shapes, values, scalars */
+    bool is_tame, has_columns, has_passes;
+} Draw;
+
+/* Draws a space and how many of its axes are a row. */
+static int draw_space(Draw *d, TensorType *space) {
+    Rand *g = d->g, *r = d->r;
+    *space = (TensorType){.rank = (uint8_t)(1 + rand_below(g, 4))};
+    bool is_long = rand_below(g, 6) == 0;
+    for (int a = 0; a < space->rank; a++) space->shape[a] = 2 + rand_below(r, a ? 40 : 9);
+    if (is_long) space->shape[space->rank - 1] = 4000 + rand_below(r, 9000);
+    if (is_long && space->rank > 2) space->rank = 2, space->shape[1] = space->shape[0] * 1500 + 77;
+    int trailing = rand_below(g, 2) ? 1 + rand_below(g, space->rank) : 0;
+    d->has_columns = trailing && trailing < space->rank && rand_below(g, 2);
+    if (d->has_columns && !is_long && rand_below(g, 3) == 0) { /* more rows than a block has */
+        space->shape[0] = 300 + rand_below(r, 300);
+        if (space->rank - trailing == 1) space->shape[0] *= 30;
+        for (int a = 1; a < space->rank; a++) space->shape[a] = 2 + space->shape[a] % 11;
+    }
+    d->has_passes = trailing && rand_below(g, 2);
+    if (d->has_passes && rand_below(g, 2)) { /* more short rows than the staggered loop holds */
+        *space = (TensorType){.rank = 2, .shape = {1 + rand_below(r, 30), 1 + rand_below(r, 70)}};
+        if (rand_below(r, 2)) space->shape[1] = 64 * (1 + rand_below(r, 3));
+        trailing = 1;
+    }
+    return trailing;
+}
+
+static DType some_dtype(Rand *g) { return dtypes[rand_below(g, sizeof dtypes / sizeof *dtypes)]; }
+
+/* Adds a MAP row, or a reduction along rows or over them. Returns the new value's index, or -1. */
+static int common_op(FusedCase *t, const Draw *draw) {
+    Rand *g = draw->g;
+    bool reduces = t->fuse.trailing && rand_below(g, 4) == 0;
+    bool is_column = draw->has_columns && rand_below(g, 4) == 0;
+    reduces |= is_column;
+    bool rows_only = t->fuse.trailing && !reduces && rand_below(g, 4) == 0;
+    Op op = random_op(g, reduces ? CLASS_REDUCE : CLASS_MAP);
+    DType d = some_dtype(g);
+    if (!(op_info[op].in & DSET(d)) || (t->is_portable && outcome_is_of_library(op, d))) return -1;
+    const FusedValue *in[3], *x = NULL;
+    FusedValue imm[3];
+    int n = op_info[op].arity, n_imm = 0, made = -1;
+    DType out = op_info[op].out == OUT_boolean ? DT_BOOL : d;
+    if (reduces) {
+        out = dtype_is_half(d) ? d : emit_accumulator(op, d);
+        x = operand(t, g, d, false);
+        if (!x || (x->is_row && !is_column) || t->n_values >= FUSED_VALUES) return -1;
+        t->value[t->n_values] = apply_how(t, op, out, !is_column || x->is_row, is_column, &x, 1);
+        return t->n_values++;
+    }
+    int fixed = rand_below(g, n); /* a tensor; the others may be immediates */
+    if (n == 3 && fixed == 0) fixed = 1;
+    bool ok = true, is_row = true, has_tensor = false;
+    for (int i = 0; i < n && ok; i++) {
+        DType want = n == 3 && i == 0 ? DT_BOOL : d;
+        if (i != fixed && rand_below(g, 3) == 0) {
+            imm[n_imm] = scalar(t, draw->r, want == DT_BOOL ? OP_ADD : op, want);
+            in[i] = &imm[n_imm++];
+        } else {
+            in[i] = operand(t, g, want, rows_only);
+            ok = in[i] != NULL;
+            if (ok) has_tensor = true, is_row &= in[i]->is_row;
+        }
+    }
+    if (ok && has_tensor && t->n_values < FUSED_VALUES) {
+        t->value[t->n_values] = apply(t, op, out, is_row, in, n);
+        made = t->n_values++;
+    }
+    for (int i = 0; i < n_imm; i++) free(imm[i].owned);
+    return made;
+}
+
+/* Chooses the values that the kernel stores: the last one, and some others. */
+static void choose_stored(FusedCase *t, Rand *g, int inputs, int last) {
+    for (int i = inputs; i < t->n_values; i++) {
+        if (!fuse_is_node(t->value[i].ref)) continue;
+        if (i != last && rand_below(g, t->value[i].is_column ? 2 : 4)) continue;
+        if (!fuse_store(&t->fuse, t->value[i].ref)) break;
+        t->stored[t->n_stored++] = i;
+    }
+}
+
+static void draw_case(FusedCase *t, Draw *d) {
+    Rand *g = d->g;
+    TensorType space;
+    int trailing = draw_space(d, &space);
+    fuse_init(&t->fuse, &space, trailing);
+    int inputs = 1 + rand_below(g, 4), ops = 1 + rand_below(g, 12);
+    for (int k = 0; k < inputs; k++) {
+        DType type = some_dtype(g);
+        bool is_row = trailing && k > 0 && rand_below(g, 4) == 0;
+        t->value[t->n_values++] = random_input(t, d->strides, d->r, type, is_row, d->is_tame);
+    }
+    if (rand_below(g, 8) == 0) { /* the same input again */
+        t->value[t->n_values] = t->value[0];
+        t->value[t->n_values++].owned = NULL;
+    }
+    int last = -1;
+    if (trailing == 1 && rand_below(g, 2))
+        t->index = random_index(t, d->strides, d->r, rand_below(g, 2) ? DT_I64 : DT_I32);
+    if (d->has_passes) last = passes(t, g);
+    for (int k = d->has_passes ? ops / 2 : 0; k < ops && t->n_values < FUSED_VALUES - 8; k++) {
+        bool is_rarer = rand_below(g, 6) == 0;
+        int made = is_rarer ? rarer_op(t, g, d->r, &t->index) : common_op(t, d);
+        if (made >= 0) last = made;
+    }
+    choose_stored(t, g, inputs, last);
+}
+
+bool fused_case_make(FusedCase *t, Engine *eager, const FusedSeeds *seeds) {
+    Rand g = {seeds->graph}, strides = {seeds->strides}, r = {seeds->values};
+    Draw d = {.g = &g, .strides = &strides, .r = &r, .is_tame = seeds->is_tame};
+    *t = (FusedCase){.eager = eager, .is_portable = seeds->is_portable};
+    draw_case(t, &d);
+    if (t->n_stored && fuse_done(&t->fuse)) return true;
+    fused_case_free(t);
+    return false;
+}
+
+void fused_case_free(FusedCase *t) {
+    for (int i = 0; i < t->n_values; i++) free(t->value[i].owned);
+    free(t->index.owned);
+    t->n_values = 0, t->index.owned = NULL;
+}
+
+/* ---- Running ---- */
+
+/* All nans are equal: the payload is not specified. */
+static bool same_bits(DType d, const void *a, const void *b, int64_t n, int64_t *at) {
+    int size = dtype_info[d].size_bytes;
+    for (int64_t i = 0; i < n; i++) {
+        const char *p = (const char *)a + i * size, *q = (const char *)b + i * size;
+        *at = i;
+        if (!memcmp(p, q, (size_t)size)) continue;
+        if (!dtype_is_float(d)) return false;
+        double x = element_float(d, p), y = element_float(d, q);
+        if (x == x || y == y) return false;
+    }
+    return true;
+}
+
+/* The bytes of memory in which the elements of v are, from its first element on. */
+static uint64_t span(const View *v) {
+    int64_t last = 0;
+    for (int d = 0; d < v->type.rank; d++) last += (v->type.shape[d] - 1) * v->stride[d];
+    return (uint64_t)(last + 1) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
+}
+
+/* What a run has in the engine's memory. */
+typedef struct Placed {
+    void *in[FUSED_INPUTS], *out[FUSED_OUTPUTS]; /* out NULL: over an input */
+} Placed;
+
+/* Copies the inputs to the engine, and makes room for outputs. False: there is no memory. */
+static bool place(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, Placed *p) {
+    Fusion *f = &t->fuse;
+    uint32_t taken = 0;
+    for (int i = 0; i < f->n_inputs; i++) {
+        uint64_t bytes = span(&f->input[i]);
+        if (!(p->in[i] = e->ops->alloc(e, bytes))) return false;
+        e->ops->copy_in(e, p->in[i], f->input[i].data, bytes);
+    }
+    for (int i = 0; i < t->n_stored; i++) {
+        const FusedValue *v = &t->value[t->stored[i]];
+        char **out = fuse_store(f, v->ref);
+        *out = NULL;
+        for (int j = 0; j < f->n_inputs && r && !*out; j++) {
+            const View *in = &f->input[j];
+            if (taken >> j & 1 || !(k->reuse[i] >> j & 1) || !view_is_contiguous(in) ||
+                !type_equal(&in->type, &v->view.type) || rand_below(r, 2))
+                continue;
+            *out = p->in[j];
+            taken |= 1u << j;
+        }
+        if (*out) continue;
+        if (!(p->out[i] = e->ops->alloc(e, type_bytes(&v->view.type)))) return false;
+        *out = p->out[i];
+    }
+    return true;
+}
+
+static void release(const FusedCase *t, Engine *e, const Placed *p) {
+    for (int i = 0; i < t->fuse.n_inputs; i++)
+        if (p->in[i]) e->ops->free(e, p->in[i], span(&t->fuse.input[i]));
+    for (int i = 0; i < t->n_stored; i++)
+        if (p->out[i]) e->ops->free(e, p->out[i], type_bytes(&t->value[t->stored[i]].view.type));
+}
+
+/* Reads the results, and compares them with the eager ones. */
+static bool check(FusedCase *t, Engine *e, char *text, size_t size) {
+    bool same = true;
+    for (int i = 0; i < t->n_stored && same; i++) {
+        const FusedValue *v = &t->value[t->stored[i]];
+        View out = v->view;
+        int64_t at = 0, bytes = dtype_info[v->dtype].size_bytes;
+        char *got = xmalloc(type_bytes(&out.type) + 1);
+        out.data = *fuse_store(&t->fuse, v->ref);
+        e->ops->copy_out(e, got, &out);
+        engine_settle(e, NULL, NULL);
+        same = same_bits(v->dtype, got, v->view.data, type_numel(&out.type), &at);
+        if (!same)
+            snprintf(text, size, "node %d (%s of %s): element %lld is %.9g, not %.9g", v->ref,
+                     op_info[t->fuse.node[v->ref].op].name, dtype_info[v->dtype].text,
+                     (long long)at, element_float(v->dtype, got + at * bytes),
+                     element_float(v->dtype, (const char *)v->view.data + at * bytes));
+        free(got);
+    }
+    return same;
+}
+
+bool fused_case_run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char *text,
+                    size_t size) {
+    Fusion *f = &t->fuse;
+    Placed p = {{0}};
+    void *host[FUSED_INPUTS];
+    bool ok = place(t, e, k, r, &p);
+    for (int i = 0; i < f->n_inputs; i++) {
+        host[i] = f->input[i].data;
+        f->input[i].data = p.in[i], f->args.in[i] = p.in[i];
+    }
+    ok = ok && e->ops->fused(e, f, k);
+    if (ok)
+        ok = check(t, e, text, size);
+    else
+        snprintf(text, size, "there is no memory for it");
+    for (int i = 0; i < f->n_inputs; i++) f->input[i].data = host[i], f->args.in[i] = host[i];
+    release(t, e, &p);
+    return ok;
+}
