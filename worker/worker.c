@@ -30,7 +30,7 @@ struct Worker {
     const Plane *plane; /* the shell's, for statistics; NULL: none */
     uint32_t rank;
     uint64_t token; /* authenticates this worker to peers */
-    bool is_greeted, is_welcome, has_left, is_refused;
+    bool is_greeted, is_welcome, has_left, is_refused, is_lost;
     uint8_t hashing;               /* WorkerConfig's */
     void (*on_waiting_hook)(void); /* NULL: none, or it was called */
     void (*on_welcome_hook)(const Worker *w);
@@ -327,12 +327,29 @@ static void check_cancel(Worker *w, const Msg *m) {
     }
 }
 
+/* True if the engine's device is lost, which is reported once. What the worker has to say may be
+ * garbage then: it ends without a word, and the cluster poisons its tensors. */
+static bool is_lost(Worker *w) {
+    Engine *e = exec_engine(w->exec);
+    Err why = {0}, err = {0};
+    if (w->is_lost || !e->ops->lost || !e->ops->lost(e, &why)) return w->is_lost;
+    err_set(&err, why.code, "the device is lost: %s", why.text);
+    complain(w->why, &err);
+    return w->is_lost = true;
+}
+
 /* Sends what is due: an answer and the acknowledgement of its frame wake the dispatcher once. */
 static bool send_due(Worker *w) {
     Msg m;
-    bool ok = true;
+    bool ok = !is_lost(w);
     link_hold(w->link, true);
-    while (ok && worker_next(w, &m)) ok = link_send(w->link, &m);
+    while (ok && worker_next(w, &m)) {
+        ok = !is_lost(w);
+        if (ok)
+            ok = link_send(w->link, &m);
+        else
+            msg_fini(&m);
+    }
     link_hold(w->link, false);
     return ok;
 }
@@ -399,6 +416,7 @@ static void receive_from_peers(Worker *w, Plane *plane, int64_t now) {
 static void send_to_peers(Worker *w, Plane *plane, int64_t now) {
     Msg m;
     uint32_t rank;
+    if (is_lost(w)) return;
     while (worker_next_peer(w, &rank, &m)) plane_send(plane, rank, &m, now);
 }
 
@@ -516,7 +534,7 @@ WorkerEnd worker_run(const WorkerConfig *config) {
     if (!link)
         complain(config->why, &err);
     else if (!serve(w, link, plane))
-        end = WORKER_GONE;
+        end = w->is_lost ? WORKER_FAILED : WORKER_GONE;
     else
         end = w->is_refused ? WORKER_REFUSED : WORKER_LEFT;
     exec_set_poll(w->exec, NULL, NULL);

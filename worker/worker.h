@@ -38,7 +38,7 @@ typedef enum WorkerEnd {
     WORKER_LEFT,    /* the dispatcher sent BYE, or *stop was set */
     WORKER_GONE,    /* the dispatcher is gone, or was never there */
     WORKER_REFUSED, /* the dispatcher refused this worker */
-    WORKER_FAILED   /* cannot start: engine, memory, endpoint */
+    WORKER_FAILED   /* cannot start (engine, memory, endpoint), or its device is lost */
 } WorkerEnd;
 
 /* Makes the executor of instructions (exec.h) with its stages; also for tests. NULL: failed, see

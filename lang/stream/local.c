@@ -28,7 +28,7 @@ enum { START_MS = 10000, STOP_MS = 5000, STEP_MS = 20 };
 typedef struct Member {
     pthread_t thread;
     WorkerConfig config;
-    Err why;         /* why it could not start; valid after has_ended */
+    Err why;         /* why it could not start, or has ended; valid after has_ended */
     bool is_running; /* the thread was created and is not yet joined */
     _Atomic bool has_ended;
 } Member;
@@ -57,6 +57,7 @@ static bool start_member(Local *l, const StreamConfig *config, Err *err) {
                                .memory_bytes = config->memory_bytes,
                                .workers_on_host = config->workers,
                                .endpoint = l->endpoint,
+                               .spawned = (uint64_t)l->n + 1,
                                .why = &m->why};
     if (m->config.workers_on_host < 1) m->config.workers_on_host = 1;
     l->member[l->n++] = m;
@@ -102,6 +103,16 @@ static bool await_members(Local *l, Err *err) {
     return true;
 }
 
+/* DispatcherConfig.lost. A thread ends a moment after its connection. */
+static bool on_lost(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size) {
+    Local *l = ctx;
+    if (is_silent || spawned > (uint64_t)l->n) return true;
+    const Member *m = l->member[spawned - 1];
+    if (!atomic_load(&m->has_ended)) return false;
+    if (m->why.text[0]) snprintf(why, size, "%s", m->why.text);
+    return true;
+}
+
 Local *local_start(const StreamConfig *config, Err *err) {
     int n = config->workers > 0 ? config->workers : 1;
     Local *l = xcalloc(1, sizeof *l);
@@ -116,6 +127,8 @@ Local *local_start(const StreamConfig *config, Err *err) {
                                    .door = l->door,
                                    .record_bytes = l->door ? RECORD_BYTES : 0,
                                    .endpoint = l->door ? door_endpoint(l->door) : NULL,
+                                   .lost = on_lost,
+                                   .ctx = l,
                                    .pid = (uint32_t)getpid()};
     l->dispatcher = dispatcher_new(&dispatcher);
     const char *log = getenv("GT_INSTRUCTION_LOG");

@@ -47,7 +47,8 @@ static void check_alive(Stream *s, int64_t since_ms) {
     gone(s, &why);
 }
 
-#define AGAIN ":connect connects again; variables stay, but for tensors"
+#define AGAIN  ":connect connects again; variables stay, but for tensors"
+#define OTHERS "start gt-dispatcher -w 1, then :connect local; variables stay, but for tensors"
 
 bool stream_lost(Stream *s, Span at, LangError *e) {
     stream_run_effects(s);
@@ -72,7 +73,7 @@ bool stream_lost(Stream *s, Span at, LangError *e) {
     error_from(e, &s->gone);
     e->kind = E_GONE;
     error_locate(e, at);
-    return false;
+    return s->config.prompt ? error_hint(e, OTHERS) : false;
 }
 
 /* ---- Sending ---- */

@@ -22,15 +22,4 @@ E
 code "a script" 0 "$GTSH" --engine cuda --memory 200M "$TMP/mlp.gt"; same "a script" "$(cat "$TMP/cpu")" "$(out)$(err)"
 code "a bad index" 1 "$GTSH" --engine cuda --memory 200M -c 'x = randn(5); y = x[tensor([1, 7])] + 1; print(y)'
 has "a bad index" "$(err)" "index 7 at position 1 is out of range for axis 0 of size 5"
-# A call of the driver that fails, at each of several places: an error or the right numbers, never others.
-for lost in cuLaunchKernel:3:700 cuEventRecord:2:700 cuMemcpyDtoHAsync_v2:1:700 cuStreamSynchronize:1:700; do
-    GT_EMU_FAIL=$lost timeout 60 "$GTSH" --engine cuda --memory 100M -c 'x = ones(3) + 1; print(x); y = x * 2; print(y.sum().item())' >"$TMP/out" 2>"$TMP/err"
-    rc=$?
-    case "$rc $(out)" in
-    "0 tensor([2., 2., 2.])
-12.0") ;;
-    0* | *0.*) fail "$lost: $rc, $(out)" ;;
-    *) has "$lost" "$(err)" "cu" ;;
-    esac
-done
 finish

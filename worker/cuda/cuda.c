@@ -176,11 +176,10 @@ static bool has_passed(Cuda *c, Ticket t, bool wait) {
     return CALL(c, cuEventQuery, c->mark[t / 2 % MARKS].event) || true; /* a lost device is done */
 }
 
-/* The device is lost, and what was to be read from it would be garbage: the process ends, and so
- * the cluster knows that its tensors are gone. */
-_Noreturn static void end(const Cuda *c) {
-    err_report("cuda: the device is lost", &c->lost);
-    _exit(EXIT_FAILURE);
+static bool cuda_lost(const Engine *e, Err *err) {
+    const Cuda *c = (const Cuda *)e;
+    if (c->lost.code && err) *err = c->lost;
+    return c->lost.code != 0;
 }
 
 static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
@@ -193,8 +192,8 @@ static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
     }
     if (t > c->passed) {
         if (cuda_enter(c) && !has_passed(c, t, wait)) return 0;
-        if (c->lost.code) end(c);
         c->passed = t;
+        if (c->lost.code) return 1;
         cuda_passed(c, t);
         cuda_pass_failures(c, t);
     }
@@ -224,4 +223,5 @@ const EngineOps engine_cuda = {
     .read = cuda_read,
     .write = cuda_write,
     .hash = cuda_hash,
+    .lost = cuda_lost,
 };

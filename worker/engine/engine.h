@@ -133,6 +133,10 @@ typedef struct EngineOps {
      * write them must be done. Engines without values have none. */
     uint64_t (*hash)(Engine *e, const void *data, int64_t n, int size, uint64_t first,
                      uint16_t sample);
+    /* Optional: true once the device is lost; err, if not NULL, says why. From then on nothing is
+     * computed, all marks are done, and what was read from the device may be garbage: nobody may
+     * see it. */
+    bool (*lost)(const Engine *e, Err *err);
     /* Optional, for engines that compute inside submit. During a call the submitting thread calls
      * is_cancelled every few ms. Once it returns true, or after cancel(e, true), the current call
      * and all later ones end early until cancel(e, false): calls fail with ERR_CANCELLED, `fused`
