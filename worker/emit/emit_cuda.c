@@ -17,10 +17,11 @@ int emit_cuda_folds(const Emit *e) {
     return most;
 }
 
-/* What a pass would keep for later ones is computed again. */
+/* What a pass would keep for later ones is computed again; what a reduction folds, in its loop. */
 static void plan(Emit *e) {
     fuse_plan(e->f, &e->plan);
     memset(e->plan.is_kept, 0, sizeof e->plan.is_kept);
+    for (int i = 0; i < e->f->n_nodes; i++) e->plan.is_chunked[i] = true;
 }
 
 static int widest(const Fusion *f) {
@@ -38,19 +39,60 @@ static int widest(const Fusion *f) {
     return VECTOR / largest;
 }
 
+/* Sets last[k] to the last pass that reads input k element by element. */
+static void find_last_reads(Emit *e, int last[FUSED_INPUTS]) {
+    for (int k = 0; k < e->f->n_inputs; k++) last[k] = 0;
+    for (int pass = 0; pass < e->plan.n_passes && e->f->trailing; pass++) {
+        pass_find_needs(e, pass);
+        for (int i = 0; i < e->f->n_nodes; i++) {
+            const FuseNode *n = &e->f->node[i];
+            for (int j = 0; j < n->n_in; j++)
+                if (fuse_is_input(n->in[j]) && (e->needs[i] || pass_folds(e, i, pass)))
+                    last[n->in[j] - FUSE_INPUT] = pass;
+        }
+        for (int k = 0; k < e->f->n_inputs; k++)
+            if (e->needs_input[k]) last[k] = pass;
+    }
+}
+
+/* A thread reads an element of all inputs before it writes that element, in each pass. */
+static void find_reuse(Emit *e, CudaForm *form) {
+    const Fusion *f = e->f;
+    int last[FUSED_INPUTS];
+    find_last_reads(e, last);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!n->is_stored || n->is_row || n->is_column) continue;
+        for (int k = 0; k < f->n_inputs; k++)
+            if (f->stride_kind[k] == STRIDE_ONE && last[k] <= e->plan.pass[i])
+                form->reuse[n->output] |= UINT32_C(1) << k;
+    }
+}
+
+/* Folds along rows and over them are kernels of different units. */
+bool emit_cuda_fits(const Fusion *f) {
+    bool has_rows = false, has_columns = false;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (n->op == OP_GATHER || n->op == OP_SCATTER_ADD) return false;
+        if (n->is_column && n->is_row) return false; /* a total */
+        has_columns |= n->is_column;
+        has_rows |= fuse_is_reduce(n);
+    }
+    return !has_rows || !has_columns;
+}
+
 bool emit_cuda_form(const Fusion *f, CudaForm *form) {
     Emit e = {.f = f};
     plan(&e);
     *form = (CudaForm){.unit = FUSED_ELEMENTS, .wide = 1, .nodes = f->n_nodes};
+    find_reuse(&e, form);
     if (!f->trailing) return form->wide = widest(f), true;
+    if (!emit_cuda_fits(f)) return false;
     for (int i = 0; i < f->n_nodes; i++) {
-        if (f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD) return false;
         form->reductions += fuse_is_reduce(&f->node[i]) && e.plan.is_used[i];
+        form->columns += f->node[i].is_column;
     }
-    for (int i = 0; i < f->n_nodes; i++) /* totals */
-        if (f->node[i].is_column && f->node[i].is_row) return false;
-    if (e.plan.has_columns && (e.plan.has_reduce || e.plan.n_passes > 1)) return false;
-    for (int i = 0; i < f->n_nodes; i++) form->columns += f->node[i].is_column;
     form->unit = e.plan.has_columns                          ? FUSED_LEAVES
                  : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
                                                              : FUSED_ROWS;

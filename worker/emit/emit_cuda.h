@@ -18,11 +18,14 @@ typedef struct CudaForm {
      * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block, or for each
      * of FUSED_LEAVES' folds, leaf and column. */
     int folds, nodes, reductions, columns;
+    uint32_t reuse[FUSED_OUTPUTS]; /* of output k: bit i: it may overwrite input i */
 } CudaForm;
 static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
     return (int64_t)y * 8 * (f->folds * CUDA_EACH * x + f->nodes);
 }
 
+/* True if a fusion of these nodes has a kernel for this engine. None of them need be stored yet. */
+bool emit_cuda_fits(const Fusion *f);
 /* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
  * alone. */
 bool emit_cuda_form(const Fusion *f, CudaForm *form);
