@@ -57,7 +57,9 @@ static bool open_device(Cuda *c, int ordinal, Err *err) {
     c->capability = 10 * major + minor;
     snprintf(c->isa, sizeof c->isa, "cuda-sm%d-%d-nvrtc%d.%d", c->capability, c->processors,
              l->nvrtc / 1000, l->nvrtc % 1000 / 10);
-    return find_arch(c, err) && CUDA(l, err, cuDevicePrimaryCtxRetain, &c->context, c->device) &&
+    if (!find_arch(c, err)) return false;
+    cuda_open_images(c);
+    return CUDA(l, err, cuDevicePrimaryCtxRetain, &c->context, c->device) &&
            CUDA(l, err, cuCtxSetCurrent, c->context) &&
            CUDA(l, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);
 }
@@ -222,6 +224,8 @@ const EngineOps engine_cuda = {
     .copy = cuda_copy_views,
     .read = cuda_read,
     .write = cuda_write,
+    .fused = cuda_fused,
+    .maker = &cuda_maker,
     .hash = cuda_hash,
     .lost = cuda_lost,
 };

@@ -18,6 +18,8 @@
 #include "worker/cuda/libs.h"
 #include "worker/emit/emit_cuda.h"
 #include "worker/engine/host.h"
+#include "worker/engine/maker.h"
+#include "worker/jit/jit_cache.h"
 
 enum {
     CUDA_THREADS = 256,   /* of a block, where a kernel does not say otherwise */
@@ -65,8 +67,12 @@ typedef struct Cuda {
     Ticket passed;    /* the newest mark known to be done */
     Ticket refused;   /* of a call that failed when it was submitted; 0: none */
     Err why;          /* ... and its reason */
-    Map kernels;      /* by the hash of a signature or a name: struct CudaKernel, chained */
-    Err lost;         /* code 0: it works */
+    Map kernels;      /* of single operations, by the hash of a signature or a name, chained */
+    Cache cache;      /* on disk: image.c */
+    bool has_cache, has_logged_save;
+    uint64_t environment[2]; /* what images depend on besides their source */
+    MakerStats made;         /* of `kernels` */
+    Err lost;                /* code 0: it works */
     Failures *failures;
     Engine *inner; /* hosted.c: the engine cpu; NULL: not needed yet */
     int threads;   /* ... and its threads */
@@ -79,9 +85,27 @@ void cuda_lose(Cuda *c, const Err *err); /* unless it is lost already */
 bool cuda_try(Cuda *c, CUresult code, const char *call);
 #define CALL(c, call, ...) cuda_try(c, (c)->libs->call(__VA_ARGS__), #call)
 
+/* ---- image.c ---- */
+
+/* What NVRTC makes of a source, or the disk cache has. */
+typedef struct CudaImage {
+    char key[MAKER_KEY];
+    bool is_compiled;         /* else it was in the cache */
+    int64_t begin_ns, end_ns; /* is_compiled: when */
+    Bytes data;               /* PTX, or a cubin */
+    uint64_t bytes;           /* its size, also when `data` is gone */
+} CudaImage;
+void cuda_open_images(Cuda *c); /* finds the cache; without one images are compiled each time */
+/* source: what follows emit_cuda_head; it names its kernels FUSED(run), ..., which becomes kKEY_run
+ * and so on. False: err says why; else the caller frees image->data. */
+bool cuda_image(Cuda *c, const Bytes *source, CudaImage *image, Err *err);
+/* Removes an image from the cache. False: it did not come from there, or cannot be removed. */
+bool cuda_forget_image(Cuda *c, const CudaImage *image);
+
 /* ---- kernel.c ---- */
 
 typedef struct CudaKernel {
+    FusedKernel fused; /* first; of its functions none is set */
     CUmodule module;
     CUfunction run, finish; /* finish NULL: there is none */
     CudaForm form;
@@ -103,8 +127,13 @@ void cuda_free_kernels(Cuda *c);
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 
+extern const Maker cuda_maker;
+
 /* ---- op.c ---- */
 
+/* Runs the kernel of a fusion whose outputs are filled in. False: err says why. */
+bool cuda_run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err);
+bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k); /* see EngineOps */
 bool cuda_run(Cuda *c, const Call *call, Err *err);
 /* For a row that has no code for halves: runs it with float32 operands, and rounds its results. */
 bool cuda_widened(Cuda *c, const Call *call, bool (*row)(Cuda *, const Call *, Err *), Err *err);

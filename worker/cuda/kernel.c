@@ -1,51 +1,11 @@
-/* kernel.c: kernels from CUDA C: compiled by NVRTC, loaded by the driver, kept by signature.
+/* kernel.c: kernels from CUDA C: compiled or found by image.c, loaded by the driver. Those of
+ * single operations are kept by signature or name as long as the engine is open; those of fusions
+ * belong to the worker's Jit.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/cuda.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* NVRTC reads no headers of the system. */
-static const char stdint_text[] =
-    "typedef signed char int8_t; typedef short int16_t; typedef int int32_t;\n"
-    "typedef long long int64_t; typedef unsigned char uint8_t; typedef unsigned short uint16_t;\n"
-    "typedef unsigned int uint32_t; typedef unsigned long long uint64_t;\n"
-    "#define INT8_MIN (-128)\n#define INT8_MAX 127\n#define UINT8_MAX 255\n"
-    "#define INT32_MIN (-2147483647 - 1)\n#define INT32_MAX 2147483647\n"
-    "#define INT64_MAX 9223372036854775807LL\n#define INT64_MIN (-INT64_MAX - 1)\n"
-    "#define INT64_C(x) x##LL\n#define UINT64_C(x) x##ULL\n#define UINT32_C(x) x##U\n";
-
-/* Compiles. Returns PTX or a cubin, owned by the caller; NULL: err has NVRTC's first words. */
-static char *compile(const Cuda *c, const char *source, Err *err) {
-    const CudaLibs *l = c->libs;
-    static const char *const name[] = {"stdint.h", "math.h", "stddef.h"};
-    const char *const text[] = {stdint_text, "", ""};
-    char arch[32];
-    snprintf(arch, sizeof arch, "-arch=%s_%d", c->is_ptx ? "compute" : "sm", c->arch);
-    const char *const option[] = {arch, "-default-device", "-std=c++20", "-fmad=false", "-w"};
-    nvrtcProgram program = NULL;
-    char *image = NULL, *log = NULL;
-    size_t n = 0;
-    bool ok = !l->nvrtcCreateProgram(&program, source, "kernel.cu", 3, text, name) &&
-              !l->nvrtcCompileProgram(program, sizeof option / sizeof *option, option);
-    if (ok && !(c->is_ptx ? l->nvrtcGetPTXSize : l->nvrtcGetCUBINSize)(program, &n)) {
-        image = xmalloc(n + 1);
-        ok = !(c->is_ptx ? l->nvrtcGetPTX : l->nvrtcGetCUBIN)(program, image);
-        image[n] = 0;
-    }
-    if (!ok && program && !l->nvrtcGetProgramLogSize(program, &n)) {
-        log = xcalloc(1, n + 1);
-        l->nvrtcGetProgramLog(program, log);
-    }
-    if (!ok || !image) {
-        free(image);
-        image = NULL;
-        err_set(err, ERR_INTERNAL, "NVRTC does not compile a kernel: %.300s", log ? log : "no log");
-    }
-    free(log);
-    if (program) l->nvrtcDestroyProgram(&program);
-    return image;
-}
 
 /* The driver's assembler says what it does not like. */
 static bool load_module(Cuda *c, const char *image, CUmodule *module, Err *err) {
@@ -61,23 +21,43 @@ static bool load_module(Cuda *c, const char *image, CUmodule *module, Err *err) 
 }
 
 /* second: the name of a second kernel; NULL: there is none. */
-static CudaKernel *load(Cuda *c, const char *source, const char *second, const void *key,
-                        size_t bytes, Err *err) {
-    char other[32];
-    snprintf(other, sizeof other, "k_%s", second ? second : "");
-    char *image = compile(c, source, err);
-    if (!image) return NULL;
+static bool find_functions(Cuda *c, CudaKernel *k, const char *key, const char *second, Err *err) {
+    char name[MAKER_KEY + 32];
+    snprintf(name, sizeof name, "k%s_run", key);
+    if (!CUDA(c->libs, err, cuModuleGetFunction, &k->run, k->module, name)) return false;
+    snprintf(name, sizeof name, "k%s_%s", key, second ? second : "");
+    return !second || CUDA(c->libs, err, cuModuleGetFunction, &k->finish, k->module, name);
+}
+
+static CudaKernel *load(Cuda *c, const Bytes *source, const char *second, const void *key,
+                        size_t bytes, CudaImage *image, Err *err) {
+    if (!cuda_image(c, source, image, err)) return NULL;
     CudaKernel *k = xcalloc(1, sizeof *k + bytes);
     memcpy(k->key, key, bytes);
     k->bytes = bytes;
-    bool ok = load_module(c, image, &k->module, err) &&
-              CALL(c, cuModuleGetFunction, &k->run, k->module, "k_run") &&
-              (!second || CALL(c, cuModuleGetFunction, &k->finish, k->module, other));
-    free(image);
+    bool ok = load_module(c, image->data.data, &k->module, err) &&
+              find_functions(c, k, image->key, second, err);
+    image->bytes = image->data.n;
+    bytes_fini(&image->data);
     if (ok) return k;
-    if (err && !err->code) *err = c->lost;
+    if (k->module) c->libs->cuModuleUnload(k->module);
     free(k);
-    return NULL;
+    /* A file with another kernel in it is replaced. */
+    return cuda_forget_image(c, image) ? load(c, source, second, key, bytes, image, err) : NULL;
+}
+
+/* The same for a single operation, which is counted. */
+static CudaKernel *load_single(Cuda *c, const Bytes *source, const char *second, const void *key,
+                               size_t bytes, Err *err) {
+    CudaImage image;
+    CudaKernel *k = load(c, source, second, key, bytes, &image, err);
+    if (!k) {
+        c->made.failed++;
+        return NULL;
+    }
+    c->made.compiled += image.is_compiled, c->made.cached += !image.is_compiled;
+    c->made.compile_ms += (double)(image.end_ns - image.begin_ns) * 1e-6;
+    return k;
 }
 
 static CudaKernel *find(const Cuda *c, uint64_t hash, int block, const void *key, size_t bytes) {
@@ -91,6 +71,14 @@ static const CudaKernel *keep(Cuda *c, uint64_t hash, CudaKernel *k) {
     return k;
 }
 
+static void put_source(Bytes *out, const Fusion *f, int block) {
+    bytes_printf(out, "#define FUSED_BLOCK %d\n", block);
+    emit_cuda(out, f);
+}
+static const char *second_of(const CudaForm *form) {
+    return form->unit == FUSED_BLOCKS || form->unit == FUSED_LEAVES ? "finish" : NULL;
+}
+
 const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     CudaForm form;
     uint64_t hash = f->hash + (uint64_t)block;
@@ -101,12 +89,9 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
         return NULL;
     }
     Bytes source = {0};
-    bytes_puts(&source, emit_cuda_head);
-    bytes_printf(&source, "#define FUSED(x) k_##x\n#define FUSED_BLOCK %d\n", block);
-    emit_cuda(&source, f);
-    bool finishes = form.unit == FUSED_BLOCKS || form.unit == FUSED_LEAVES;
+    put_source(&source, f, block);
     CudaKernel *k =
-        load(c, source.data, finishes ? "finish" : NULL, f->signature, f->signature_bytes, err);
+        load_single(c, &source, second_of(&form), f->signature, f->signature_bytes, err);
     bytes_fini(&source);
     if (!k) return NULL;
     k->form = form;
@@ -121,11 +106,67 @@ const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, cons
     const CudaKernel *found = find(c, hash, 0, name, n);
     if (found) return found;
     Bytes source = {0};
-    bytes_printf(&source, "%s#define FUSED(x) k_##x\n%s", emit_cuda_head, body);
-    CudaKernel *k = load(c, source.data, second, name, n, err);
+    bytes_puts(&source, body);
+    CudaKernel *k = load_single(c, &source, second, name, n, err);
     bytes_fini(&source);
     return k ? keep(c, hash, k) : NULL;
 }
+
+/* ---- Of fusions ---- */
+
+/* Rows are computed by a block of threads each: few long ones leave most of the device idle. */
+static bool pays(const Engine *e, const Fusion *f) {
+    enum { LONG = 4 * FUSED_BLOCK };
+    CudaForm form;
+    return emit_cuda_form(f, &form) && (form.unit != FUSED_ROWS || f->args.n <= LONG ||
+                                        f->args.rows >= ((const Cuda *)e)->processors);
+}
+
+static void fusion_source(void *fusion, Bytes *out) { put_source(out, fusion, FUSED_BLOCK); }
+
+static bool make_fusion(Engine *e, const Fusion *f, const Bytes *source, MadeKernel *out,
+                        Err *err) {
+    Cuda *c = (Cuda *)e;
+    CudaForm form;
+    CudaImage image;
+    if (!cuda_enter(c)) return *err = c->lost, false;
+    emit_cuda_form(f, &form);
+    CudaKernel *k =
+        load(c, source, second_of(&form), f->signature, f->signature_bytes, &image, err);
+    memcpy(out->key, image.key, sizeof image.key);
+    if (!k) return false;
+    k->form = form;
+    k->block = FUSED_BLOCK;
+    k->fused = (FusedKernel){.unit = (int32_t)form.unit,
+                             .reductions = form.reductions,
+                             .columns = form.columns,
+                             .signature = k->key,
+                             .signature_bytes = (int64_t)k->bytes};
+    memcpy(k->fused.reuse, form.reuse, sizeof form.reuse);
+    out->kernel = &k->fused;
+    out->is_compiled = image.is_compiled;
+    out->begin_ns = image.begin_ns, out->end_ns = image.end_ns;
+    out->bytes = image.bytes;
+    return true;
+}
+
+static void drop_fusion(Engine *e, const FusedKernel *fused) {
+    Cuda *c = (Cuda *)e;
+    CudaKernel *k = (CudaKernel *)(void *)fused;
+    if (cuda_enter(c)) c->libs->cuModuleUnload(k->module);
+    free(k);
+}
+
+static void stats(const Engine *e, MakerStats *out) { *out = ((const Cuda *)e)->made; }
+
+const Maker cuda_maker = {
+    .fits = emit_cuda_fits,
+    .pays = pays,
+    .source = fusion_source,
+    .make = make_fusion,
+    .drop = drop_fusion,
+    .stats = stats,
+};
 
 void cuda_free_kernels(Cuda *c) {
     size_t i = 0;

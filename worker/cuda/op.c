@@ -1,5 +1,5 @@
-/* op.c: single calls: pointwise operations, casts and constants as fusions of one node,
- * reductions too.
+/* op.c: runs fusions; and single calls: pointwise operations, casts and constants as fusions of one
+ * node, reductions too.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/layout/nodes.h"
@@ -20,13 +20,41 @@ static void find_wide(Fusion *f, int wide) {
     f->args.is_far = is;
 }
 
-/* Runs a fusion without reductions, whose outputs are filled in. */
-static bool run_elements(Cuda *c, Fusion *f, Err *err) {
-    const CudaKernel *k = cuda_kernel(c, f, FUSED_BLOCK, err);
-    if (!k) return false;
+static bool run_elements(Cuda *c, Fusion *f, const CudaKernel *k) {
     find_wide(f, k->form.wide);
     int64_t turns = f->args.is_far ? f->args.n / k->form.wide : f->args.n;
     return cuda_launch(c, k->run, turns ? turns : 1, &f->args);
+}
+
+static bool run_rows(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
+    f->args.blocks = (f->args.n + k->block - 1) / k->block;
+    uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks +
+                                    k->form.columns * fused_leaves(&f->args) * f->args.n);
+    Engine *e = &c->host.engine;
+    f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
+    if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
+    bool ok = cuda_launch_rows(c, k, &f->args);
+    if (bytes) e->ops->free(e, f->args.table, bytes);
+    return ok;
+}
+
+bool cuda_run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
+    return k->form.unit == FUSED_ELEMENTS ? run_elements(c, f, k) : run_rows(c, f, k, err);
+}
+
+/* Of a device that is lost the next mark says so. */
+bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
+    Cuda *c = (Cuda *)e;
+    Err err = {0};
+    e->last = c->requests += 2;
+    return !cuda_enter(c) || cuda_run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) ||
+           err.code != ERR_MEMORY;
+}
+
+/* The same with the kernel of a single operation. block: see cuda_kernel. */
+static bool run_single(Cuda *c, Fusion *f, int block, Err *err) {
+    const CudaKernel *k = cuda_kernel(c, f, block, err);
+    return k && cuda_run_fusion(c, f, k, err);
 }
 
 /* One operation: a MAP row, a cast, a constant. */
@@ -43,7 +71,7 @@ static bool run_node(Cuda *c, const Call *call, Op op, Err *err) {
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return true; /* no elements */
     *to = out->data;
-    return run_elements(c, &f, err);
+    return run_single(c, &f, FUSED_BLOCK, err);
 }
 
 /* Sets all elements to a value: int64 or float64, as immediates of sources are. */
@@ -60,25 +88,10 @@ static bool fill(Cuda *c, const View *out, DType from, const void *value, Err *e
     char **to = fuse_store(&f, fuse_node(&f, OP_FULL, (DType)out->type.dtype, false, &in, 1));
     if (!fuse_done(&f)) return true;
     *to = out->data;
-    return run_elements(c, &f, err);
+    return run_single(c, &f, FUSED_BLOCK, err);
 }
 
 /* ---- Reductions ---- */
-
-/* Runs a fusion with reductions. block: see cuda_kernel. */
-static bool run_rows(Cuda *c, Fusion *f, int block, Err *err) {
-    const CudaKernel *k = cuda_kernel(c, f, block, err);
-    if (!k) return false;
-    f->args.blocks = (f->args.n + block - 1) / block;
-    uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks +
-                                    k->form.columns * fused_leaves(&f->args) * f->args.n);
-    Engine *e = &c->host.engine;
-    f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
-    if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
-    bool ok = cuda_launch_rows(c, k, &f->args);
-    if (bytes) e->ops->free(e, f->args.table, bytes);
-    return ok;
-}
 
 /* x with its reduced axes last, or first. Returns how many they are. */
 static int turned(const View *x, uint32_t reduced, bool is_first, View *out) {
@@ -106,12 +119,12 @@ static bool reduce(Cuda *c, const Reduction *r, const View *v, const View *out, 
     DType d = (DType)out->type.dtype;
     fuse_init(&f, &v->type, r->sums_rows ? v->type.rank - r->trailing : r->trailing);
     FuseRef in = fuse_input(&f, v);
-    FuseRef node = r->sums_rows ? fuse_column(&f, r->op, d, false, in)
-                                : fuse_node(&f, r->op, d, true, &in, 1);
+    FuseRef node =
+        r->sums_rows ? fuse_column(&f, r->op, d, false, in) : fuse_node(&f, r->op, d, true, &in, 1);
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return err_set(err, ERR_INTERNAL, "an empty reduction");
     *to = out->data;
-    return run_rows(c, &f, r->has_leaves && !r->sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
+    return run_single(c, &f, r->has_leaves && !r->sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
 }
 
 /* The elements are those of several nodes of a larger sum (runtime/layout/nodes.h), of a result

@@ -71,6 +71,7 @@ enum { ENGINE_SCRATCH = 1 << 20 };
 
 struct Fusion;
 struct FusedKernel;
+struct Maker;
 typedef struct Engine Engine;
 typedef struct EngineOps {
     const char *name; /* "reference", "cpu", "null", "late" */
@@ -129,6 +130,8 @@ typedef struct EngineOps {
      * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fusion *f,
                           const struct FusedKernel *k);
+    /* The compiler of its kernels for fusions (maker.h); NULL: the C compiler. */
+    const struct Maker *maker;
     /* hash_elements (runtime/inst/hash.h) of adjacent elements in device memory. All calls that
      * write them must be done. Engines without values have none. */
     uint64_t (*hash)(Engine *e, const void *data, int64_t n, int size, uint64_t first,

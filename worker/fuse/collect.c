@@ -35,6 +35,7 @@ enum {
 typedef struct Collect {
     Stage stage; /* first */
     Jit *jit;
+    Engine *maker; /* the engine, if its kernels are of its own compiler (maker.h); else NULL */
     bool waits;    /* for each kernel; for tests */
     bool is_list;  /* requests the sources of kernels; fusions end where the program says */
     bool is_off;   /* there will be no kernels */
@@ -126,6 +127,8 @@ void collect_count(Stage *s, uint64_t fused_ops, uint64_t unstored, uint64_t byt
 static void stats(const Stage *stage, Bytes *out) {
     const Collect *c = (const Collect *)stage;
     JitStats s = jit_stats(c->jit);
+    MakerStats more = {0};
+    if (c->maker) c->maker->ops->maker->stats(c->maker, &more);
     bytes_printf(out, "fused.launches=%llu\nfused.ops=%llu\nfused.eager_ops=%llu\n",
                  (unsigned long long)c->launches, (unsigned long long)c->fused_ops,
                  (unsigned long long)c->eager_ops);
@@ -134,11 +137,12 @@ static void stats(const Stage *stage, Bytes *out) {
                  (unsigned long long)c->products);
     bytes_printf(out, "jit.hits=%llu\njit.misses=%llu\njit.compiled=%llu\njit.cached=%llu\n",
                  (unsigned long long)s.hits, (unsigned long long)s.misses,
-                 (unsigned long long)s.compiled, (unsigned long long)s.cached);
+                 (unsigned long long)(s.compiled + more.compiled),
+                 (unsigned long long)(s.cached + more.cached));
     bytes_printf(out, "jit.shipped=%llu\njit.pending=%llu\njit.failed=%llu\n",
                  (unsigned long long)s.shipped, (unsigned long long)s.pending,
-                 (unsigned long long)s.failed);
-    bytes_printf(out, "jit.compile_ms=%.0f\n", s.compile_ms);
+                 (unsigned long long)(s.failed + more.failed));
+    bytes_printf(out, "jit.compile_ms=%.0f\n", s.compile_ms + more.compile_ms);
 }
 
 /* ---- Gathering ---- */
@@ -190,6 +194,11 @@ static bool add_product(Collect *c, Job *j, const TensorType *type, ErrCode *poi
     return true;
 }
 
+static FuseRef fit(Collect *c, int n, const Job *j, const TensorType *type) {
+    return fit_job(&c->fuse, n, j, type, c->operand[n],
+                   c->maker ? c->maker->ops->maker->fits : NULL);
+}
+
 /* Adds j to the open fusion or to a new one, or makes it the pending product. Returns false if it
  * does none of these. */
 static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
@@ -201,13 +210,12 @@ static bool add(Collect *c, Job *j, const TensorType *type, ErrCode *poison) {
                !client->checks_nan && client_is_clear(client) && !x->first && j->inst.n_out == 1 &&
                (c->is_auto || client->compiles);
     if (may && j->inst.op == OP_MATMUL) return add_product(c, j, type, poison);
-    if (may && c->n < c->batch_max) r = fit_job(&c->fuse, c->n, j, type, c->operand[c->n]);
+    if (may && c->n < c->batch_max) r = fit(c, c->n, j, type);
     bool ends = may && !fit_is_source(j->inst.op) && !is_aside(c, type);
     if (r == FUSE_NONE && (job_reads_pending(j) || (c->n && ends))) {
         if (!stages_settle(x, j, poison)) return false;
         stages_flush(x);
-        if (may && client_is_clear(client) && !x->first)
-            r = fit_job(&c->fuse, 0, j, type, c->operand[0]);
+        if (may && client_is_clear(client) && !x->first) r = fit(c, 0, j, type);
     }
     if (r == FUSE_NONE) return false;
     assert(r == c->n);
@@ -299,6 +307,23 @@ static bool prepare_late(Collect *c) {
 
 static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
 
+/* Requests the kernel of the fusion. Returns it if it is ready. */
+static const FusedKernel *want(Collect *c) {
+    Fusion *f = &c->fuse;
+    const Maker *maker = c->maker ? c->maker->ops->maker : NULL;
+    const FusedKernel *k = jit_kernel(c->entry);
+    if (k) return k;
+    uint64_t began = maker ? watch_tick(c->stage.x) : 0;
+    jit_want(c->jit, c->entry, f->hash, maker ? maker->source : make_source, f, c->is_soon);
+    if (!maker) return NULL;
+    exec_watch_waited(c->stage.x, began, IDLE_COMPILE);
+    return jit_kernel(c->entry);
+}
+
+static bool is_worth(const Collect *c) {
+    return c->maker ? c->maker->ops->maker->pays(c->maker, &c->fuse) : fuse_is_worth(&c->fuse);
+}
+
 static bool is_lucky(Collect *c) {
     c->luck = c->luck * UINT64_C(6364136223846793005) + 1442695040888963407; /* Knuth's */
     return c->luck >> 63;
@@ -330,15 +355,14 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     c->why = "no result is used, or its rows are too long";
     if (!fuse_done(f)) return NULL;
     c->why = "rows too short or too strided: one kernel would not pay off";
-    if (!fuse_is_worth(f)) return NULL;
+    if (!is_worth(c)) return NULL;
     c->why = "an operand is poisoned, or an index is computed here";
     if (c->stage.x->marks && !prepare_late(c)) return NULL;
     c->why = "no kernel yet";
     c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);
     if (!c->entry) return NULL;
     c->kernel = jit_number(c->entry);
-    const FusedKernel *k = jit_kernel(c->entry);
-    if (!k) jit_want(c->jit, c->entry, f->hash, make_source, f, c->is_soon);
+    const FusedKernel *k = want(c);
     if (c->waits || c->is_list) {
         uint64_t began = watch_tick(c->stage.x);
         if (!k && jit_wait(c->jit, -1)) k = jit_kernel(c->entry);
@@ -787,7 +811,7 @@ static void before_eviction(void *ctx) {
     if (x->marks) marks_settle(x);
 }
 
-Stage *collect_new(const EngineOps *ops, const Engine *e) {
+Stage *collect_new(const EngineOps *ops, Engine *e) {
     const char *on = env_word("GT_FUSE");
     if (!strcmp(on, "0") || !ops->fused) return NULL;
     int64_t most = env_int("GT_WORKER_BATCH_SIZE");
@@ -807,11 +831,14 @@ Stage *collect_new(const EngineOps *ops, const Engine *e) {
     const char *isa = strchr(ops->isa(e), '-'); /* "cpu-v4" */
     c->is_list = !strcmp(on, "list");
     JitConfig config = {.isa = isa ? isa + 1 : "base", .min_requests = 1, .is_list = c->is_list};
+    config.engine = e;
+    c->maker = ops->maker ? e : NULL;
     if (!strncmp(on, "luck:", 5)) c->luck = strtoull(on + 5, NULL, 10) | 1;
     if (!c->waits && !c->luck && !c->is_list)
         config.min_requests = MIN_REQUESTS, config.worth_ns = WORTH_NS;
     const char *save = getenv("GT_SAVE_COMPILED_CODE"); /* of all kernels */
     bool has_shipped = env_is_on("GT_SHIPPED_KERNELS") && !c->is_list && (!save || !*save);
+    has_shipped &= !c->maker;
     char *shipped = has_shipped ? shipped_find(config.isa) : NULL;
     config.shipped = shipped;
     c->jit = jit_new(&config);

@@ -50,7 +50,7 @@
 #include "worker/jit/jit.h"
 
 /* Returns NULL if fusions are off. */
-Stage *collect_new(const EngineOps *ops, const Engine *e);
+Stage *collect_new(const EngineOps *ops, Engine *e);
 
 /* ---- For plan.c, which repeats fusions ---- */
 

@@ -295,7 +295,8 @@ static FuseRef fit_along(Fusion *f, int n, const Job *j, const TensorType *type,
     return fuse_node(f, j->inst.op, d, !adds, in, j->call.n_in);
 }
 
-FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]) {
+FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3],
+                bool (*fits)(const Fusion *f)) {
     Op op = j->inst.op;
     int inputs = f->n_inputs, scalars = f->n_scalars, nodes = f->n_nodes, trailing = f->trailing;
     bool may_change = n && !trailing;
@@ -307,6 +308,7 @@ FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef 
                 : op == OP_GATHER || op == OP_SCATTER_ADD ? fit_along(f, n, j, type, operand)
                 : is_reduce(op)                           ? fit_reduce(f, n, j, type, operand)
                                                           : fit_map(f, n, j, type, operand);
+    if (r != FUSE_NONE && fits && op_info[op].class_ != CLASS_MAP && !fits(f)) r = FUSE_NONE;
     if (r != FUSE_NONE || !n) return r;
     f->n_inputs = inputs, f->n_scalars = scalars, f->n_nodes = nodes;
     f->trailing = trailing;

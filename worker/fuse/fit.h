@@ -27,6 +27,8 @@ bool fit_is_kind(Op op);
 bool fit_is_source(Op op);
 /* Adds j, with operands and immediates set, as the next node of fusion f, which has n jobs; n = 0:
  * starts a new one. operand: set to its tensor operands, by their index in held. type: the
- * result's. Returns FUSE_NONE, with f unchanged, if j does not fit. */
-FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3]);
+ * result's. fits: of a Maker; NULL: all fusions have kernels. Returns FUSE_NONE, with f unchanged,
+ * if j does not fit. */
+FuseRef fit_job(Fusion *f, int n, const Job *j, const TensorType *type, FuseRef operand[3],
+                bool (*fits)(const Fusion *f));
 #endif

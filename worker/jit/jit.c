@@ -74,6 +74,7 @@ struct JitService {
     int refs;
     uint64_t worth_ns;
     bool is_list;
+    Engine *maker; /* the engine that makes the kernels; NULL: the C compiler does */
     Cc cc;
     Cache cache;
     Shipped shipped;
@@ -247,19 +248,16 @@ static void put_source(const Item *e, Bytes *out) {
 static void save_code(JitService *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir || s->has_logged_save) return;
-    char path[PATH_ROOM];
+    char path[PATH_ROOM], name[sizeof e->key + 2];
     Bytes text = {0};
     bytes_puts(&text, "#include \"fused.h\"\n");
     put_source(e, &text);
-    bool ok = cache_make_directories(dir, 0777);
-    snprintf(path, sizeof path, "%s/fused.h", dir);
-    if (ok && access(path, F_OK)) ok = cache_write(path, emit_head, strlen(emit_head));
+    snprintf(name, sizeof name, "%s.c", e->key);
+    bool ok = cache_save_code("fused.h", emit_head, name, &text, path);
     if (ok && s->is_list) {
         snprintf(path, sizeof path, "%s/flags", dir);
         ok = cache_write(path, cc_flags(&s->cc), strlen(cc_flags(&s->cc)));
     }
-    if (ok) snprintf(path, sizeof path, "%s/%s.c", dir, e->key);
-    ok = ok && cache_write(path, text.data, text.n);
     if (!ok)
         log_line("COMPILE", "GT_SAVE_COMPILED_CODE: no more sources are saved: %.300s: %s", path,
                  strerror(errno));
@@ -448,8 +446,10 @@ static int n_pending(const JitService *s) {
     for (const Item *e = s->open; e; e = e->next) n += is_pending(s, e);
     return n;
 }
-static void item_free(Item *e) {
+static void item_free(const JitService *s, Item *e) {
     if (e->handle) dlclose(e->handle);
+    const FusedKernel *k = atomic_load_explicit(&e->kernel, memory_order_relaxed);
+    if (k && s->maker) s->maker->ops->maker->drop(s->maker, k);
     bytes_fini(&e->source);
     free(e->why);
     free(e);
@@ -464,7 +464,7 @@ static void item_drop(JitService *s, Item *e) {
         map_put(&s->items, e->hash, first);
     else
         map_remove(&s->items, e->hash);
-    item_free(e);
+    item_free(s, e);
 }
 
 static void drop_done(JitService *s) {
@@ -546,7 +546,7 @@ static JitService *services; /* of this process, few */
 static bool is_same(const JitService *a, const JitService *b) {
     return !strcmp(a->cc.isa, b->cc.isa) && !strcmp(a->cc.command, b->cc.command) &&
            !strcmp(a->cache.dir, b->cache.dir) && a->cache.bytes_max == b->cache.bytes_max &&
-           a->worth_ns == b->worth_ns && a->is_list == b->is_list &&
+           a->worth_ns == b->worth_ns && a->is_list == b->is_list && !a->maker && !b->maker &&
            !strcmp(a->shipped.path ? a->shipped.path : "", b->shipped.path ? b->shipped.path : "");
 }
 
@@ -566,7 +566,7 @@ static void service_free(JitService *s) {
     for (size_t i = 0; map_next(&s->items, &i, &key, &v);) {
         for (Item *e = v, *next; e; e = next) {
             next = e->same_hash;
-            item_free(e);
+            item_free(s, e);
         }
     }
     map_fini(&s->items);
@@ -583,6 +583,7 @@ static JitService *service_new(const JitConfig *config) {
     s->refs = 1;
     s->worth_ns = config->worth_ns;
     s->is_list = config->is_list;
+    if (config->engine && config->engine->ops->maker) s->maker = config->engine;
     shipped_init(&s->shipped, config->shipped);
     cc_init(&s->cc, config->compiler, config->isa);
     cache_init(&s->cache, config->dir, config->bytes_max);
@@ -728,16 +729,36 @@ static void start_thread(JitService *s) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* Makes the kernel of a fusion with the engine's own compiler. */
+static void make_at_once(JitService *s, Item *e, const struct Fusion *f) {
+    MadeKernel made = {.is_compiled = false};
+    Err err = {0};
+    bool ok = s->maker->ops->maker->make(s->maker, f, &e->source, &made, &err);
+    memcpy(e->key, made.key, sizeof e->key);
+    e->state = !ok ? ITEM_FAILED : made.is_compiled ? ITEM_COMPILED : ITEM_CACHED;
+    if (!ok) {
+        e->why = xstrdup(err.text);
+        log_failed(s, err.text);
+        return;
+    }
+    e->bytes = made.bytes;
+    atomic_store_explicit(&e->kernel, made.kernel, memory_order_release);
+    if (!made.is_compiled) return;
+    e->compile_ms = (double)(made.end_ns - made.begin_ns) * 1e-6, e->batch = 1;
+    s->compiler_calls++;
+    note_call(s, e, 1, made.begin_ns, made.end_ns);
+}
+
 /* Sets e's item, and makes and requests that item if no worker has yet. */
 static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, bool is_soon) {
     JitService *s = j->service;
     pthread_mutex_lock(&s->lock);
-    start_thread(s);
+    if (!s->maker) start_thread(s);
     Item *item = map_get(&s->items, hash);
     while (item && (item->n != e->n || memcmp(item->signature, e->signature, e->n)))
         item = item->same_hash;
     e->is_ours |= !item;
-    if (!item && s->has_thread) {
+    if (!item && (s->has_thread || s->maker)) {
         item = xcalloc(1, sizeof *item + e->n);
         item->n = e->n;
         memcpy(item->signature, e->signature, e->n);
@@ -745,7 +766,9 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
         item->same_hash = map_get(&s->items, hash);
         map_put(&s->items, hash, item);
         item->hash = hash;
-        if (load_shipped(s, item)) { /* at once: the thread may be waiting for a compiler */
+        if (s->maker) {
+            make_at_once(s, item, ctx);
+        } else if (load_shipped(s, item)) { /* at once: the thread may be waiting for a compiler */
             item->state = ITEM_SHIPPED;
         } else {
             item->next = s->open;

@@ -27,12 +27,18 @@
  * and are loaded only if it matches, so that concurrent processes and damaged files do no harm.
  * When the cache exceeds bytes_max, the least recently used files are removed.
  *
+ * An engine may have a compiler of its own (worker/engine/maker.h), as the engine cuda does. Its
+ * kernels are then compiled by the caller's thread, in jit_want, which returns when there is a
+ * kernel or has failed; nothing is shared with other workers but the disk cache. What follows about
+ * threads, GT_CC and kernels that came with the program is not for them.
+ *
  * GT_CC: the compiler and its first arguments ("cc"). GT_SAVE_COMPILED_CODE=DIR: also saves the
  * sources; no kernel that came with the program is used then.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_JIT_H
 #define GT_WORKER_JIT_JIT_H
 #include "runtime/base/arena.h"
+#include "worker/engine/maker.h"
 #include "worker/jit/choice.h"
 #include "worker/kernel/fused.h"
 
@@ -49,6 +55,7 @@ typedef struct JitConfig {
     uint64_t worth_ns;   /* time lost (jit_lost) before it is compiled; default 0: at once */
     const char *shipped; /* the file of jit_shipped.h; NULL: none */
     bool is_list;        /* finds and compiles nothing; saves sources (GT_SAVE_COMPILED_CODE) */
+    Engine *engine;      /* if it has a maker, that makes the kernels; it outlives the Jit */
 } JitConfig;
 
 /* compiled to pending, and compile_ms, cover only kernels that this Jit was the first to
@@ -70,7 +77,8 @@ void jit_free(Jit **j);
 /* What a worker knows of one signature. Owned by the Jit. */
 typedef struct JitEntry JitEntry;
 
-/* Appends the source for ctx, as emit_fusion makes it. It must depend on the signature alone. */
+/* Appends the source for ctx, as emit_fusion makes it. It must depend on the signature alone. For
+ * an engine with a maker, ctx is the fusion. */
 typedef void (*JitMake)(void *ctx, Bytes *out);
 /* Returns the entry of a signature of n bytes; hash is any hash of them. Beyond JIT_ENTRIES_MAX it
  * evicts the least recently used entry without holders, and its kernel. Returns NULL if too many

@@ -21,7 +21,7 @@
 static const char temporary[] = "tmp.", wanted[] = ".want";
 
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
-    *c = (Cache){.bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
+    *c = (Cache){.suffix = ".so", .bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n = 0;
     if (dir)
@@ -71,7 +71,7 @@ bool cache_open(Cache *c, char *why, size_t why_size) {
 }
 
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
-    snprintf(path, PATH_ROOM, "%s/%s.so", c->dir, key);
+    snprintf(path, PATH_ROOM, "%s/%s%s", c->dir, key, c->suffix);
 }
 void cache_temporary(Cache *c, char path[PATH_ROOM]) {
     snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx.so", c->dir, temporary, (long)getpid(), (void *)c,
@@ -129,17 +129,19 @@ bool cache_seal(const char *path) {
     return ok;
 }
 
-bool cache_verify(const char *path) {
+bool cache_read(const char *path, Bytes *out) {
     Bytes b = {0};
     bool ok = read_file(path, &b) && b.n > sizeof(Seal);
     if (ok) {
         Seal s = seal_of(b.data, b.n - sizeof s);
         ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);
         if (ok) utimensat(AT_FDCWD, path, NULL, 0);
+        if (ok && out) bytes_add(out, b.data, b.n - sizeof s);
     }
     bytes_fini(&b);
     return ok;
 }
+bool cache_verify(const char *path) { return cache_read(path, NULL); }
 
 bool cache_link(Cache *c, const char *from, const char *path) {
     char name[PATH_ROOM];
@@ -171,16 +173,27 @@ bool cache_is_wanted(const Cache *c, const char *key) {
 
 /* ---- One process at a time ---- */
 
-int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends) {
-    int fd = open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+/* Takes the lock of an open file, which it closes on failure. */
+static int lock_file(int fd, int64_t timeout_ms, const _Atomic bool *ends) {
     for (int64_t ms = 0; fd >= 0 && flock(fd, LOCK_EX | LOCK_NB); ms += POLL_MS) {
-        if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= timeout_ms || *ends) {
+        if ((errno != EWOULDBLOCK && errno != EINTR) || ms >= timeout_ms || (ends && *ends)) {
             close(fd);
             return -1;
         }
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000}, NULL);
     }
     return fd;
+}
+int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends) {
+    return lock_file(open(c->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), timeout_ms, ends);
+}
+
+/* One of 256 files, by the first digits of the key. If one is removed meanwhile, two processes may
+ * make the same kernel, which does no harm. */
+int cache_lock_kernel(const Cache *c, const char *key, int64_t timeout_ms) {
+    char path[PATH_ROOM];
+    snprintf(path, sizeof path, "%s/%slock.%.2s", c->dir, temporary, key);
+    return lock_file(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), timeout_ms, NULL);
 }
 
 void cache_unlock(int lock) {
@@ -259,4 +272,15 @@ bool cache_is_lost(const Cache *c, char *why, size_t why_size) {
     if (!error && (uint64_t)fs.f_bavail * fs.f_frsize < ROOM) error = ENOSPC;
     if (error) snprintf(why, why_size, "%.150s: %s", c->dir, strerror(error));
     return error != 0;
+}
+
+bool cache_save_code(const char *head_name, const char *head, const char *name, const Bytes *text,
+                     char path[PATH_ROOM]) {
+    const char *dir = getenv("GT_SAVE_COMPILED_CODE");
+    if (!dir || !*dir) return true;
+    bool ok = cache_make_directories(dir, 0777);
+    snprintf(path, PATH_ROOM, "%s/%s", dir, head_name);
+    if (ok && access(path, F_OK)) ok = cache_write(path, head, strlen(head));
+    if (ok) snprintf(path, PATH_ROOM, "%s/%s", dir, name);
+    return ok && cache_write(path, text->data, text->n);
 }

@@ -1,5 +1,5 @@
-/* jit_cache.h: the directory of compiled kernels, see jit.h. Used by one thread; other processes
- * may change the directory at any time.
+/* jit_cache.h: the directory of compiled kernels, see jit.h. The engine cuda keeps its kernels
+ * there too. A Cache is used by one thread; other processes may change the directory at any time.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_JIT_JIT_CACHE_H
 #define GT_WORKER_JIT_JIT_CACHE_H
@@ -9,6 +9,7 @@ enum { PATH_ROOM = 1024, POLL_MS = 20 /* between looks at what another process d
 
 typedef struct Cache {
     char dir[PATH_ROOM - 128];
+    const char *suffix; /* of the names of its files: ".so" */
     uint64_t bytes_max;
     unsigned n_temporary; /* temporary names made so far */
 } Cache;
@@ -27,6 +28,8 @@ bool cache_make_directories(const char *dir, unsigned mode);
 bool cache_write(const char *path, const char *data, size_t n);
 bool cache_seal(const char *path);   /* appends the checksum; false, with errno set, on failure */
 bool cache_verify(const char *path); /* true if sealed and intact; marks it as used now */
+/* As cache_verify; appends the data before the seal to out. */
+bool cache_read(const char *path, Bytes *out);
 /* Makes `path` another name of the file `from`, atomically, replacing what was there. */
 bool cache_link(Cache *c, const char *from, const char *path);
 /* Records (on) or forgets that a kernel of that name is worth compiling: an empty file beside the
@@ -45,5 +48,11 @@ bool cache_is_lost(const Cache *c, char *why, size_t why_size);
  * Returns -1 after timeout_ms, when *ends is set, or where files cannot be locked; the caller then
  * goes on without the lock. */
 int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends);
+/* The same for one kernel: processes that make the same one wait for each other. */
+int cache_lock_kernel(const Cache *c, const char *key, int64_t timeout_ms);
 void cache_unlock(int lock);
+/* If GT_SAVE_COMPILED_CODE=DIR is set: writes head to DIR/head_name, unless that is there, and text
+ * to DIR/name. Returns false, with errno set and the file's name in path, if it cannot. */
+bool cache_save_code(const char *head_name, const char *head, const char *name, const Bytes *text,
+                     char path[PATH_ROOM]);
 #endif

@@ -1,0 +1,88 @@
+# Kernels of the engine cuda, on the emulated device of tests/gpu where NVRTC is installed: fusions and plans are used and give the
+# cpu engine's bits; kernels are kept in the disk cache, which several processes share and which may be damaged, and are shown.
+. tests/fixtures/check.sh
+. tests/fixtures/nvrtc.sh
+left_out="cuda: NVRTC is not installed"
+case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
+find_nvrtc "$B" || { echo "$left_out: the kernels of the engine cuda are not tested"; finish; exit 0; }
+export XDG_CACHE_HOME="$TMP/cache"
+cache="$TMP/cache/gt"
+cat > "$TMP/step.gt" <<'E'
+seed(5)
+x = randn(40, 24); w = param(randn(24, 8) * 0.2); b = param(zeros(8))
+for i in range(6) {
+    loss = ((x @ w + b).gelu().softmax() ** 2).mean()
+    backward loss
+    for p in [w, b] { p -= 0.5 * p.grad; p.grad = none }
+}
+print(loss.item(), w.sum().item(), b.tolist())
+E
+cp "$TMP/step.gt" "$TMP/stats.gt"
+cat >> "$TMP/stats.gt" <<'E'
+s = stats()
+for k in ["fused.launches", "fused.ops", "plan.runs", "jit.hits", "jit.compiled", "jit.cached"] { print(k, s["w0." + k] > 0) }
+E
+truth=$("$GTSH" --engine cpu "$TMP/step.gt" 2>&1)
+# run LABEL COMPILES: the script has the results of the cpu; COMPILES: 0, or + for some kernels, n of them
+run() {
+    code "$1" 0 env GT_DEBUG_COMPILE=1 "$GTSH" --engine cuda --memory 100M "$TMP/step.gt"
+    same "$1" "$(out)" "$truth"
+    n=$(grep -c "COMPILE. compiling" "$TMP/err")
+    case "$2 $n" in "0 0" | "+ "[1-9]*) ;; *) fail "$1: $n kernels were compiled" ;; esac
+}
+run "an empty cache" +
+all=$n
+run "a full cache" 0
+same "files" "$(ls "$cache"/*.ptx | wc -l)" "$all"
+code "one by one" 0 env GT_FUSE=0 GT_PLAN=0 "$GTSH" --engine cuda --memory 100M "$TMP/step.gt"
+same "one by one" "$(out)" "$truth"
+code "stats" 0 "$GTSH" --engine cuda --memory 100M "$TMP/stats.gt"
+same "stats" "$(out | tail -n +2)" "fused.launches true
+fused.ops true
+plan.runs true
+jit.hits true
+jit.compiled false
+jit.cached true"
+# Damaged files: cut off, with another byte, with a seal's bytes after it, empty. All are made again.
+rm "$cache"/*.ptx
+run "an empty cache again" +
+k=0
+for f in "$cache"/*.ptx; do
+    cp "$f" "$TMP/whole"
+    case $((k % 4)) in
+    0) head -c 1000 "$TMP/whole" >"$f" ;;
+    1) printf '\001' | dd of="$f" bs=1 seek=700 conv=notrunc 2>"$TMP/dd" ;;
+    2) tail -c 24 "$TMP/whole" >>"$f" ;;
+    3) : >"$f" ;;
+    esac
+    k=$((k + 1))
+done
+run "damaged files" +
+same "damaged files: kernels compiled again" "$n" "$all"
+run "mended files" 0
+# Sealed files with another kernel in them.
+set -- "$cache"/*.ptx
+cp "$1" "$TMP/one"
+for f in "$@"; do cp "$TMP/one" "$f"; done
+run "kernels under other names" +
+same "kernels under other names: compiled again" "$n" "$((all - 1))"
+# Two processes that fill one cache.
+rm "$cache"/*.ptx
+for p in 1 2; do
+    "$GTSH" --engine cuda --memory 100M "$TMP/step.gt" >"$TMP/out$p" 2>&1 &
+done
+wait
+for p in 1 2; do same "process $p" "$(cat "$TMP/out$p")" "$truth"; done
+run "after both" 0
+# No place for it.
+code "no cache" 0 env XDG_CACHE_HOME=/proc/none "$GTSH" --engine cuda --memory 100M -c 'print((ones(3) + 1).sum().item())'
+same "no cache" "$(out)" 6.0
+has "no cache" "$(err)" "kernels are not kept: /proc/none/gt:"
+# Shown.
+code "saved" 0 env GT_SAVE_COMPILED_CODE="$TMP/code" "$GTSH" --engine cuda --memory 100M "$TMP/step.gt"
+grep -q '__global__' "$TMP"/code/*.cu || fail "GT_SAVE_COMPILED_CODE: no kernel in $(ls "$TMP/code")"
+[ -s "$TMP/code/fused.cuh" ] || fail "GT_SAVE_COMPILED_CODE: no head"
+printf 'x = randn(50)\nfor i in range(3) { y = x.exp() * 2 }\nprint(y.sum().item() > 0)\n:kernel y\n' >"$TMP/typed"
+code ":kernel" 0 env GT_FUSE=wait "$GTSH" -q -i --norc --engine cuda --memory 100M <"$TMP/typed"
+has ":kernel" "$(out)" "__global__"
+finish
