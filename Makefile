@@ -260,7 +260,9 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 GPU_CUDA := $(B)/test/gpu/libcuda.so.1
 GPU_LIBS := $(GPU_CUDA) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1
 GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c,$(wildcard tests/gpu/*.c))
-GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing
+# They are executed where they are built: with this machine's vectors.
+GPU_MARCH := $(if $(shell grep -wom1 avx2 /proc/cpuinfo 2>/dev/null),$(MARCH_v3))
+GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing $(GPU_MARCH)
 $(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) | $(B)/gen/needs
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

@@ -150,6 +150,22 @@ void emu_reset(uint64_t seed) {
     device.is_open = true;
     pthread_mutex_unlock(&lock);
 }
+/* At the end of the process: one line, `NAME=VALUE` of what was asked for and what launches did. */
+__attribute__((destructor)) static void write_counters(void) {
+    const char *path = getenv("GT_EMU_COUNTERS");
+    FILE *f = path && *path ? fopen(path, "a") : NULL;
+    if (!f) return;
+    const Counters *c = &device.count;
+    const EmuStats *s = &device.stats;
+#define SAY(from, name) fprintf(f, #name "=%llu ", (unsigned long long)(from)->name)
+    SAY(s, calls), SAY(s, copies), SAY(s, copied_bytes), SAY(s, graph_launches);
+    SAY(c, launches), SAY(c, blocks), SAY(c, instructions), SAY(c, threads), SAY(c, barriers);
+    SAY(c, loads), SAY(c, load_sectors), SAY(c, load_bytes), SAY(c, stores), SAY(c, store_sectors);
+    SAY(c, store_bytes), SAY(c, atomics), SAY(c, local), SAY(c, shared), SAY(c, shared_turns);
+#undef SAY
+    fputc('\n', f);
+    fclose(f);
+}
 uint64_t emu_seed(void) { return device.seed; }
 void emu_memory(uint64_t bytes) { device.memory.limit = device.memory_bytes = bytes; }
 const char *emu_refusal(void) { return device.refusal; }

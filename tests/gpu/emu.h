@@ -9,7 +9,8 @@
  * GT_EMU_VERSION (of the driver, 13090), GT_EMU_CAPABILITY (of the device, 129: newer than NVRTC
  * knows), GT_EMU_DEVICES (0: none), GT_EMU_FAIL
  * (`NAME:N:CODE`, or `N:CODE` for the N-th call of any name; cuInit alone), GT_EMU_APPROX=0
- * (refuses approximations).
+ * (refuses approximations), GT_EMU_COUNTERS (a file that gets a line of counters when the process
+ * ends).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GPU_EMU_H
 #define GT_TESTS_GPU_EMU_H

@@ -23,9 +23,14 @@ static double off(uint64_t *state) { return (double)(int64_t)next_random(state) 
 /* Devices give one nan of float32. */
 static inline float canonical(float x) { return x == x ? x : f32_from(0x7fffffff); }
 static float flushed(float x) { return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x; }
+/* Within so many ulps. The error makes no infinity. */
+static float moved(double y, double ulps, uint64_t *state) {
+    if (!isfinite(y) || y == 0) return (float)y;
+    float near = (float)(y + y * off(state) * ulps * 0x1p-24);
+    return isinf(near) ? (float)y : near;
+}
 static float f32_near(double y, double ulps, uint64_t *state) {
-    if (isfinite(y) && y != 0) y += y * off(state) * ulps * 0x1p-24;
-    return canonical(flushed((float)y));
+    return canonical(flushed(moved(y, ulps, state)));
 }
 /* Whole powers are exact: exponentials are scaled with them. */
 static float power_near(float x, uint64_t *state) {
@@ -38,9 +43,7 @@ static float logarithm_near(float x, uint64_t *state) {
 static float quotient_near(float a, float b, uint64_t *state) {
     if (fabsf(b) > 0x1p126f && isfinite(b))
         return isinf(a) ? canonical(NAN) : a * b < 0 ? -0.0f : 0;
-    double y = (double)a / (double)b;
-    if (isfinite(y) && y != 0) y += y * off(state) * 0x1p-23;
-    return canonical((float)y);
+    return canonical(moved((double)a / (double)b, 2, state));
 }
 /* Of a double the upper 32 bits count; so it is with the result. */
 static double f64_high(double x) {

@@ -7,9 +7,16 @@
 /* ---- Counting ---- */
 
 enum { SECTOR = 32, BANKS = 32 };
+/* How the addresses of a warp's threads lie: all 32 side by side, from a multiple of their size;
+ * those of all that take part the same; in any way. */
+typedef enum Pattern { PATTERN_ANY, PATTERN_ROW, PATTERN_SAME } Pattern;
 
-static uint64_t sectors(const uint64_t *at, Mask m, uint32_t n) {
+static uint64_t sectors(const uint64_t *at, Mask m, uint32_t n, Pattern how) {
     uint64_t seen[2 * LANES], count = 0;
+    int first = __builtin_ctz(m);
+    if (how != PATTERN_ANY)
+        return (at[first] + (how == PATTERN_ROW ? LANES * (uint64_t)n : n) - 1) / SECTOR -
+               at[first] / SECTOR + 1;
     EACH(l, m) {
         for (uint64_t s = at[l] / SECTOR; s <= (at[l] + n - 1) / SECTOR; s++) {
             uint64_t k = count;
@@ -19,11 +26,24 @@ static uint64_t sectors(const uint64_t *at, Mask m, uint32_t n) {
     }
     return count;
 }
+/* Four bytes a thread, or fewer, of which each bank gives one word: one turn. */
+static bool is_one_turn(const uint64_t *at, Mask m) {
+    uint64_t word[BANKS];
+    Mask used = 0, twice = 0;
+    EACH(l, m) {
+        uint64_t w = at[l] / 4, b = w % BANKS;
+        if (used >> b & 1 && word[b] != w) twice |= 1u << b;
+        used |= 1u << b, word[b] = w;
+    }
+    return !twice;
+}
 /* 16 bytes a thread are read by a quarter of a warp at a time, 8 by a half: in a turn each bank
  * gives one word. */
-static uint64_t bank_turns(const uint64_t *at, Mask m, uint32_t n) {
+static uint64_t bank_turns(const uint64_t *at, Mask m, uint32_t n, Pattern how) {
     uint32_t together = n > 8 ? 8 : n > 4 ? 16 : 32;
     uint64_t turns = 0;
+    if (how == PATTERN_ROW) return LANES / together;
+    if (n <= 4 && (how == PATTERN_SAME || is_one_turn(at, m))) return 1;
     for (uint32_t from = 0; from < LANES; from += together) {
         uint64_t word[BANKS][LANES];
         uint32_t count[BANKS] = {0}, most = 0;
@@ -40,9 +60,9 @@ static uint64_t bank_turns(const uint64_t *at, Mask m, uint32_t n) {
     }
     return turns;
 }
-static void count_global(Run *r, const uint64_t *at, Mask m, uint32_t n, bool writes) {
+static void count_global(Run *r, const uint64_t *at, Mask m, uint32_t n, Pattern how, bool writes) {
     Counters *c = &r->count;
-    uint64_t lanes = (uint64_t)__builtin_popcount(m), s = sectors(at, m, n);
+    uint64_t lanes = (uint64_t)__builtin_popcount(m), s = sectors(at, m, n, how);
     int width = __builtin_ctz(n);
     if (writes)
         c->stores++, c->store_sectors += s, c->store_bytes += lanes * n,
@@ -89,50 +109,76 @@ static bool touch(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, To
     return true;
 }
 /* Words have marks; bytes of their own only where less than a word was touched since the barrier.
- */
+ * This is the way of those that were not only read since then. */
+static bool touch_word(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
+                       uint64_t word, Access access) {
+    Word *x = &r->word[word];
+    bool has_bytes = x->bytes_epoch == r->epoch, writes = access != ACCESS_READ;
+    if (access == ACCESS_ATOMIC) {
+        if (!is_ordered(r, w, &x->writer, lane))
+            return shared_race(r, w, i, lane, at, &x->writer, "changes what is written,");
+        if (!is_ordered(r, w, &x->reader, lane))
+            return shared_race(r, w, i, lane, at, &x->reader, "changes what is read,");
+        note(r, w, &x->atomic, lane, false);
+        x->changed = r->epoch;
+        return true;
+    }
+    if (!is_ordered(r, w, &x->atomic, lane))
+        return shared_race(r, w, i, lane, at, &x->atomic, "touches what is changed,");
+    if (writes) x->changed = r->epoch;
+    if (n >= 4) {
+        for (uint64_t k = 4 * word; has_bytes && k < 4 * word + 4; k++)
+            if (!touch(r, w, i, lane, k, &r->byte_writer[k], &r->byte_reader[k], writes))
+                return false;
+        return touch(r, w, i, lane, at, &x->writer, &x->reader, writes);
+    }
+    if (!is_ordered(r, w, &x->writer, lane))
+        return shared_race(r, w, i, lane, at, &x->writer, "touches what is written,");
+    if (writes && !is_ordered(r, w, &x->reader, lane))
+        return shared_race(r, w, i, lane, at, &x->reader, "writes what is read,");
+    x->bytes_epoch = x->changed = r->epoch;
+    for (uint64_t k = at; k < at + n; k++)
+        if (!touch(r, w, i, lane, k, &r->byte_writer[k], &r->byte_reader[k], writes)) return false;
+    return true;
+}
 static bool touch_shared(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
                          Access access) {
     for (uint64_t word = at / 4; word <= (at + n - 1) / 4; word++) {
-        Touch *atomic = &r->word_atomic[word], *writer = &r->word_writer[word],
-              *reader = &r->word_reader[word];
-        bool has_bytes = r->bytes_epoch[word] == r->epoch, writes = access != ACCESS_READ;
-        if (access == ACCESS_ATOMIC) {
-            if (!is_ordered(r, w, writer, lane))
-                return shared_race(r, w, i, lane, at, writer, "changes what is written,");
-            if (!is_ordered(r, w, reader, lane))
-                return shared_race(r, w, i, lane, at, reader, "changes what is read,");
-            note(r, w, atomic, lane, false);
-            continue;
+        Word *x = &r->word[word];
+        bool is_new = x->changed != r->epoch && n >= 4;
+        if (is_new && access == ACCESS_READ) {
+            note(r, w, &x->reader, lane, false);
+        } else if (is_new && access == ACCESS_WRITE && x->reader.epoch != r->epoch) {
+            note(r, w, &x->writer, lane, true);
+            x->changed = r->epoch;
+        } else if (!touch_word(r, w, i, lane, at, n, word, access)) {
+            return false;
         }
-        if (!is_ordered(r, w, atomic, lane))
-            return shared_race(r, w, i, lane, at, atomic, "touches what is changed,");
-        if (n >= 4) {
-            for (uint64_t k = 4 * word; has_bytes && k < 4 * word + 4; k++)
-                if (!touch(r, w, i, lane, k, &r->byte_writer[k], &r->byte_reader[k], writes))
-                    return false;
-            if (!touch(r, w, i, lane, at, writer, reader, writes)) return false;
-            continue;
-        }
-        if (!is_ordered(r, w, writer, lane))
-            return shared_race(r, w, i, lane, at, writer, "touches what is written,");
-        if (writes && !is_ordered(r, w, reader, lane))
-            return shared_race(r, w, i, lane, at, reader, "writes what is read,");
-        r->bytes_epoch[word] = r->epoch;
-        for (uint64_t k = at; k < at + n; k++)
-            if (!touch(r, w, i, lane, k, &r->byte_writer[k], &r->byte_reader[k], writes))
-                return false;
     }
     return true;
 }
+/* Whether each of n bytes is 1; n is 1, 2, 4, 8 or 16. */
+static bool are_set(const uint8_t *p, uint32_t n) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t a = ones, b = ones;
+    if (n == 16) memcpy(&b, p + 8, 8);
+    switch (n) {
+    case 1: return *p;
+    case 2: memcpy(&a, p, 2); break;
+    case 4: memcpy(&a, p, 4); break;
+    default: memcpy(&a, p, 8);
+    }
+    return a == ones && b == ones;
+}
 static uint8_t *reach_shared(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
                              Access access) {
-    if (at >= r->shared_size || n > r->shared_size - at || memchr(r->shared_is + at, 0, n)) {
+    if (at >= r->shared_size || n > r->shared_size - at || !are_set(r->shared_is + at, n)) {
         run_refuse(r, w, i, lane, "%u bytes at %llu of shared memory lie outside its variables", n,
                    (unsigned long long)at);
         return NULL;
     }
     if (!touch_shared(r, w, i, lane, at, n, access)) return NULL;
-    if (access != ACCESS_WRITE && memchr(r->shared_wrote + at, 0, n)) {
+    if (access != ACCESS_WRITE && !are_set(r->shared_wrote + at, n)) {
         run_refuse(r, w, i, lane, "byte %llu of shared memory was never written",
                    (unsigned long long)at);
         return NULL;
@@ -146,14 +192,14 @@ static uint8_t *reach_shared(Run *r, const Warp *w, const Ins *i, int lane, uint
 static uint8_t *reach_local(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
                             Access access) {
     uint32_t size = w->frame->f->local_bytes;
-    if (at >= size || n > size - at || memchr(w->frame->f->local_is + at, 0, n)) {
+    if (at >= size || n > size - at || !are_set(w->frame->f->local_is + at, n)) {
         run_refuse(r, w, i, lane, "%u bytes at %llu lie outside local memory of %u", n,
                    (unsigned long long)at, size);
         return NULL;
     }
     uint8_t *wrote = w->frame->wrote + (size_t)lane * size + at;
     if (access == ACCESS_WRITE) memset(wrote, 1, n);
-    if (memchr(wrote, 0, n)) {
+    if (!are_set(wrote, n)) {
         run_refuse(r, w, i, lane, "byte %llu of local memory was never written",
                    (unsigned long long)at);
         return NULL;
@@ -197,7 +243,7 @@ static Space resolve(Space s, uint64_t *at) {
 }
 static uint8_t *reach(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at, uint32_t n,
                       Access access) {
-    if (at % n) {
+    if (at & (n - 1)) {
         run_refuse(r, w, i, lane, "the address %#llx is not a multiple of %u",
                    (unsigned long long)at, n);
         return NULL;
@@ -222,12 +268,36 @@ static void take_value(const Warp *w, const Ins *i, int k, int lane, uint8_t *to
     uint64_t v = lane_get(w, i->s[k], i->s_bits[k], lane);
     memcpy(to, &v, i->bytes);
 }
-static void move(const Warp *w, const Ins *i, int lane, uint8_t *p) {
+/* One value of each thread, of `bytes`, in a slot of so many `wide` each. The widths are constants
+ * where it is called: a loop for each. */
+static inline void move_value(uint8_t *slot, size_t wide, size_t bytes, bool is_load, Mask m,
+                              uint8_t *const *p, size_t at) {
+    if (is_load) EACH(l, m) {
+            uint64_t v = 0;
+            memcpy(&v, p[l] + at, bytes);
+            memcpy(slot + (size_t)l * wide, &v, wide);
+        }
+    else
+        EACH(l, m) memcpy(p[l] + at, slot + (size_t)l * wide, bytes);
+}
+/* The values of an instruction, between registers and p of each lane. */
+static void move(const Warp *w, const Ins *i, Mask m, uint8_t *const *p) {
+    bool is_load = i->kind == KIND_LOAD;
     for (int k = 0; k < i->vec; k++) {
-        if (i->kind == KIND_LOAD)
-            put_value(w, i, k, lane, p + k * i->bytes);
+        int bits = is_load ? i->d_bits[k] : i->s_bits[k];
+        uint8_t *slot = w->frame->slots + (is_load ? i->d[k] : i->s[k]);
+        size_t at = (size_t)k * i->bytes;
+        bool is_plain = bits == 8 * i->bytes || (!is_load && bits <= 32);
+        if (is_plain && i->bytes == 4)
+            move_value(slot, 4, 4, is_load, m, p, at);
+        else if (is_plain && i->bytes == 8)
+            move_value(slot, 8, 8, is_load, m, p, at);
+        else if (is_plain && i->bytes == 2)
+            move_value(slot, 4, 2, is_load, m, p, at);
+        else if (is_load)
+            EACH(l, m) put_value(w, i, k, l, p[l] + at);
         else
-            take_value(w, i, k, lane, p + k * i->bytes);
+            EACH(l, m) take_value(w, i, k, l, p[l] + at);
     }
 }
 static void addresses(const Warp *w, const Ins *i, uint64_t *at) {
@@ -246,21 +316,25 @@ static void parameters(Run *r, const Warp *w, const Ins *i, const uint64_t *at, 
     uint32_t n = (uint32_t)i->vec * i->bytes,
              size = i->is_call_area ? f->f->call_bytes : f->f->param_bytes;
     uint32_t stride = i->is_call_area ? size : f->param_stride;
+    uint8_t *base = i->is_call_area ? f->call : f->param, *p[LANES];
     EACH(l, m) {
         if (at[l] % n || at[l] >= size || n > size - at[l]) {
             run_refuse(r, w, i, l, "%u bytes at %llu of the parameters, which have %u", n,
                        (unsigned long long)at[l], size);
             return;
         }
-        move(w, i, l, (i->is_call_area ? f->call : f->param) + (size_t)l * stride + at[l]);
+        p[l] = base + (size_t)l * stride + at[l];
     }
+    move(w, i, m, p);
 }
-/* Threads side by side in global memory are checked as one. */
-static bool is_row(const Ins *i, const uint64_t *at, Mask m, uint32_t n) {
-    if (m != UINT32_MAX || at[0] % n || at[0] < DEVICE_BASE) return false;
-    uint64_t apart = 0;
-    for (uint64_t l = 0; l < LANES; l++) apart |= at[l] - at[0] - l * n;
-    return !apart && i->kind != KIND_ATOM;
+static Pattern pattern(const uint64_t *at, Mask m, uint32_t n) {
+    uint64_t first = at[__builtin_ctz(m)], apart = 0, away = 0;
+    for (uint64_t l = 0; l < LANES; l++) {
+        apart |= at[l] - at[0] - l * n;
+        away |= m >> l & 1 ? at[l] ^ first : 0;
+    }
+    if (!away) return PATTERN_SAME;
+    return m == UINT32_MAX && !apart ? PATTERN_ROW : PATTERN_ANY;
 }
 /* Two threads that write a byte in one instruction: which of them comes last is not defined. */
 static bool collide(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mask m, uint32_t n) {
@@ -278,35 +352,78 @@ static bool collide(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mas
     }
     return false;
 }
+/* Words of shared memory that nobody changed since the last barrier. */
+static bool is_only_read(const Run *r, uint64_t at, uint32_t n) {
+    for (uint64_t word = at / 4; word <= (at + n - 1) / 4; word++)
+        if (r->word[word].changed == r->epoch) return false;
+    return true;
+}
+/* Whether what two threads of a warp may read at one address, a third may too. */
+static bool is_common(const Run *r, const Ins *i, uint64_t at, uint32_t n) {
+    Space space = resolve((Space)i->space, &at);
+    return space == SPACE_SHARED ? is_only_read(r, at, n) : space != SPACE_LOCAL;
+}
+/* Where the bytes of each thread lie. False: it was refused. */
+static bool reach_each(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mask m,
+                       Access access, uint8_t **p) {
+    uint32_t n = (uint32_t)i->vec * i->bytes, alike = 0;
+    int last = __builtin_ctz(m);
+    bool shares = false;
+    EACH(l, m) {
+        alike = at[l] == at[last] ? alike + 1 : 1;
+        if (alike < 4) shares = alike == 3 && access == ACCESS_READ && is_common(r, i, at[l], n);
+        if (shares)
+            p[l] = p[last];
+        else if (!(p[l] = reach(r, w, i, l, at[l], n, access)))
+            return false;
+        last = l;
+    }
+    return true;
+}
+/* Threads side by side are checked as one, where that can be: the first one's bytes. */
+static uint8_t *reach_row(Run *r, const Warp *w, const Ins *i, uint64_t at, Space space,
+                          Access access) {
+    uint32_t n = (uint32_t)i->vec * i->bytes, all = LANES * n;
+    if (space == SPACE_GLOBAL || space == SPACE_CONST)
+        return at >= DEVICE_BASE && memory_find(r->l->memory, at, all)
+                   ? reach_global(r, w, i, 0, at, all, access)
+                   : NULL;
+    resolve((Space)i->space, &at);
+    if (space != SPACE_SHARED || at >= r->shared_size || all > r->shared_size - at ||
+        memchr(r->shared_is + at, 0, all) ||
+        (access != ACCESS_WRITE && memchr(r->shared_wrote + at, 0, all)))
+        return NULL;
+    for (int l = 0; l < LANES; l++)
+        if (!touch_shared(r, w, i, l, at + (uint64_t)l * n, n, access)) return NULL;
+    if (access != ACCESS_READ) memset(r->shared_wrote + at, 1, all);
+    return r->shared + at;
+}
 static void load_store(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mask m) {
     uint32_t n = (uint32_t)i->vec * i->bytes;
     Access access = i->kind == KIND_LOAD ? ACCESS_READ : ACCESS_WRITE;
     if (i->is_sync && access == ACCESS_READ) access = ACCESS_ATOMIC;
     uint64_t first = at[__builtin_ctz(m)];
     Space space = resolve((Space)i->space, &first);
-    if (space == SPACE_SHARED)
-        r->count.shared++, r->count.shared_turns += bank_turns(at, m, n);
-    else if (space == SPACE_LOCAL)
-        r->count.local++;
-    else
-        count_global(r, at, m, n, access == ACCESS_WRITE);
-    EACH(l, m) if (at[l] % n) {
+    Pattern how = pattern(at, m, n);
+    EACH(l, m) if (at[l] & (n - 1)) {
         run_refuse(r, w, i, l, "the address %#llx is not a multiple of %u",
                    (unsigned long long)at[l], n);
         return;
     }
-    if (space == SPACE_GLOBAL && access == ACCESS_WRITE && collide(r, w, i, at, m, n)) return;
+    if (space == SPACE_SHARED)
+        r->count.shared++, r->count.shared_turns += bank_turns(at, m, n, how);
+    else if (space == SPACE_LOCAL)
+        r->count.local++;
+    else
+        count_global(r, at, m, n, how, access == ACCESS_WRITE);
     bool is_global = space == SPACE_GLOBAL || space == SPACE_CONST;
-    if (is_global && is_row(i, at, m, n) && memory_find(r->l->memory, at[0], LANES * (uint64_t)n)) {
-        uint8_t *p = reach_global(r, w, i, 0, at[0], LANES * (uint64_t)n, access);
-        for (int l = 0; p && l < LANES; l++) move(w, i, l, p + (size_t)l * n);
+    if (is_global && access == ACCESS_WRITE && how != PATTERN_ROW && collide(r, w, i, at, m, n))
         return;
-    }
-    EACH(l, m) {
-        uint8_t *p = reach(r, w, i, l, at[l], n, access);
-        if (!p) return;
-        move(w, i, l, p);
-    }
+    uint8_t *p[LANES], *row = NULL;
+    if (how == PATTERN_ROW) row = reach_row(r, w, i, at[0], space, access);
+    if (r->bad) return;
+    for (size_t l = 0; row && l < LANES; l++) p[l] = row + l * n;
+    if (row || reach_each(r, w, i, at, m, access, p)) move(w, i, m, p);
 }
 
 /* ---- Atomics ---- */

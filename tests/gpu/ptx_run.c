@@ -50,9 +50,10 @@ static Frame *new_frame(Run *r, const Function *f) {
     Frame *t = need(1, sizeof *t);
     t->f = f;
     t->slots = need(f->frame_bytes, 1);
-    for (uint32_t k = SLOT_FIRST; k < f->frame_bytes; k += 4) {
-        uint32_t v = (uint32_t)run_random(r);
-        memcpy(t->slots + k, &v, sizeof v);
+    uint32_t *word = (uint32_t *)(void *)t->slots, seed = (uint32_t)run_random(r);
+    for (uint32_t k = SLOT_FIRST / 4; k < f->frame_bytes / 4; k++) {
+        uint32_t v = (seed ^ k) * UINT32_C(0x9E3779B1);
+        word[k] = (v ^ v >> 15) * UINT32_C(0x85EBCA77);
     }
     t->local = need(f->local_bytes, LANES), t->wrote = need(f->local_bytes, LANES);
     t->call = need(f->call_bytes, LANES), t->param = need(f->param_bytes, LANES);
@@ -478,9 +479,7 @@ static void open_shared(Run *r) {
     size_t n = r->shared_size = SHARED_DYNAMIC + l->shared_bytes;
     r->shared = need(n, 1), r->shared_is = need(n, 1), r->shared_wrote = need(n, 1);
     r->byte_writer = need(n, sizeof(Touch)), r->byte_reader = need(n, sizeof(Touch));
-    n = n / 4 + 1;
-    r->word_writer = need(n, sizeof(Touch)), r->word_reader = need(n, sizeof(Touch));
-    r->word_atomic = need(n, sizeof(Touch)), r->bytes_epoch = need(n, sizeof(uint32_t));
+    r->word = need(n / 4 + 1, sizeof(Word));
     for (int k = 0; k < r->m->n_shared; k++) {
         const SharedVar *v = &r->m->shared[k];
         if (v->function < 0 || v->function == l->entry) memset(r->shared_is + v->at, 1, v->bytes);
@@ -489,8 +488,7 @@ static void open_shared(Run *r) {
 }
 static void close_run(Run *r) {
     free(r->shared), free(r->shared_is), free(r->shared_wrote);
-    free(r->byte_writer), free(r->byte_reader), free(r->word_writer), free(r->word_reader);
-    free(r->word_atomic), free(r->bytes_epoch);
+    free(r->word), free(r->byte_writer), free(r->byte_reader);
     for (int k = 0; k < r->n_warps; k++) free_frame(r->warp[k].frame);
     for (int k = 0; k < r->m->n_functions; k++) {
         for (Frame *t = r->spare[k], *next; t; t = next) {

@@ -38,6 +38,12 @@ typedef struct Touch {
     uint16_t warp;   /* TOUCH_MANY: several warps */
 } Touch;
 enum { TOUCH_MANY = UINT16_MAX };
+/* The marks of four bytes of shared memory. */
+typedef struct Word {
+    Touch writer, reader, atomic;
+    uint32_t changed;     /* the last barrier after which it was not only read */
+    uint32_t bytes_epoch; /* that after which its bytes have marks of their own */
+} Word;
 typedef struct Run {
     const Launch *l;
     const Ptx *m;
@@ -50,8 +56,8 @@ typedef struct Run {
     uint8_t *shared;
     uint8_t *shared_is;    /* bytes of variables */
     uint8_t *shared_wrote; /* bytes that the block wrote */
-    Touch *word_writer, *word_reader, *word_atomic, *byte_writer, *byte_reader;
-    uint32_t *bytes_epoch; /* of a word whose bytes have marks of their own */
+    Word *word;
+    Touch *byte_writer, *byte_reader;
     Actor actor;           /* the warp at work */
     uint32_t first_serial; /* of the launch */
     uint32_t block_serial; /* of the block */
@@ -61,9 +67,10 @@ typedef struct Run {
     char who[80];
     bool bad;
 } Run;
+/* For each lane l of the mask, upwards. */
 #define EACH(l, m)                                                                                 \
-    for (int l = 0; l < LANES; l++)                                                                \
-        if ((m) >> l & 1)
+    for (Mask l##_left = (m); l##_left; l##_left &= l##_left - 1)                                  \
+        for (int l = __builtin_ctz(l##_left), l##_once = 1; l##_once; l##_once = 0)
 
 /* Ends the launch: kernel, line, block and thread (lane -1: none in particular), and why. */
 __attribute__((format(printf, 5, 6))) void run_refuse(Run *r, const Warp *w, const Ins *i, int lane,

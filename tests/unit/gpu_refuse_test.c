@@ -74,6 +74,7 @@ static void test_addresses(void) {
     REFUSED("mov.u64 %d1, local; ld.local.u32 %r1, [%d1];", 1, 1, "local memory was never written");
     REFUSED("st.shared.u32 [s+256], %t;", 1, 1, "outside its variables");
     REFUSED("st.shared.u32 [s+-4], %t;", 1, 1, "outside its variables");
+    REFUSED("st.shared.u32 [%s+192], %t;", 1, 32, "outside its variables");
     PASSES("mov.u32 %r1, 131072; st.shared.u32 [%r1+252], %t;", 1, 1);
     REFUSED("mov.u32 %r1, 131072; st.shared.u32 [%r1+256], %t;", 1, 1, "outside its variables");
     PASSES("mov.u64 %d1, s; cvta.shared.u64 %d2, %d1; st.u32 [%d2], %t; ld.shared.u32 %r1, [s];", 1,
@@ -85,6 +86,9 @@ static void test_unwritten(void) {
             "byte 2 of an allocation of 4096 was never written");
     REFUSED("atom.global.add.u32 %r1, [%o], 1;", 1, 1, "was never written");
     REFUSED("ld.shared.u32 %r1, [%s];", 1, 32, "shared memory was never written");
+    REFUSED("mov.u32 %r1, 131072; st.shared.v2.u32 [%r1], {%t, %t}; "
+            "ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [%r1];",
+            1, 1, "shared memory was never written");
     REFUSED(
         "setp.ne.u32 %p1, %b, 0; @%p1 bra R; st.shared.u32 [%s], 1; R: ld.shared.u32 %r1, [%s];", 2,
         32, "shared memory was never written");
@@ -96,6 +100,13 @@ static void test_races_in_shared(void) {
     REFUSED(LATER
             "st.shared.u32 [%s], %t; bar.sync 0; ld.shared.u32 %r1, [%r3]; st.shared.u32 [%s], %t;",
             1, 64, "race in shared memory");
+#define TWO_SIDES(one, other)                                                                      \
+    REFUSED(LATER "st.shared.u32 [%s], %t; bar.sync 0; setp.lt.u32 %p1, %t, 32;" one other, 1, 64, \
+            "race in shared memory")
+    TWO_SIDES("@%p1 ld.shared.u32 %r1, [%s];", "@!%p1 st.shared.u32 [%r3], 0;");
+    TWO_SIDES("@%p1 ld.shared.u8 %c1, [%s];", "@!%p1 st.shared.u32 [%r3], 0;");
+    TWO_SIDES("@%p1 ld.shared.u32 %r1, [%s]; @%p1 st.shared.u32 [%s], %t;",
+              "@!%p1 ld.shared.u32 %r1, [%r3];");
     REFUSED("st.shared.u32 [s], %t;", 1, 2, "race in shared memory: both write");
     REFUSED("st.shared.u32 [s], %t;", 1, 33, "race in shared memory: both write");
     PASSES(NEXT "st.shared.u32 [%s], %t; bar.warp.sync 0xffffffff; ld.shared.u32 %r1, [%r3];", 1,
@@ -106,6 +117,9 @@ static void test_races_in_shared(void) {
            "shr.u32 %r4, %t, 1; and.b32 %r4, %r4, 15; shl.b32 %r4, %r4, 1; shl.b32 %r4, 3, %r4;"
            "st.shared.u32 [%s], %t; bar.warp.sync %r4; ld.shared.u32 %r1, [%r3];",
            1, 32);
+    REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 1; setp.lt.u32 %p2, %t, 3; "
+            "selp.b32 %r4, 7, 0xfffffff8, %p2; bar.warp.sync %r4; ld.shared.u32 %r1, [s];",
+            1, 32, "race in shared memory: reads what is written");
     PASSES("cvt.u16.u32 %c1, %t; st.shared.u8 [%h], %c1; bar.sync 0; ld.shared.u32 %r1, [h];", 1,
            64);
     REFUSED("cvt.u16.u32 %c1, %t; st.shared.u8 [%h], %c1; ld.shared.u32 %r1, [h];", 1, 4,
@@ -116,8 +130,10 @@ static void test_races_in_shared(void) {
            "%r1, [s], 1; bar.sync 0;"
            "ld.shared.u32 %r2, [s];",
            1, 64);
-    REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 0; atom.shared.add.u32 %r1, [s], 1;",
-            1, 64, "race in shared memory");
+    REFUSED(
+        "setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 0; bar.sync 0; @%p1 st.shared.u32 [s], 1; "
+        "atom.shared.add.u32 %r1, [s], 1;",
+        1, 64, "race in shared memory");
     REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.shared.u32 [s], 0; bar.sync 0; atom.shared.add.u32 "
             "%r1, [s], 1;"
             "ld.shared.u32 %r2, [s];",
