@@ -10,8 +10,10 @@
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/wire/wire_hash.h"
+#include "worker/prove/prove.h"
 #include "worker/worker.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +21,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_GONE = 69, AGAIN_MS = 500, AGAIN_MAX_MS = 5000 };
+enum { EXIT_GONE = 69, EXIT_STOPPED = 130, AGAIN_MS = 500, AGAIN_MAX_MS = 5000 };
 
 typedef struct App {
     WorkerConfig worker;
     Endpoint endpoint;
     const char *word, *host, *hash;
-    int port, wait_s; /* 0: not given */
-    bool is_once, is_quiet;
+    const char *proves;     /* an engine; NULL: none */
+    int port, wait_s, seed; /* 0: not given */
+    bool is_once, is_quiet, is_quick;
     bool has_waited; /* a message has said that it waits */
 } App;
 
@@ -61,6 +64,10 @@ static const Flag flags[] = {
      &app.wait_s, 1, 1000000},
     {0, "hash", "HOW", "hash some or all elements of results for the log (GT_HASH)", FLAG_TEXT,
      &app.hash},
+    {0, "prove", "NAME", "prove an engine on this machine, print a report and end", FLAG_TEXT,
+     &app.proves},
+    {0, "seed", "N", "of what --prove draws (1)", FLAG_INT, &app.seed, 1, INT_MAX},
+    {0, "quick", "", "--prove only a part, in seconds instead of minutes", FLAG_SET, &app.is_quick},
     {'q', "quiet", "", "print errors only", FLAG_SET, &app.is_quiet},
     FLAGS_COMMON};
 
@@ -89,6 +96,17 @@ static bool choose(App *a, Err *err) {
     }
     if (!a->word) a->word = getenv("GT_DISPATCHER");
     return endpoint_find(a->word, &a->endpoint, err);
+}
+
+/* --prove, and what belongs to it. */
+static bool check_prove(const App *a, Err *err) {
+    if (!a->proves && (a->is_quick || a->seed)) {
+        err_set(err, ERR_ARG, "--%s is for --prove", a->is_quick ? "quick" : "seed");
+        return err_hint(err, "gt-worker --prove cuda --%s", a->is_quick ? "quick" : "seed 2");
+    }
+    if (a->proves && a->worker.engine)
+        return err_set(err, ERR_ARG, "--prove or --engine, not both: --prove names the engine");
+    return true;
 }
 
 static void complain(const Err *err) { err_report("gt-worker", err); }
@@ -147,12 +165,33 @@ static int serve(App *a) {
     return 0;
 }
 
+/* gt-worker --prove: needs no dispatcher. */
+static int prove(const App *a) {
+    Err err = {0};
+    ProveConfig c = {.seed = (uint64_t)a->seed,
+                     .memory_bytes = a->worker.memory_bytes,
+                     .threads = a->worker.threads,
+                     .is_quick = a->is_quick,
+                     .stop = &stop,
+                     .shows_progress = isatty(STDERR_FILENO) && !a->is_quiet};
+    if (!prove_find(a->proves, &c, &err)) {
+        complain(&err);
+        return FLAGS_USAGE;
+    }
+    switch (prove_run(&c)) {
+    case PROVE_PASSED: return EXIT_SUCCESS;
+    case PROVE_FAILED: return EXIT_FAILURE;
+    default: return EXIT_STOPPED;
+    }
+}
+
 int main(int argc, char **argv) {
     Err err = {0};
     App *a = &app;
     log_environment();
     int code = flags_read("gt-worker", argc, argv, flags, sizeof flags / sizeof *flags, &err);
-    if (code < 0 && (!choose(a, &err) || !env_check(&err))) code = FLAGS_USAGE;
+    if (code < 0 && (!check_prove(a, &err) || !choose(a, &err) || !env_check(&err)))
+        code = FLAGS_USAGE;
     if (code >= 0) {
         if (err.code) complain(&err);
         return code;
@@ -163,6 +202,7 @@ int main(int argc, char **argv) {
     sigaction(SIGINT, &act, NULL);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
+    if (a->proves) return prove(a);
     /* Started by gt-dispatcher: ends with it, however it ends. */
     const char *spawned = getenv("GT_SPAWNED");
     if (spawned) {

@@ -124,6 +124,11 @@ bool outcome_is_of_library(Op op, DType d) {
     return d == DT_F64 && (is_gamma || op == OP_RANDN);
 }
 
+bool element_is_same(DType d, const void *a, const void *b) {
+    if (!memcmp(a, b, (size_t)dtype_info[d].size_bytes)) return true;
+    return dtype_is_float(d) && isnan(element_float(d, a)) && isnan(element_float(d, b));
+}
+
 /* |x - y| as a part of the tolerance; above 1: too far. */
 static double library_share(double x, double y) {
     return fabs(x - y) / (0x1p-49 * fmax(fabs(y), 1));

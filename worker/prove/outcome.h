@@ -37,6 +37,9 @@ typedef struct Difference {
 bool outcome_agrees(const Case *c, const Outcome *got, const Outcome *want, Agree how,
                     Difference *d);
 
+/* True if two elements have the same bits; any nan is any nan. */
+bool element_is_same(DType d, const void *a, const void *b);
+
 /* Writes "f32[3,4] strides 4 1, imm axis=1": operands and attributes of c. Returns buf. */
 char *case_text(const Case *c, char *buf, size_t size);
 

@@ -1,0 +1,279 @@
+/* prove.c: runs the parts of a proof, each in a process of its own, watches them, and reports.
+ * SPDX-License-Identifier: MIT */
+#include "worker/prove/prove.h"
+#include "runtime/base/clock.h"
+#include "worker/prove/part.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    MEMORY = 256 << 20,
+    STALL_S = 300, /* the slowest case takes seconds */
+    LOOK_MS = 50,
+    SHOW_MS = 200,
+    END_MS = 3000 /* for a part that was asked to end */
+};
+
+static const struct {
+    const char *name;
+    void (*run)(Part *p);
+} parts[] = {{"operations", part_operations}, {"fusions", part_fusions}, {"streams", part_streams},
+             {"memory", part_memory},         {"indices", part_indices}, {"copies", part_copies}};
+enum { PARTS = sizeof parts / sizeof *parts };
+
+bool prove_find(const char *name, ProveConfig *c, Err *err) {
+    c->ops = engine_find(name);
+    c->oracle = &engine_cpu;
+    c->agree = AGREE_NEAR;
+    if (!c->ops || c->ops == &engine_null) {
+        err_set(err, ERR_ARG,
+                c->ops ? "the engine '%.40s' computes no values to be proved"
+                       : "there is no engine '%.40s'",
+                name);
+        return err_hint(err, "cuda, or cpu, reference and late, against each other");
+    }
+    if (c->ops == &engine_cpu) c->oracle = &engine_reference;
+    if (c->ops->is_ordered) c->agree = c->ops == &engine_cuda ? AGREE_DEVICE : AGREE_BITS;
+    return true;
+}
+
+/* ---- In a part's process ---- */
+
+static bool must_end(const Part *p) {
+    return p->tally->stop || (p->config->stop && *p->config->stop);
+}
+
+static void add_failure(Tally *t, const char *why) {
+    if (t->failed < TALLY_FAILURES)
+        snprintf(t->failure[t->failed], sizeof t->failure[0], "%.230s: %.240s", t->now, why);
+    t->failed++;
+}
+
+/* The device of the engine is lost: one failure, and nothing that follows counts. */
+static bool is_lost(Part *p) {
+    Err why = {0}, err = {0};
+    if (p->is_lost || !p->e || !p->e->ops->lost || !p->e->ops->lost(p->e, &why)) return p->is_lost;
+    err_set(&err, why.code, "the device is lost: %s", why.text);
+    add_failure(p->tally, err.text);
+    return p->is_lost = true;
+}
+
+void part_fail(Part *p, const char *format, ...) {
+    char why[TALLY_TEXT / 2];
+    va_list args;
+    if (is_lost(p)) return;
+    va_start(args, format);
+    vsnprintf(why, sizeof why, format, args);
+    va_end(args);
+    add_failure(p->tally, why);
+}
+
+bool part_begin(Part *p, const char *format, ...) {
+    va_list args;
+    if (must_end(p) || is_lost(p)) return false;
+    va_start(args, format);
+    vsnprintf(p->tally->now, sizeof p->tally->now, format, args);
+    va_end(args);
+    p->tally->done++;
+    return true;
+}
+
+void part_share(Part *p, double share, Op op, DType d) {
+    if (share <= p->tally->share) return;
+    p->tally->share = share;
+    snprintf(p->tally->share_of, sizeof p->tally->share_of, "%s of %s", op_info[op].name,
+             dtype_info[d].name);
+}
+
+void part_done(Part *p, const char *format, ...) {
+    va_list args;
+    is_lost(p);
+    va_start(args, format);
+    vsnprintf(p->tally->what, sizeof p->tally->what, format, args);
+    va_end(args);
+    p->tally->is_finished = !must_end(p);
+}
+
+void part_leave_out(Part *p, const char *why) {
+    part_done(p, "%s", why);
+    p->tally->is_left_out = true;
+}
+
+int part_rounds(const Part *p, int quick, int full) { return p->config->is_quick ? quick : full; }
+
+Engine *part_open(Part *p, const EngineOps *ops, uint64_t memory_bytes) {
+    Err err = {0};
+    EngineConfig config = {.memory_bytes = memory_bytes ? memory_bytes : p->config->memory_bytes,
+                           .threads = ops == p->config->ops ? p->config->threads : 1};
+    snprintf(p->tally->now, sizeof p->tally->now, "opening the engine %s", ops->name);
+    Engine *e = ops->open(&config, &err);
+    if (!e) part_fail(p, "%s", err.text);
+    return e;
+}
+
+void part_close(Part *p, Engine **e) {
+    uint64_t used, peak, total;
+    if (!*e) return;
+    engine_settle(*e, NULL, NULL);
+    (*e)->ops->memory(*e, &used, &peak, &total);
+    snprintf(p->tally->now, sizeof p->tally->now, "closing the engine");
+    is_lost(p);
+    if (used && !p->is_lost) part_fail(p, "%llu bytes are still in use", (unsigned long long)used);
+    (*e)->ops->close(e);
+}
+
+_Noreturn static void run_part(const ProveConfig *config, int k, Tally *t) {
+    Part p = {.config = config, .tally = t, .rand = {config->seed * 1000 + (uint64_t)k}};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    sigaction(SIGINT, &ignore, NULL); /* Ctrl-C: the other process asks this one to end */
+    sigaction(SIGTERM, &ignore, NULL);
+    parts[k].run(&p);
+    fflush(NULL);
+    _exit(EXIT_SUCCESS);
+}
+
+/* ---- In the process that reports ---- */
+
+static void sleep_ms(int ms) {
+    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
+    nanosleep(&t, NULL);
+}
+
+typedef struct Watched {
+    const ProveConfig *config;
+    const char *name;
+    Tally *tally;
+    pid_t pid;
+    int64_t began, moved, shown; /* ms; moved: when `done` last changed */
+    uint64_t done;
+    bool is_stopped, is_stalled;
+    int status; /* of waitpid */
+} Watched;
+
+static void clear_line(const Watched *w) {
+    if (w->shown) fputs("\r\033[K", stderr);
+}
+
+static void show(Watched *w, int64_t now) {
+    const Tally *t = w->tally;
+    if (!w->config->shows_progress || now - w->shown < SHOW_MS) return;
+    w->shown = now;
+    unsigned long long done = t->done, all = t->all > done ? t->all : done;
+    fprintf(stderr, "\r\033[K%s: %llu of %llu, %.0f s%s", w->name, done, all,
+            (double)(now - w->began) / 1000, t->failed ? ", some have failed" : "");
+    fflush(stderr);
+}
+
+/* Waits until the part's process has ended, which is asked to if the proof is to stop, and killed
+ * if that takes long or it makes no progress. */
+static void watch(Watched *w) {
+    const ProveConfig *c = w->config;
+    int64_t stall_ms = (c->stall_s ? c->stall_s : STALL_S) * INT64_C(1000), asked = 0;
+    for (;;) {
+        int64_t now = now_ms();
+        pid_t ended = waitpid(w->pid, &w->status, WNOHANG);
+        if (ended == w->pid || (ended < 0 && errno != EINTR)) return;
+        if (w->tally->done != w->done) w->done = w->tally->done, w->moved = now;
+        if (c->stop && *c->stop && !asked) {
+            w->is_stopped = w->tally->stop = true;
+            asked = now;
+        }
+        w->is_stalled = !asked && now - w->moved > stall_ms;
+        if (w->is_stalled || (asked && now - asked > END_MS)) {
+            kill(w->pid, SIGKILL);
+            while (waitpid(w->pid, &w->status, 0) < 0 && errno == EINTR) {}
+            return;
+        }
+        show(w, now);
+        sleep_ms(LOOK_MS);
+    }
+}
+
+/* A process that did not end by itself in good order is a failure of what it was at. */
+static void judge(Watched *w) {
+    Part p = {.config = w->config, .tally = w->tally};
+    if (w->is_stopped) return;
+    if (w->is_stalled)
+        part_fail(&p, "no progress for %d s", w->config->stall_s ? w->config->stall_s : STALL_S);
+    else if (WIFSIGNALED(w->status))
+        part_fail(&p, "the process ended by signal %d (%s)", WTERMSIG(w->status),
+                  strsignal(WTERMSIG(w->status)));
+    else if (WEXITSTATUS(w->status))
+        part_fail(&p, "the process ended with code %d", WEXITSTATUS(w->status));
+    else if (!w->tally->is_finished && !w->tally->failed)
+        part_fail(&p, "the part did not come to its end");
+}
+
+static void print_failures(FILE *out, const Tally *t) {
+    for (uint64_t k = 0; k < t->failed && k < TALLY_FAILURES; k++) {
+        fputs("             ", out);
+        for (const char *p = t->failure[k]; *p; p++) fputc(*p >= 0 && *p < ' ' ? '?' : *p, out);
+        fputc('\n', out);
+    }
+    if (t->failed > TALLY_FAILURES)
+        fprintf(out, "             ... and %llu more\n",
+                (unsigned long long)t->failed - TALLY_FAILURES);
+}
+
+static void report(FILE *out, const Watched *w) {
+    const Tally *t = w->tally;
+    const char *word = w->is_stopped    ? "stopped"
+                       : t->failed      ? "FAILED"
+                       : t->is_left_out ? "-"
+                                        : "passed";
+    fprintf(out, "%-12s %-8s", w->name, word);
+    if (t->failed)
+        fprintf(out, "%llu failure%s; ", (unsigned long long)t->failed, t->failed > 1 ? "s" : "");
+    fputs(t->what[0] ? t->what : "it did not come to its end", out);
+    if (t->share > 0)
+        fprintf(out, "; worst %.0f %% of the tolerance (%s)", 100 * t->share, t->share_of);
+    fprintf(out, ", %.1f s\n", (double)(now_ms() - w->began) / 1000);
+    print_failures(out, t);
+    fflush(out);
+}
+
+/* Returns how the part ended. */
+static ProveEnd prove_part(const ProveConfig *config, int k, FILE *out) {
+    Tally *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (t == MAP_FAILED) panic("no memory for a tally");
+    Watched w = {.config = config, .name = parts[k].name, .tally = t};
+    w.began = w.moved = now_ms();
+    fflush(NULL);
+    w.pid = fork();
+    if (w.pid == 0) run_part(config, k, t);
+    if (w.pid < 0) {
+        Part p = {.config = config, .tally = t};
+        part_fail(&p, "no process for it: %s", strerror(errno));
+    } else {
+        watch(&w);
+        judge(&w);
+    }
+    clear_line(&w);
+    report(out, &w);
+    ProveEnd end = w.is_stopped ? PROVE_STOPPED : t->failed ? PROVE_FAILED : PROVE_PASSED;
+    munmap(t, sizeof *t);
+    return end;
+}
+
+ProveEnd prove_run(const ProveConfig *given) {
+    ProveConfig config = *given;
+    ProveEnd end = PROVE_PASSED;
+    if (!config.memory_bytes) config.memory_bytes = MEMORY;
+    if (!config.threads) config.threads = 1;
+    if (!config.seed) config.seed = 1;
+    for (int k = 0; k < PARTS; k++) {
+        if (config.only && strcmp(config.only, parts[k].name)) continue;
+        ProveEnd one = prove_part(&config, k, config.out ? config.out : stdout);
+        if (one == PROVE_STOPPED) return one;
+        if (one == PROVE_FAILED) end = one;
+    }
+    return end;
+}
