@@ -341,6 +341,19 @@ static void body_variable(Reader *r, const char *word) {
     add_local_var(r, &v);
     reader_need(r, ';');
 }
+/* A load that is wider than what is used says so: the other bytes need not have been written. */
+static void pragma(Reader *r) {
+    static const char mask[] = "\"used_bytes_mask ";
+    reader_skip(r);
+    if (!strncmp(r->p, mask, sizeof mask - 1)) {
+        r->p += sizeof mask - 1;
+        r->used_bytes = (uint32_t)reader_number(r);
+        reader_need(r, '"');
+    } else {
+        while (*r->p && *r->p != ';') r->p++;
+    }
+    reader_need(r, ';');
+}
 static void statement(Reader *r) {
     char word[WORD_MAX];
     reader_skip(r);
@@ -362,8 +375,7 @@ static void statement(Reader *r) {
     } else if (!strcmp(word, ".loc") || !strcmp(word, ".file")) {
         while (*r->p && *r->p != '\n') r->p++;
     } else if (!strcmp(word, ".pragma")) {
-        while (*r->p && *r->p != ';') r->p++;
-        reader_need(r, ';');
+        pragma(r);
     } else {
         reader_instruction(r, word);
     }

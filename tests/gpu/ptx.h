@@ -80,6 +80,7 @@ typedef struct Ins {
     uint8_t kind, space, vec, bytes; /* vec values of so many bytes: a load, a store */
     uint8_t n_d, n_s, mode, bits;    /* mode: the letter of a variant */
     bool is_signed, is_guard_not, is_sync, is_hidden, is_to, is_call_area;
+    uint8_t unused;                             /* a bit for each value that is loaded in vain */
     uint8_t d_bits[OPERANDS], s_bits[OPERANDS]; /* of the registers */
     int32_t d[OPERANDS], s[OPERANDS];           /* slots */
     int32_t guard, base;                        /* slots, or -1 */

@@ -287,6 +287,7 @@ static void move(const Warp *w, const Ins *i, Mask m, uint8_t *const *p) {
         int bits = is_load ? i->d_bits[k] : i->s_bits[k];
         uint8_t *slot = w->frame->slots + (is_load ? i->d[k] : i->s[k]);
         size_t at = (size_t)k * i->bytes;
+        if (i->unused >> k & 1) continue;
         bool is_plain = bits == 8 * i->bytes || (!is_load && bits <= 32);
         if (is_plain && i->bytes == 4)
             move_value(slot, 4, 4, is_load, m, p, at);
@@ -363,6 +364,18 @@ static bool is_common(const Run *r, const Ins *i, uint64_t at, uint32_t n) {
     Space space = resolve((Space)i->space, &at);
     return space == SPACE_SHARED ? is_only_read(r, at, n) : space != SPACE_LOCAL;
 }
+/* The bytes of a load of which only some values are used: it reads those. */
+static uint8_t *reach_used(Run *r, const Warp *w, const Ins *i, int lane, uint64_t at,
+                           Access access) {
+    uint8_t *p = NULL;
+    for (uint32_t k = 0; k < i->vec; k++) {
+        if (i->unused >> k & 1) continue;
+        p = reach(r, w, i, lane, at + k * i->bytes, i->bytes, access);
+        if (!p) return NULL;
+        p -= k * i->bytes;
+    }
+    return p;
+}
 /* Where the bytes of each thread lie. False: it was refused. */
 static bool reach_each(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mask m,
                        Access access, uint8_t **p) {
@@ -374,7 +387,8 @@ static bool reach_each(Run *r, const Warp *w, const Ins *i, const uint64_t *at, 
         if (alike < 4) shares = alike == 3 && access == ACCESS_READ && is_common(r, i, at[l], n);
         if (shares)
             p[l] = p[last];
-        else if (!(p[l] = reach(r, w, i, l, at[l], n, access)))
+        else if (!(p[l] = i->unused ? reach_used(r, w, i, l, at[l], access)
+                                    : reach(r, w, i, l, at[l], n, access)))
             return false;
         last = l;
     }
@@ -420,7 +434,7 @@ static void load_store(Run *r, const Warp *w, const Ins *i, const uint64_t *at, 
     if (is_global && access == ACCESS_WRITE && how != PATTERN_ROW && collide(r, w, i, at, m, n))
         return;
     uint8_t *p[LANES], *row = NULL;
-    if (how == PATTERN_ROW) row = reach_row(r, w, i, at[0], space, access);
+    if (how == PATTERN_ROW && !i->unused) row = reach_row(r, w, i, at[0], space, access);
     if (r->bad) return;
     for (size_t l = 0; row && l < LANES; l++) p[l] = row + l * n;
     if (row || reach_each(r, w, i, at, m, access, p)) move(w, i, m, p);

@@ -546,6 +546,13 @@ static void family(Reader *r, const char *text, const Name *name, Ins *i) {
     else
         by_name(r, text, name, i);
 }
+static void leave_out(Reader *r, Ins *i, uint32_t used) {
+    uint32_t value = (1u << i->bytes) - 1;
+    for (int k = 0; i->kind == KIND_LOAD && k < i->vec; k++)
+        if (!(used >> (k * i->bytes) & value)) i->unused |= (uint8_t)(1u << k);
+    if (i->kind != KIND_LOAD || i->unused == (1u << i->vec) - 1)
+        reader_fail(r, "%s: used_bytes_mask does not belong to it", i->name);
+}
 void reader_instruction(Reader *r, const char *word) {
     char text[WORD_MAX];
     Operand guard = {.slot = -1};
@@ -574,5 +581,7 @@ void reader_instruction(Reader *r, const char *word) {
     for (int k = first; k < r->m->n_ins; k++)
         if (!r->m->ins[k].is_hidden)
             r->m->ins[k].guard = guard.slot, r->m->ins[k].is_guard_not = is_not;
+    if (r->used_bytes && !r->bad) leave_out(r, &r->m->ins[r->m->n_ins - 1], r->used_bytes);
+    r->used_bytes = 0;
     reader_need(r, ';');
 }

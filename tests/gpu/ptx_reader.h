@@ -32,6 +32,7 @@ typedef struct Reader {
     void *ctx;
     Registers *registers;
     int n_registers, cap_registers;
+    uint32_t used_bytes; /* of the next load; 0: all */
     Label *label;
     int n_labels, cap_labels;
 } Reader;

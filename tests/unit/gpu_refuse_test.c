@@ -93,6 +93,17 @@ static void test_unwritten(void) {
         "setp.ne.u32 %p1, %b, 0; @%p1 bra R; st.shared.u32 [%s], 1; R: ld.shared.u32 %r1, [%s];", 2,
         32, "shared memory was never written");
 }
+#define WIDE(mask)                                                                                 \
+    "mov.u32 %r1, 131072; st.shared.u32 [%r1], %t; st.shared.u32 [%r1+8], %t;"                     \
+    ".pragma \"used_bytes_mask " mask                                                              \
+    "\"; ld.shared.v4.u32 {%r4, %r2, %r3, %r5}, [%r1]; st.global.v2.u32 [%o], {%r4, %r3};"
+static void test_unused(void) {
+    PASSES(WIDE("3855"), 1, 1);
+    PASSES(WIDE("0x0100"), 1, 1);
+    REFUSED(WIDE("0x0f1f"), 1, 1, "shared memory was never written");
+    REFUSED(WIDE("0x8f0f"), 1, 1, "shared memory was never written");
+    REFUSED(WIDE("65535"), 1, 1, "shared memory was never written");
+}
 #define LATER "xor.b32 %r2, %t, 32; shl.b32 %r2, %r2, 2; mov.u32 %r3, s; add.u32 %r3, %r3, %r2;\n"
 #define NEXT  "xor.b32 %r2, %t, 1; shl.b32 %r2, %r2, 2; mov.u32 %r3, s; add.u32 %r3, %r3, %r2;\n"
 static void test_races_in_shared(void) {
@@ -266,6 +277,7 @@ static void test_counters(void) {
 int main(void) {
     test_addresses();
     test_unwritten();
+    test_unused();
     test_races_in_shared();
     test_races_in_global();
     test_waiting();
