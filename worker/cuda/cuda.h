@@ -183,6 +183,8 @@ bool cuda_source(Cuda *c, const Call *call, Err *err);
 /* ---- product.c ---- */
 
 bool cuda_product(Cuda *c, const Call *call, Err *err);
+/* Writes what tile.h needs to know of dtypes, of operands and result. Returns that of the sums. */
+DType cuda_put_types(Bytes *out, DType from, DType to);
 
 /* ---- copy.c: see EngineOps ---- */
 
@@ -202,5 +204,5 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
 
 /* The text of the files NAME.cu, with what they include. */
 extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_scan_cu[],
-    cuda_sort_cu[], cuda_source_cu[], cuda_window_cu[];
+    cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[], cuda_window_cu[];
 #endif

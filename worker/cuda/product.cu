@@ -1,59 +1,60 @@
-/* product.cu: matrix products in the order of runtime/base/tree.h, so that they have the bits of
- * the engine cpu. T is an element, A its accumulator; OUT(x) makes an element of a sum, IN(x) an
- * accumulator of an element, STEP(x, y, z) is x * y + z, and ADD(x, y) a sum.
- *
- * A block computes TILE x TILE results, one for each thread, leaf by leaf: it reads the leaf's
- * columns of a and rows of b into shared memory. Sums that wait for their right half are kept by
- * level, as in a binary counter.
+/* product.cu: matrix products, tile by tile, with the bits of the engine cpu. Where there are few
+ * tiles, a block computes a chunk of K for one, and `finish` adds the chunks.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/product.h"
 
-enum { TILE = 16, LEAF_K = 64, LEVELS = 40 };
+/* Stores the thread's sums: as results, or as those of a chunk. */
+__device__ __forceinline__ void store_tile(const ProductArgs *P, int64_t matrix, int64_t chunk,
+                                           int64_t m0, int64_t n0, const Sums &s) {
+    enum { W = sizeof(RESULT) == 8 ? 2 : 4 };
+    const int64_t n = n0 + threadIdx.x % (TILE / EACH) * EACH,
+                  m = m0 + threadIdx.x / (TILE / EACH) * EACH;
+    ACC *part = (ACC *)P->parts + (chunk * P->batch + matrix) * P->M * P->N;
+#pragma unroll
+    for (int i = 0; i < EACH; i++) {
+        if (m + i >= P->M) break;
+        if (P->chunks == 1 && P->is_wide && n + EACH <= P->N && !SUBTRACTS) {
+            RESULT *to = (RESULT *)P->out + matrix * P->out_batch + (m + i) * P->out_m + n;
+#pragma unroll
+            for (int j = 0; j < EACH; j += W) {
+                Wide<RESULT, W> w;
+#pragma unroll
+                for (int k = 0; k < W; k++) w.at[k] = OUT(ADD(s.at[i][j + k], (ACC)0));
+                wide_store<RESULT, W>((char *)(to + j), 0, w);
+            }
+            continue;
+        }
+#pragma unroll
+        for (int j = 0; j < EACH; j++) {
+            if (n + j >= P->N) break;
+            if (P->chunks == 1)
+                store(P, matrix, m + i, n + j, s.at[i][j]);
+            else
+                part[(m + i) * P->N + n + j] = s.at[i][j];
+        }
+    }
+}
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, 4)
     FUSED(run)(const __grid_constant__ ProductArgs args) {
     const ProductArgs *const P = &args;
-    __shared__ ACC left[TILE][LEAF_K + 1], right[LEAF_K][TILE];
-    const int x = threadIdx.x % TILE, y = threadIdx.x / TILE;
     const int64_t down = (P->M + TILE - 1) / TILE, across = (P->N + TILE - 1) / TILE;
-    const int64_t leaves = (P->K + LEAF_K - 1) / LEAF_K;
-    for (int64_t unit = blockIdx.x; unit < P->batch * down * across; unit += gridDim.x) {
-        int64_t rest = unit / (down * across);
-        const int64_t matrix = rest, m0 = unit / across % down * TILE, n0 = unit % across * TILE;
-        const T *a = (const T *)P->a, *b = (const T *)P->b;
-        for (int64_t d = P->rank - 1; d >= 0; d--) {
-            const int64_t all = rest / P->shape[d], j = rest - all * P->shape[d];
-            a += j * P->a_batch[d], b += j * P->b_batch[d];
-            rest = all;
-        }
-        ACC waits[LEVELS], sum = 0;
-        for (int64_t leaf = 0; leaf < leaves; leaf++) {
-            const int64_t k0 = leaf * LEAF_K;
-            const int n = P->K - k0 < LEAF_K ? (int)(P->K - k0) : LEAF_K;
-            __syncthreads();
-            for (int i = threadIdx.x; i < TILE * LEAF_K; i += blockDim.x) {
-                /* Threads side by side read elements that are. */
-                const int r = P->a_k == 1 ? i / LEAF_K : i % TILE,
-                          k = P->a_k == 1 ? i % LEAF_K : i / TILE;
-                if (m0 + r < P->M && k < n)
-                    left[r][k] = IN(a[(m0 + r) * P->a_m + (k0 + k) * P->a_k]);
-                const int c = P->b_n == 1 ? i % TILE : i / LEAF_K,
-                          l = P->b_n == 1 ? i / TILE : i % LEAF_K;
-                if (n0 + c < P->N && l < n)
-                    right[l][c] = IN(b[(k0 + l) * P->b_k + (n0 + c) * P->b_n]);
-            }
-            __syncthreads();
-            if (m0 + y >= P->M || n0 + x >= P->N) continue;
-            ACC s = 0;
-            for (int k = 0; k < n; k++) s = STEP(left[y][k], right[k][x], s);
-            /* Of the last leaf all sums that wait are on the left. */
-            int level = 0;
-            for (; leaf < leaves - 1 ? leaf >> level & 1 : leaf >> level > 0; level++)
-                if (leaf >> level & 1) s = ADD(waits[level], s);
-            waits[level] = s;
-            sum = s;
-        }
-        if (m0 + y < P->M && n0 + x < P->N)
-            ((RESULT *)P->out)[(matrix * P->M + m0 + y) * P->N + n0 + x] = OUT(ADD(sum, (ACC)0));
+    const int64_t units = P->batch * P->chunks * down * across;
+    ACC *waits = (ACC *)P->waits + blockIdx.x * P->levels * (int64_t)(TILE * TILE);
+    for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
+        const int64_t m0 = unit / across % down * TILE, n0 = unit % across * TILE;
+        const int64_t chunk = unit / (across * down) % P->chunks,
+                      matrix = unit / (across * down) / P->chunks;
+        const int64_t first = chunk * P->chunk * LEAF_K;
+        const T *a, *b;
+        find_matrix(P, matrix, &a, &b);
+        Strided left = {a + m0 * P->a_m + first * P->a_k, P->a_m, P->a_k, at_most_tile(P->M - m0),
+                        P->read_a},
+                right = {b + n0 * P->b_n + first * P->b_k, P->b_n, P->b_k, at_most_tile(P->N - n0),
+                         P->read_b};
+        Sums s;
+        tile_sum(left, right, (int)(chunk == P->chunks - 1 ? P->K - first : P->chunk * LEAF_K),
+                 waits, s);
+        store_tile(P, matrix, chunk, m0, n0, s);
     }
 }
