@@ -258,8 +258,8 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 # The stand-ins for NVIDIA's libraries (tests/gpu), by the names that a program looks for; in build/test/gpu. Each has a soname
 # of its own: NVRTC asks the loader for libcuda.so.1, and crashes if it gets one without NVIDIA's hidden tables.
 GPU_CUDA := $(B)/test/gpu/libcuda.so.1
-GPU_LIBS := $(GPU_CUDA) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1
-GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c,$(wildcard tests/gpu/*.c))
+GPU_LIBS := $(GPU_CUDA) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1 $(B)/test/gpu/nvrtc/libnvrtc.so.13
+GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c tests/gpu/nvrtc.c,$(wildcard tests/gpu/*.c))
 # They are executed where they are built: with this machine's vectors.
 GPU_MARCH := $(if $(shell grep -wom1 avx2 /proc/cpuinfo 2>/dev/null),$(MARCH_v3))
 GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing $(GPU_MARCH)
@@ -270,10 +270,11 @@ $(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) 
 $(GPU_CUDA): $(GPU_SRC:%.c=$(B)/obj/%.o)
 $(B)/test/gpu/libcublasLt.so.13: $(B)/obj/tests/gpu/blas.o $(B)/obj/tests/gpu/memory.o $(GPU_CUDA)
 $(B)/test/gpu/libnvidia-ml.so.1: $(B)/obj/tests/gpu/nvml.o
+$(B)/test/gpu/nvrtc/libnvrtc.so.13: $(B)/obj/tests/gpu/nvrtc.o $(GPU_CUDA)
 $(GPU_LIBS):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
-	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^ -lm -lpthread && ln -sf $(@F) $(@D)/emulated-$(@F)
+	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $^ -lm -lpthread && ln -sf $(@F) $(@D)/emulated-$(@F)
 $(filter $(B)/test/gpu_%,$(UNITS)): $(GPU_LIBS) $(wildcard tests/gpu/*.h)
 
 # ---- the rest ----

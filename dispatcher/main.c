@@ -150,14 +150,14 @@ static void worker_program(char path[PATH_MAX]) {
 }
 
 static bool spawn(App *a, Child *c, Err *err) {
-    char share[32], token[32], threads[32], memory[32];
-    const char *argv[16] = {"gt-worker", "--once",         "--quiet", "--wait=20",
-                            "-d",        a->endpoint.text, "--share"};
-    int n = 7;
+    char share[32], device[32], token[32], threads[32], memory[32];
+    const char *argv[20] = {"gt-worker",      "--once",  "--quiet", "--wait=20", "-d",
+                            a->endpoint.text, "--share", share,     "--device",  device};
+    int n = 10;
     snprintf(share, sizeof share, "%d", a->n_workers);
     snprintf(threads, sizeof threads, "%d", a->threads);
     snprintf(memory, sizeof memory, "%llu", (unsigned long long)a->memory_bytes);
-    argv[n++] = share;
+    snprintf(device, sizeof device, "%d", (int)(c - a->child));
     if (a->engine) argv[n++] = "--engine", argv[n++] = a->engine;
     if (a->threads) argv[n++] = "--threads", argv[n++] = threads;
     if (a->memory_bytes) argv[n++] = "--memory", argv[n++] = memory;

@@ -92,18 +92,22 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
     const EngineOps *ops = engine_find(name);
     if (!ops) {
         err_set(err, ERR_ARG, "there is no engine '%s'", name);
-        err_hint(err, "engines: cpu, reference, null");
+        err_hint(err, "engines: cpu, cuda, reference, null");
         return NULL;
     }
     int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
     EngineConfig engine = {.memory_bytes = config->memory_bytes,
                            .threads = config->threads,
-                           .is_shared = config->is_shared};
-    if (!engine.memory_bytes) engine.memory_bytes = mem_default_bytes(workers);
+                           .is_shared = config->is_shared,
+                           .device = config->device,
+                           .workers = workers};
+    if (!engine.memory_bytes && !ops->is_device) engine.memory_bytes = mem_default_bytes(workers);
     if (engine.threads <= 0) engine.threads = cores() / workers;
     if (engine.threads <= 0) engine.threads = 1;
     Exec *exec = worker_exec(ops, &engine, err);
     if (!exec) return NULL;
+    uint64_t used, peak;
+    if (ops->is_device) ops->memory(exec_engine(exec), &used, &peak, &engine.memory_bytes);
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;

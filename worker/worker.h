@@ -18,6 +18,7 @@ typedef struct WorkerConfig {
     int threads;           /* of the pool, including the worker's own; 0: its share of the cores */
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
+    int device; /* of an engine of devices; from the last it is counted on at the first */
     uint8_t hashing;       /* WATCH_HASHES, WATCH_ALL: if watched, hash results even if not asked */
     bool is_shared;        /* peers in other processes read its memory */
     const char *endpoint;  /* the dispatcher's, for worker_run */

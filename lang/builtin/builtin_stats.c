@@ -188,6 +188,16 @@ static Value figure(Value worker, const char *key) {
     return v ? *v : v_none();
 }
 
+/* Appends the device of a worker that has one: "NVIDIA A100 (0), 47 °C, 12 % busy". */
+static void put_device(Value w, Bytes *out) {
+    Value device = figure(w, "device"), number = figure(w, "device_number");
+    Value celsius = figure(w, "device_celsius"), busy = figure(w, "device_busy_percent");
+    if (device.kind != V_STR) return;
+    bytes_printf(out, "  %s (%lld)", device.str->s, number.kind == V_INT ? (long long)number.i : 0);
+    if (celsius.kind == V_INT) bytes_printf(out, ", %lld °C", (long long)celsius.i);
+    if (busy.kind == V_INT) bytes_printf(out, ", %lld %% busy", (long long)busy.i);
+}
+
 static void put_worker(Value name, Value w, Bytes *out) {
     char used[24], total[24], memory[64];
     Value engine = figure(w, "isa"), threads = figure(w, "threads");
@@ -197,6 +207,7 @@ static void put_worker(Value name, Value w, Bytes *out) {
              bytes_text(total_v.kind == V_INT ? (uint64_t)total_v.i : 0, total));
     static const char *const counts[] = {"tensors", "instructions", "queue"};
     static const int width[] = {7, 12, 5};
+    if (figure(w, "device").kind == V_STR) engine = figure(w, "engine");
     bytes_printf(out, "%-6s  %-9s  %7lld  %-20s", name.str->s,
                  engine.kind == V_STR ? engine.str->s : "?",
                  threads.kind == V_INT ? (long long)threads.i : 0, memory);
@@ -204,6 +215,7 @@ static void put_worker(Value name, Value w, Bytes *out) {
         Value v = figure(w, counts[k]);
         bytes_printf(out, "  %*lld", width[k], v.kind == V_INT ? (long long)v.i : 0);
     }
+    put_device(w, out);
     bytes_putc(out, '\n');
 }
 
@@ -212,12 +224,16 @@ static bool bi_print_workers(Interp *in, const Value *arg, Value *out, LangError
     Value all, name, w;
     Bytes text = {0};
     int n = 0;
+    bool has_device = false;
     TRY(stream_workers(in->stream, &n, e));
     TRY(bi_worker_stats(in, arg, &all, e));
+    for (size_t i = 0; mapv_at(all.map, i, &name, &w); i++)
+        has_device |= figure(w, "device").kind == V_STR;
     if (map_count(all.map))
-        bytes_puts(
+        bytes_printf(
             &text,
-            "WORKER  ENGINE     THREADS  MEMORY                TENSORS  INSTRUCTIONS  QUEUE\n");
+            "WORKER  ENGINE     THREADS  MEMORY                TENSORS  INSTRUCTIONS  QUEUE%s\n",
+            has_device ? "  DEVICE" : "");
     else
         bytes_printf(&text, "%d worker%s, to be started with the first tensor\n", n,
                      n == 1 ? "" : "s");

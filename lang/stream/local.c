@@ -56,6 +56,7 @@ static bool start_member(Local *l, const StreamConfig *config, Err *err) {
                                .threads = config->threads,
                                .memory_bytes = config->memory_bytes,
                                .workers_on_host = config->workers,
+                               .device = l->n,
                                .endpoint = l->endpoint,
                                .spawned = (uint64_t)l->n + 1,
                                .why = &m->why};

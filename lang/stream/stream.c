@@ -108,6 +108,10 @@ bool stream_workers(Stream *s, int *n, LangError *e) {
     return true;
 }
 
+bool stream_has_devices(const Stream *s) {
+    return s->is_started && !strncmp(s->welcome.engine, "cuda", 4);
+}
+
 bool stream_connect(Stream *s, const char *endpoint, Span at, LangError *e) {
     if (stream_is_lost(s) && !s->config.prompt) return stream_lost(s, at, e);
     if (stream_is_lost(s)) stream_reset(s);

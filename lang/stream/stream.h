@@ -66,6 +66,8 @@ bool stream_set_workers(Stream *s, int n);
 /* Sets *n to the number of workers; of a dispatcher at an endpoint, to which it connects and waits,
  * the number when this client connected. Fails if the dispatcher does not answer. */
 bool stream_workers(Stream *s, int *n, LangError *e);
+/* True if the workers compute on devices of their own, such as GPUs, as far as is known. */
+bool stream_has_devices(const Stream *s);
 /* Connects to the dispatcher at an endpoint; waits for its welcome. If it does not answer, or if
  * the stream is connected already, fails and leaves the stream as it was. At the prompt a lost
  * dispatcher can be replaced by another, or by itself after a restart: earlier tensors are lost,

@@ -15,7 +15,25 @@ bool place_line(const char *text, const char *key, char *out, size_t cap) {
     return false;
 }
 
-bool place_of_tensor(Interp *in, const Tensor *t, bool *has, char *layout) {
+/* Appends the distinct devices of the ranks, from the answer: " on NVIDIA A100 (0), ...". */
+static void put_devices(const char *answer, const bool *has, Bytes *out) {
+    char key[32], name[96], number[16], all[512] = "";
+    for (int i = 0; i < MAX_WORKERS; i++) {
+        char text[128];
+        snprintf(key, sizeof key, "w%d.device", i);
+        if (!has[i] || !place_line(answer, key, name, sizeof name)) continue;
+        snprintf(key, sizeof key, "w%d.device_number", i);
+        if (!place_line(answer, key, number, sizeof number)) number[0] = 0;
+        snprintf(text, sizeof text, "%s (%s)", name, number);
+        if (strstr(all, text) || strlen(all) + strlen(text) + 3 > sizeof all) continue;
+        if (all[0]) strcat(all, ", ");
+        strcat(all, text);
+    }
+    if (all[0]) bytes_printf(out, "on %s", all);
+}
+
+/* devices: NULL, or their names are appended. */
+static bool find_place(Interp *in, const Tensor *t, bool *has, char *layout, Bytes *devices) {
     char group[8 * MAX_WORKERS];
     LangError ignored = {0};
     Bytes text = {0};
@@ -23,12 +41,17 @@ bool place_of_tensor(Interp *in, const Tensor *t, bool *has, char *layout) {
     bytes_putc(&text, 0);
     ok = ok && place_line(text.data, "layout", layout, 64) &&
          place_line(text.data, "group", group, sizeof group);
-    bytes_fini(&text);
     for (char *s = group; ok && *(s += strcspn(s, "0123456789"));) {
         unsigned long rank = strtoul(s, &s, 10);
         if (rank < MAX_WORKERS) has[rank] = true;
     }
+    if (ok && devices) put_devices(text.data, has, devices);
+    bytes_fini(&text);
     return ok;
+}
+
+bool place_of_tensor(Interp *in, const Tensor *t, bool *has, char *layout) {
+    return find_place(in, t, has, layout, NULL);
 }
 
 void place_put_workers(const bool *has, Bytes *out) {
@@ -49,10 +72,17 @@ void place_describe(Interp *in, const Tensor *t, Bytes *out) {
     char layout[64];
     int workers = 0, axis, holders = 0;
     LangError ignored = {0};
-    if (!stream_workers(in->stream, &workers, &ignored) || workers < 2 ||
-        !place_of_tensor(in, t, has, layout))
+    Bytes devices = {0};
+    if (!stream_workers(in->stream, &workers, &ignored) ||
+        (workers < 2 && !stream_has_devices(in->stream)) ||
+        !find_place(in, t, has, layout, &devices))
         return;
     for (int i = 0; i < MAX_WORKERS; i++) holders += has[i];
+    if (workers < 2) {
+        bytes_add(out, devices.data, devices.n);
+        bytes_fini(&devices);
+        return;
+    }
     if (sscanf(layout, "split %d", &axis) == 1)
         bytes_printf(out, "shard axis %d × ", axis);
     else if (strncmp(layout, "replicate", 9))
@@ -60,4 +90,6 @@ void place_describe(Interp *in, const Tensor *t, Bytes *out) {
     else if (holders > 1)
         bytes_puts(out, "replicated × ");
     place_put_workers(has, out);
+    if (devices.n) bytes_printf(out, " %.*s", (int)devices.n, devices.data);
+    bytes_fini(&devices);
 }

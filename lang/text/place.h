@@ -14,7 +14,8 @@ bool place_line(const char *text, const char *key, char *out, size_t cap);
 bool place_of_tensor(Interp *in, const Tensor *t, bool *has, char *layout);
 /* Appends ranks as "w0", "w0–w3" or "w0,w2"; "-" if there is none. */
 void place_put_workers(const bool *has, Bytes *out);
-/* Appends "w1", "shard axis 0 × w0–w3", "replicated × w0,w2" or "partial sum × w0–w3"; nothing if
- * there is one worker only or the place is unknown. */
+/* Appends "w1", "shard axis 0 × w0–w3", "replicated × w0,w2" or "partial sum × w0–w3"; and
+ * "on NVIDIA A100 (0)" if the workers have devices. Nothing if there is one worker without a device
+ * or the place is unknown. */
 void place_describe(Interp *in, const Tensor *t, Bytes *out);
 #endif

@@ -5,6 +5,99 @@
 left_out="cuda: NVRTC is not installed"
 case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
 find_nvrtc "$B" || { echo "$left_out: the devices of the engine cuda are not tested"; finish; exit 0; }
+keep_ptx "$TMP/ptx"
+add='x = ones(3) + 1; print(x)'
+# sentence WHAT TEXT NAME=VALUE...: with these variables a script ends with that sentence.
+sentence() {
+    what=$1 text=$2
+    shift 2
+    code "$what" 69 env "$@" "$GTSH" --engine cuda -c "$add"
+    has "$what" "$(err)" "error: worker w0 could not start: $text"
+}
+sentence "no device is visible" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is ''" CUDA_VISIBLE_DEVICES=
+sentence "nonsense" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is 'gpu'" CUDA_VISIBLE_DEVICES=gpu
+sentence "a device that is not there" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is '1'" CUDA_VISIBLE_DEVICES=1
+sentence "no device" "the NVIDIA driver finds no device" GT_EMU_DEVICES=0
+sentence "a device that is taken" "Emulated GPU is in exclusive mode, and another process has it" GT_EMU_MODE=taken
+sentence "a prohibited device" "Emulated GPU is in the mode that lets no process use it" GT_EMU_MODE=prohibited
+sentence "an old device" "Emulated GPU has compute capability 7.5, and 8.0 or newer is needed" GT_EMU_CAPABILITY=75
+sentence "a full device" "Emulated GPU has only 3.8 MiB of free memory" GT_EMU_MEMORY=4000000
+sentence "no driver" "no NVIDIA driver: libcuda.so.1 is not there" GT_CUDA_LIBRARIES=/nowhere
+sentence "an old driver" "the NVIDIA driver is of CUDA 11.4, and 12.0 or newer is needed" GT_EMU_VERSION=11040
+sentence "NVRTC 13 with a driver of 12" "NVRTC is of CUDA 13.0, which is newer than the driver's 12.4" GT_EMU_VERSION=12040
+sentence "NVRTC 13.1 with a driver of 13.0" "NVRTC 13.1 does not know Emulated GPU (compute capability 12.9), and its PTX is too new for \
+the driver, which is of CUDA 13.0" GT_EMU_NVRTC=13010 GT_EMU_VERSION=13000
+# The toolkit's stub of a driver, where the toolkit is: each of its functions gives error 34.
+for stub in /usr/local/cuda/lib64/stubs/libcuda.so /usr/local/cuda/targets/*/lib/stubs/libcuda.so; do
+    [ -e "$stub" ] && mkdir -p "$TMP/stub" && ln -sf "$stub" "$TMP/stub/libcuda.so.1"
+done
+if [ -e "$TMP/stub" ]; then
+    sentence "a stub" "libcuda.so.1 is the toolkit's stub, which computes nothing" GT_CUDA_LIBRARIES="$TMP/stub"
+else
+    echo "cuda: the toolkit's stubs are not installed: one is not tested"
+fi
+# NVRTC 12 is taken where both are there and the driver is of 12.
+mkdir "$TMP/both"
+ln -s "$(cd "$B/test/gpu/nvrtc" && pwd)/libnvrtc.so.13" "$TMP/both/libnvrtc.so.12"
+code "NVRTC 12" 0 env GT_CUDA_LIBRARIES="$TMP/both:$GT_CUDA_LIBRARIES" GT_EMU_VERSION=12040 GT_EMU_NVRTC=12040 \
+    "$GTSH" --engine cuda -c "$add; print(debug.get_worker_stats()[\"w0\"][\"isa\"])"
+same "NVRTC 12" "tensor([2., 2., 2.])
+cuda-sm129-8-nvrtc12.4" "$(out)"
+
+# Workers and devices: one each, several on one, and what users see.
+echo 'x = ones(3) + 1
+x.info()
+:workers' > "$TMP/typed"
+devices() { env "$@" "$GTSH" -i --engine cuda <"$TMP/typed" 2>"$TMP/err"; }
+line="tensor[3] f32 12B x∈[2, 2] μ=2 σ=0 nan=0"
+table="WORKER  ENGINE     THREADS  MEMORY                TENSORS  INSTRUCTIONS  QUEUE  DEVICE"
+export GT_EMU_MEMORY=200000000
+devices GT_EMU_DEVICES=1 >"$TMP/out"
+has "one device" "$(out)" "$line on Emulated GPU (0)"
+has "one device" "$(out)" "$table"
+has "one device" "$(out)" "  Emulated GPU (0), 47 °C, 12 % busy"
+# Which of several gets which rank depends on who is first.
+shape() { sed -n 's/^w[0-9] .* of \([0-9]* MiB\) .*  Emulated GPU (\([0-9]\)), .*/\2: \1/p' | sort | tr '\n' ,; }
+workers() { n=$1; shift; env "$@" "$GTSH" -i -w "$n" --engine cuda <"$TMP/typed" 2>"$TMP/err" | shape; }
+same "three workers on two devices" "0: 76 MiB,0: 76 MiB,1: 153 MiB," "$(workers 3 GT_EMU_DEVICES=2)"
+same "devices in another order" "0: 153 MiB,1: 153 MiB," "$(workers 2 GT_EMU_DEVICES=3 CUDA_VISIBLE_DEVICES=2,0)"
+same "up to the first that is none" "0: 76 MiB,0: 76 MiB," "$(workers 2 GT_EMU_DEVICES=3 CUDA_VISIBLE_DEVICES=1,7,0)"
+code "more workers than memory" 69 "$GTSH" --engine cuda -w 3 --memory 80M -c "$add"
+has "more workers than memory" "$(err)" "could not start: Emulated GPU has no 80 MiB of memory: "
+code "a share that is too small" 69 "$GTSH" --engine cuda -w 50 -c "$add"
+has "a share that is too small" "$(err)" "hint: 50 workers are to share it"
+# Without NVML the rest is shown.
+mkdir "$TMP/less"
+for f in "$B"/test/gpu/*libcuda.so.1 "$B/test/gpu/nvrtc/libnvrtc.so.13"; do ln -s "$(cd "$(dirname "$f")" && pwd)/$(basename "$f")" "$TMP/less"; done
+GT_CUDA_LIBRARIES=$TMP/less "$GTSH" -i --engine cuda <"$TMP/typed" >"$TMP/out" 2>"$TMP/err"
+has "no NVML" "$(out)" "Emulated GPU (0)"
+case "$(out)" in *busy*) fail "no NVML: it is shown as busy" ;; esac
+
+# Out of memory says what takes it, and touches no other client of the device; nor does a bad index.
+. tests/fixtures/daemons.sh
+GT_EMU_DEVICES=2 start d "$D" -w 2 --engine cuda
+await "$TMP/d.out" "ready at"
+echo 'a = ones(3) + 1
+:workers' > "$TMP/typed"
+same "workers of a dispatcher" "0: 153 MiB,1: 153 MiB," "$("$GTSH" -i -d local <"$TMP/typed" 2>/dev/null | shape)"
+kill $pid; wait $pid 2>/dev/null
+start d "$D" -w 1 --engine cuda --memory 20M
+await "$TMP/d.out" "ready at"
+mkfifo "$TMP/keys"
+exec 3<>"$TMP/keys"
+"$GTSH" -d local -i <"$TMP/keys" >"$TMP/one.out" 2>"$TMP/one.err" &
+all="$all $!"
+echo 'x = arange(5).float() * 2; print("first", x.sum())' >&3
+await "$TMP/one.out" "first tensor(20.)"
+code "out of memory" 1 "$GTSH" -d local -c 'big = ones(1000, 1000); small = ones(10); c = [ones(1000, 1000) + i for i in range(9)]; print(c[8].sum())'
+has "out of memory" "$(err)" "out of memory"
+has "out of memory" "$(err)" "hint: largest here: (1000, 1000) f32 3.8 MiB from -c:1"
+code "a bad index" 1 "$GTSH" -d local -c 'y = randn(5); z = y[tensor([1, 7])] + 1; print(z)'
+has "a bad index" "$(err)" "index 7 at position 1 is out of range for axis 0 of size 5"
+echo 'y = x[tensor([1, 4])] + 1; print("second", x.sum(), y)' >&3
+await "$TMP/one.out" "second tensor(20.) tensor"
+exec 3>&-
+kill $pid; wait $pid 2>/dev/null
 
 # A call of the driver that fails, at each of several places: an error or the right numbers, never others.
 for lost in cuLaunchKernel:3:700 cuEventRecord:2:700 cuMemcpyDtoHAsync:1:700 cuEventQuery:1:700; do
@@ -23,7 +116,6 @@ GT_EMU_FAIL=cuLaunchKernel:2:700 timeout 60 "$GTSH" -i --engine cuda --memory 10
 has "a lost device" "$(err)" "worker w0 is gone, and with it 1 tensor: the device is lost: cuLaunchKernel: an illegal memory access"
 has "a lost device" "$(err)" "hint: start gt-dispatcher -w 1, then :connect local"
 same "variables after a lost device" 6 "$(out)"
-. tests/fixtures/daemons.sh
 GT_EMU_FAIL=cuLaunchKernel:2:700 start d "$D" -w 1 --engine cuda --memory 100M
 await "$TMP/d.out" "ready at"
 code "a lost device of a daemon" 69 "$GTSH" -d local -c 'x = ones(3) + 1; print(x)'

@@ -10,7 +10,7 @@
 Device device;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local bool is_in_host_fn;
-_Thread_local bool device_is_current;
+_Thread_local int device_current;
 
 void *device_new(size_t bytes) {
     void *p = calloc(1, bytes ? bytes : 1);
@@ -36,11 +36,19 @@ CUresult device_refuse(CUresult code, const char *format, ...) {
 
 /* ---- Calls ---- */
 
+int device_now(void) { return device_current ? device_current - 1 : 0; }
+CUresult device_error(void) {
+    return device_current ? device.context[device_now()].error : CUDA_SUCCESS;
+}
+void device_lose(int k, CUresult code) { device.context[k].error = code; }
 static CUresult fault(const char *name) {
     for (int k = 0; k < device.n_faults; k++) {
         Fault *f = &device.fault[k];
         if (!f->left || (f->name[0] && strcmp(f->name, name) != 0)) continue;
-        if (!--f->left) return f->code;
+        if (--f->left) continue;
+        snprintf(device.failed, sizeof device.failed, "%s", name);
+        if (f->loses) device_lose(device_now(), f->code);
+        return f->code;
     }
     return CUDA_SUCCESS;
 }
@@ -54,11 +62,11 @@ CUresult api_begin(const char *name) {
     CUresult code = fault(name);
     if (code) return code;
     if (!device.is_open) return CUDA_ERROR_NOT_INITIALIZED;
-    return device.error;
+    return device_error();
 }
 CUresult api_begin_context(const char *name) {
     CUresult code = api_begin(name);
-    if (!code && (!device.contexts || !device_is_current))
+    if (!code && (!device_current || !device.context[device_now()].users))
         return device_refuse(CUDA_ERROR_INVALID_CONTEXT, "%s: the thread has no context", name);
     return code;
 }
@@ -85,7 +93,23 @@ static void faults_from_environment(void) {
     }
     char *end;
     f->left = strtoull(text, &end, 10);
-    f->code = *end == ':' ? (CUresult)atoi(end + 1) : CUDA_ERROR_UNKNOWN;
+    f->code = *end == ':' ? (CUresult)strtol(end + 1, &end, 10) : CUDA_ERROR_UNKNOWN;
+    f->loses = !strcmp(end, ":lost");
+}
+/* As the driver reads CUDA_VISIBLE_DEVICES: up to the first that is none. */
+static void find_devices(void) {
+    int all = (int)from_environment("GT_EMU_DEVICES", 1);
+    const char *text = getenv("CUDA_VISIBLE_DEVICES");
+    device.n_devices = 0;
+    if (all > DEVICES_MAX) all = DEVICES_MAX;
+    for (int k = 0; k < all && !text; k++) device.place[device.n_devices++] = k;
+    while (text && *text && device.n_devices < DEVICES_MAX) {
+        char *end;
+        long k = strtol(text, &end, 10);
+        if (end == text || (*end && *end != ',') || k < 0 || k >= all) return;
+        device.place[device.n_devices++] = (int)k;
+        text = end + (*end == ',');
+    }
 }
 static void set_defaults(uint64_t seed) {
     device.seed = seed;
@@ -96,6 +120,7 @@ static void set_defaults(uint64_t seed) {
     device.capability = (int)from_environment("GT_EMU_CAPABILITY", 129);
     device.may_approximate = from_environment("GT_EMU_APPROX", 1) != 0;
     device.serial = 1;
+    find_devices();
     device.stream[0].is_alive = device.stream[0].is_blocking = true;
     memory_init(&device.memory, device.memory_bytes);
 }
@@ -182,7 +207,9 @@ void emu_fail(const char *name, uint64_t n, int code) {
     *f = (Fault){.left = n, .code = (CUresult)code};
     snprintf(f->name, sizeof f->name, "%s", name ? name : "");
 }
-void emu_lose(int code) { device.error = (CUresult)code; }
+void emu_lose(int code) {
+    for (int k = 0; k < DEVICES_MAX; k++) device_lose(k, (CUresult)code);
+}
 void emu_allow_approximations(bool allow) { device.may_approximate = allow; }
 void emu_limit(uint64_t instructions) { device.limit = instructions; }
 int emu_forget(uint64_t at, size_t bytes, void *stream) {
@@ -212,6 +239,38 @@ bool emu_row(int k, const char **name, const char **widths, uint8_t *facts) {
     return op != NULL;
 }
 int emu_call(const char *name) { return api_end(api_begin(name)); }
+
+/* ---- At the end ---- */
+
+static int length_of(const void *first, size_t next_at) {
+    int n = 0;
+    for (const char *p = first; p; n++) memcpy(&p, p + next_at, sizeof p);
+    return n;
+}
+/* Appends a line for the process: `calls=N failed=NAME contexts=N ...`. */
+__attribute__((destructor)) static void tell_live(void) {
+    const char *path = getenv("GT_EMU_LIVE");
+    FILE *f = path && *path && device.stats.calls ? fopen(path, "a") : NULL;
+    int contexts = 0, streams = 0, pinned = 0, memory = 0;
+    if (!f) return;
+    for (int k = 0; k < DEVICES_MAX; k++) contexts += device.context[k].users;
+    for (int k = 1; k < STREAMS_MAX; k++) streams += device.stream[k].is_alive;
+    for (int k = 0; k < device.memory.n_blocks; k++)
+        if (device.memory.block[k]->is_pinned)
+            pinned++;
+        else
+            memory += !device.memory.block[k]->is_module;
+    fprintf(f,
+            "calls=%llu failed=%s contexts=%d streams=%d events=%d modules=%d graphs=%d pinned=%d "
+            "memory=%d\n",
+            (unsigned long long)device.stats.calls, device.failed[0] ? device.failed : "none",
+            contexts, streams, length_of(device.events, offsetof(struct CUevent_st, next)),
+            length_of(device.modules, offsetof(struct CUmod_st, next)),
+            length_of(device.graphs, offsetof(struct CUgraph_st, next)) +
+                length_of(device.execs, offsetof(struct CUgraphExec_st, next)),
+            pinned, memory);
+    fclose(f);
+}
 
 /* ---- Operations ---- */
 
@@ -244,7 +303,9 @@ static const char *who_is(void *ctx, uint32_t earlier) {
 }
 /* Of the serials that ran, those below are all of operations that this one comes after. */
 static Actor actor_of(Op *op) {
+    int own = op->stream->device;
     Actor a = {.me = device.serial,
+               .closed = ~(device.context[own].open | UINT32_C(1) << own),
                .floor = device.serial,
                .is_before = is_before,
                .who_is = who_is,
@@ -258,8 +319,9 @@ static Actor actor_of(Op *op) {
     }
     return a;
 }
-static void fail(CUresult code, const char *what, const char *why) {
-    device.error = device_refuse(code, "%s%s%s", what, *what ? ": " : "", why);
+static void fail(const Actor *a, CUresult code, const char *what, const char *why) {
+    const Op *op = a->ctx;
+    device_lose(op->stream->device, device_refuse(code, "%s%s%s", what, *what ? ": " : "", why));
 }
 static void run_kernel(Op *op, const Actor *a) {
     char why[500] = "";
@@ -279,7 +341,8 @@ static void run_kernel(Op *op, const Actor *a) {
     memcpy(l.grid, op->grid, sizeof l.grid);
     memcpy(l.block, op->block, sizeof l.block);
     if (!ptx_run(&l))
-        fail(strstr(why, "allocation") || strstr(why, "null") ? CUDA_ERROR_ILLEGAL_ADDRESS
+        fail(a,
+             strstr(why, "allocation") || strstr(why, "null") ? CUDA_ERROR_ILLEGAL_ADDRESS
                                                               : CUDA_ERROR_LAUNCH_FAILED,
              "", why);
 }
@@ -293,7 +356,7 @@ static uint8_t *reach(uint64_t at, size_t bytes, Access access, const Actor *a, 
     } else if (memory_touch(&device.memory, b, at - b->at, bytes, access, a, why, sizeof why)) {
         return b->data + (at - b->at);
     }
-    fail(CUDA_ERROR_ILLEGAL_ADDRESS, what, why);
+    fail(a, CUDA_ERROR_ILLEGAL_ADDRESS, what, why);
     return NULL;
 }
 uint64_t device_checksum(const void *p, size_t n) {
@@ -319,7 +382,7 @@ static void overlay(const Op *op, uint8_t *bytes) {
 }
 static void run_to_device(Op *op, const Actor *a) {
     if (op->is_checked && device_checksum(op->host, op->bytes) != op->checksum) {
-        fail(CUDA_ERROR_LAUNCH_FAILED, "cuMemcpyHtoDAsync",
+        fail(a, CUDA_ERROR_LAUNCH_FAILED, "cuMemcpyHtoDAsync",
              "the host changed the source before the copy ran");
         return;
     }
@@ -351,19 +414,22 @@ static void run_fill(const Op *op, const Actor *a) {
 static void run_work(const Op *op, const Actor *a) {
     char why[300] = "";
     if (!op->work(op->ctx, a, &device.memory, why, sizeof why))
-        fail(CUDA_ERROR_LAUNCH_FAILED, "", why);
+        fail(a, CUDA_ERROR_LAUNCH_FAILED, "", why);
 }
 static void run_forget(const Op *op) {
     Block *b = memory_find(&device.memory, op->to, op->bytes);
     if (b) memory_forget(b, op->to - b->at, op->bytes);
 }
-static void run_on_device(const Op *op, const Actor *a) {
+/* Between devices the driver copies, whether they reach each other's memory or not. */
+static void run_on_device(const Op *op, const Actor *actor) {
+    Actor open = *actor, *a = &open;
+    if (op->is_across) open.closed = 0;
     const uint8_t *from = reach(op->from, op->bytes, ACCESS_READ, a, "cuMemcpyDtoD");
     uint8_t *to = from ? reach(op->to, op->bytes, ACCESS_WRITE, a, "cuMemcpyDtoD") : NULL;
     if (to && (from + op->bytes <= to || to + op->bytes <= from))
         memcpy(to, from, op->bytes);
     else if (to)
-        fail(CUDA_ERROR_INVALID_VALUE, "cuMemcpyDtoD", "source and destination overlap");
+        fail(a, CUDA_ERROR_INVALID_VALUE, "cuMemcpyDtoD", "source and destination overlap");
 }
 static void run_record(const Op *op) {
     CUevent e = op->event;
@@ -374,7 +440,7 @@ void op_run(Op *op) {
     Actor a = actor_of(op);
     bool is_kept = false;
     if (op->kind != OP_KERNEL) device.serial++;
-    if (!device.error) {
+    if (!device.context[op->stream->device].error) {
         switch (op->kind) {
         case OP_KERNEL: run_kernel(op, &a); break;
         case OP_TO_DEVICE: run_to_device(op, &a); break;

@@ -45,9 +45,9 @@ typedef struct Op {
     uint64_t to, from; /* of a copy, a fill */
     void *host;
     size_t bytes;
-    uint8_t *staged;   /* owned: what was read, or is to be written to the host */
-    uint64_t checksum; /* of the source when it was submitted */
-    bool is_checked;
+    uint8_t *staged;            /* owned: what was read, or is to be written to the host */
+    uint64_t checksum;          /* of the source when it was submitted */
+    bool is_checked, is_across; /* across: a copy between devices */
     uint32_t value, width;
     CUevent event;
     CUhostFn host_fn;
@@ -56,7 +56,7 @@ typedef struct Op {
     size_t ctx_bytes;
 } Op;
 struct CUstream_st {
-    int index;
+    int index, device;
     bool is_alive, is_blocking;
     uint32_t issued, done;
     Clock now;        /* what the next operation comes after */
@@ -80,6 +80,7 @@ struct CUfunc_st {
 };
 struct CUmod_st {
     struct CUmod_st *next;
+    int device;
     Ptx *program;
     Block **block; /* by variable of the module; NULL: shared */
     int n_blocks, cap_blocks;
@@ -101,6 +102,7 @@ typedef struct Fault {
     char name[48];
     uint64_t left;
     CUresult code;
+    bool loses; /* the device is lost then */
 } Fault;
 /* What ran: serials from `serial` on are of that operation. */
 typedef struct Ran {
@@ -110,8 +112,12 @@ typedef struct Ran {
 } Ran;
 typedef struct Device {
     bool is_open, is_quiet, may_approximate;
-    int contexts;   /* how often the primary context is retained */
-    CUresult error; /* that every call gives from now on */
+    int n_devices, place[DEVICES_MAX]; /* visible ones, and their place in the machine */
+    struct CUctx_st {
+        int users;      /* how often the primary context is retained */
+        CUresult error; /* that every call gives from now on */
+        uint32_t open;  /* the devices whose memory it reaches: bits */
+    } context[DEVICES_MAX];
     char refusal[600];
     uint64_t seed, random, limit, memory_bytes;
     int version, capability;
@@ -128,6 +134,7 @@ typedef struct Device {
     size_t n_ran, cap_ran;
     Fault fault[FAULTS_MAX];
     int n_faults;
+    char failed[48]; /* the call that failed on purpose */
     Counters count;
     EmuStats stats;
 } Device;
@@ -146,11 +153,14 @@ void device_close(void);
 uint64_t device_random(void);
 void *device_new(size_t bytes); /* zeros */
 uint64_t device_checksum(const void *p, size_t n);
-extern _Thread_local bool device_is_current; /* the context, in this thread */
+extern _Thread_local int device_current; /* 1 + whose context is current in this thread; 0: none */
+int device_now(void);                    /* the device whose context is current */
+CUresult device_error(void);             /* of its context; no context: none */
+void device_lose(int k, CUresult code);
 
 /* The stream of a handle; NULL: there is none such. */
 CUstream stream_of(CUstream handle);
-CUstream stream_new(bool is_blocking);
+CUstream stream_new(int of, bool is_blocking);
 /* Submits op (consumed), or adds it to the graph that the stream collects. */
 CUresult stream_submit(CUstream s, Op *op);
 void stream_order(CUstream s); /* brings the stream's clock up to date with the default stream */

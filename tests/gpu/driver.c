@@ -14,8 +14,7 @@ CUresult cuInit(unsigned flags) {
     if (code && code != CUDA_ERROR_NOT_INITIALIZED) return api_end(code);
     if (flags) return api_end(CUDA_ERROR_INVALID_VALUE);
     device_open();
-    const char *count = getenv("GT_EMU_DEVICES");
-    return api_end(count && !strcmp(count, "0") ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS);
+    return api_end(device.n_devices ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE);
 }
 CUresult cuDriverGetVersion(int *version) {
     CUresult code = api_begin("cuDriverGetVersion");
@@ -32,6 +31,8 @@ static const struct {
     {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
     {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
     {CUDA_ERROR_NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
+    {CUDA_ERROR_DEVICE_UNAVAILABLE, "CUDA_ERROR_DEVICE_UNAVAILABLE",
+     "CUDA-capable device(s) is/are busy or unavailable"},
     {CUDA_ERROR_NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
     {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
     {CUDA_ERROR_INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE", "device kernel image is invalid"},
@@ -65,40 +66,47 @@ CUresult cuGetErrorName(CUresult error, const char **text) { return error_text(e
 CUresult cuGetErrorString(CUresult error, const char **text) {
     return error_text(error, text, false);
 }
+static bool is_device(int d) { return d >= 0 && d < device.n_devices; }
 CUresult cuDeviceGetCount(int *count) {
     CUresult code = api_begin("cuDeviceGetCount");
-    if (!code) *count = 1;
+    if (!code) *count = device.n_devices;
     return api_end(code);
 }
 CUresult cuDeviceGet(CUdevice *d, int ordinal) {
     CUresult code = api_begin("cuDeviceGet");
-    if (!code && ordinal != 0) code = CUDA_ERROR_INVALID_DEVICE;
-    if (!code) *d = 0;
+    if (!code && !is_device(ordinal)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code) *d = ordinal;
     return api_end(code);
 }
 CUresult cuDeviceGetName(char *name, int size, CUdevice d) {
     CUresult code = api_begin("cuDeviceGetName");
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code && size > 0) snprintf(name, (size_t)size, "Emulated GPU");
     return api_end(code);
 }
 CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d) {
     CUresult code = api_begin("cuDeviceGetUuid");
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code) memcpy(uuid->bytes, "gtsh emulated 00", sizeof uuid->bytes);
+    if (!code) uuid->bytes[15] = (char)('0' + device.place[d]);
     return api_end(code);
 }
 CUresult cuDeviceGetPCIBusId(char *text, int size, CUdevice d) {
     CUresult code = api_begin("cuDeviceGetPCIBusId");
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
-    if (!code && size > 0) snprintf(text, (size_t)size, "0000:0E:00.0");
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && size > 0) snprintf(text, (size_t)size, "0000:%02X:00.0", 14 + device.place[d]);
     return api_end(code);
 }
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice d) {
     CUresult code = api_begin("cuDeviceTotalMem");
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code) *bytes = device.memory_bytes;
     return api_end(code);
+}
+static int compute_mode(void) {
+    const char *mode = getenv("GT_EMU_MODE");
+    if (mode && !strcmp(mode, "taken")) return CU_COMPUTEMODE_EXCLUSIVE_PROCESS;
+    return mode && !strcmp(mode, "prohibited") ? CU_COMPUTEMODE_PROHIBITED : CU_COMPUTEMODE_DEFAULT;
 }
 static int attribute_value(CUdevice_attribute attribute) {
     switch (attribute) {
@@ -113,7 +121,7 @@ static int attribute_value(CUdevice_attribute attribute) {
     case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: return 4 << 20;
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: return 2048;
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING: return 1;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: return 0;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_MODE: return compute_mode();
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return device.capability / 10;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return device.capability % 10;
     default: return -1;
@@ -122,7 +130,7 @@ static int attribute_value(CUdevice_attribute attribute) {
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice d) {
     CUresult code = api_begin("cuDeviceGetAttribute");
     int v = attribute_value(attribute);
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code && v < 0)
         code =
             device_refuse(CUDA_ERROR_INVALID_VALUE, "attribute %d is not emulated", (int)attribute);
@@ -130,34 +138,65 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
     return api_end(code);
 }
 
-/* ---- Contexts: the device's primary one ---- */
+/* ---- Contexts: the devices' primary ones ---- */
 
-static CUcontext primary(void) { return (CUcontext)(void *)&device.memory; }
+static int device_of(CUcontext context) {
+    for (int k = 0; k < device.n_devices; k++)
+        if (context == &device.context[k]) return k;
+    return -1;
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice d) {
     CUresult code = api_begin("cuDevicePrimaryCtxRetain");
-    if (!code && d) code = CUDA_ERROR_INVALID_DEVICE;
-    if (!code) device.contexts++, *context = primary();
+    if (!code && !is_device(d)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && compute_mode())
+        code = compute_mode() == CU_COMPUTEMODE_PROHIBITED ? CUDA_ERROR_UNKNOWN
+                                                           : CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (!code) device.context[d].users++, *context = &device.context[d];
     return api_end(code);
 }
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
     CUresult code = api_begin("cuDevicePrimaryCtxRelease");
-    if (!code && (d || !device.contexts)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && (!is_device(d) || !device.context[d].users)) code = CUDA_ERROR_INVALID_DEVICE;
     if (!code) {
         stream_run_all();
-        device.contexts--;
+        device.context[d].users--;
     }
     return api_end(code);
 }
 CUresult cuCtxSetCurrent(CUcontext context) {
     CUresult code = api_begin("cuCtxSetCurrent");
-    if (!code && context && context != primary()) code = CUDA_ERROR_INVALID_CONTEXT;
-    if (!code) device_is_current = context != NULL;
+    int d = device_of(context);
+    if (!code && context && d < 0) code = CUDA_ERROR_INVALID_CONTEXT;
+    if (!code && d >= 0) code = device.context[d].error;
+    if (!code) device_current = d + 1;
     return api_end(code);
 }
 CUresult cuCtxGetCurrent(CUcontext *context) {
     CUresult code = api_begin("cuCtxGetCurrent");
-    if (!code) *context = device_is_current ? primary() : NULL;
+    if (!code) *context = device_current ? &device.context[device_now()] : NULL;
     return api_end(code);
+}
+static bool can_access(int d, int peer) {
+    const char *text = getenv("GT_EMU_PEERS");
+    return d != peer && !(text && !strcmp(text, "0"));
+}
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice d, CUdevice peer) {
+    CUresult code = api_begin("cuDeviceCanAccessPeer");
+    if (!code && (!is_device(d) || !is_device(peer))) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code) *can = can_access(d, peer);
+    return api_end(code);
+}
+CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+    CUresult code = api_begin_context("cuCtxEnablePeerAccess");
+    int d = device_of(peer);
+    if (!code && flags) code = CUDA_ERROR_INVALID_VALUE;
+    if (!code && d < 0) code = CUDA_ERROR_INVALID_CONTEXT;
+    if (!code && !can_access(device_now(), d)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (code) return api_end(code);
+    struct CUctx_st *own = &device.context[device_now()];
+    if (own->open >> d & 1) return api_end(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+    own->open |= UINT32_C(1) << d;
+    return api_end(CUDA_SUCCESS);
 }
 /* The host waits for everything that was submitted. */
 static CUresult wait_for_all(void) {
@@ -172,7 +211,7 @@ static CUresult wait_for_all(void) {
     }
     stream_run_all();
     host_learns(&all);
-    return device.error;
+    return device_error();
 }
 CUresult cuCtxSynchronize(void) {
     CUresult code = api_begin_context("cuCtxSynchronize");
@@ -184,13 +223,16 @@ CUresult cuCtxSynchronize(void) {
 
 CUresult cuMemGetInfo_v2(size_t *free_bytes, size_t *total) {
     CUresult code = api_begin_context("cuMemGetInfo");
-    if (!code) *free_bytes = device.memory.limit - device.memory.used, *total = device.memory_bytes;
+    if (!code) {
+        *free_bytes = device.memory.limit - device.memory.used[device_now()];
+        *total = device.memory_bytes;
+    }
     return api_end(code);
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *at, size_t bytes) {
     CUresult code = api_begin_context("cuMemAlloc");
     if (!code && !bytes) code = CUDA_ERROR_INVALID_VALUE;
-    Block *b = code ? NULL : memory_alloc(&device.memory, bytes, NULL);
+    Block *b = code ? NULL : memory_alloc(&device.memory, device_now(), bytes, NULL);
     if (!code && !b) code = CUDA_ERROR_OUT_OF_MEMORY;
     if (!code) *at = b->at;
     return api_end(code);
@@ -199,7 +241,7 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
     CUresult code = api_begin_context("cuMemFree");
     if (code || !at) return api_end(code);
     Block *b = memory_find(&device.memory, at, 1);
-    if (!b || b->at != at || b->is_pinned || b->is_module)
+    if (!b || b->at != at || b->is_pinned || b->is_module || b->device != device_now())
         return api_end(
             device_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemFree: %#llx is no allocation", at));
     code = wait_for_all(); /* as the real one does, though it does not promise it */
@@ -221,7 +263,7 @@ static CUresult alloc_host(const char *name, void **at, size_t bytes) {
     if (!code && !bytes) code = CUDA_ERROR_INVALID_VALUE;
     if (code) return api_end(code);
     void *host = aligned_alloc(4096, (bytes + 4095) / 4096 * 4096);
-    if (!host || !memory_alloc(&device.memory, bytes, host)) {
+    if (!host || !memory_alloc(&device.memory, device_now(), bytes, host)) {
         free(host);
         return api_end(CUDA_ERROR_OUT_OF_MEMORY);
     }
@@ -257,7 +299,7 @@ CUresult cuMemFreeHost(void *at) {
     stream_run_all();
     memory_free(&device.memory, b);
     free(at);
-    return api_end(device.error);
+    return api_end(device_error());
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *at, void *host, unsigned flags) {
     CUresult code = api_begin_context("cuMemHostGetDevicePointer");
@@ -298,7 +340,7 @@ static CUresult wait_for(CUstream s) {
     Clock clock = s->now;
     stream_run(s, s->issued);
     host_learns(&clock);
-    return device.error;
+    return device_error();
 }
 /* A copy from memory that is not pinned takes the bytes at once, as the driver's staging does. */
 static CUresult to_device(const char *name, CUdeviceptr to, const void *from, size_t bytes,
@@ -377,6 +419,23 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     device.stats.copies++, device.stats.copied_bytes += bytes;
     Op *op = op_new(OP_ON_DEVICE);
     op->to = to, op->from = from, op->bytes = bytes;
+    return api_end(stream_submit(s, op));
+}
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
+                           CUcontext from_context, size_t bytes, CUstream handle) {
+    CUresult code = api_begin_context("cuMemcpyPeerAsync");
+    CUstream s = stream_of(handle);
+    if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
+    const Block *b = code ? NULL : memory_find(&device.memory, to, bytes);
+    const Block *a = code ? NULL : memory_find(&device.memory, from, bytes);
+    if (!code && (!a || !b || a->is_pinned || b->is_pinned ||
+                  a->device != device_of(from_context) || b->device != device_of(to_context)))
+        code = device_refuse(CUDA_ERROR_INVALID_VALUE,
+                             "cuMemcpyPeerAsync: %zu bytes that lie not in those contexts", bytes);
+    if (code) return api_end(code);
+    device.stats.copies++, device.stats.copied_bytes += bytes, device.stats.peer_copies++;
+    Op *op = op_new(OP_ON_DEVICE);
+    op->to = to, op->from = from, op->bytes = bytes, op->is_across = true;
     return api_end(stream_submit(s, op));
 }
 static CUresult fill(const char *name, CUdeviceptr to, uint32_t value, uint32_t width, size_t count,

@@ -9,7 +9,7 @@
 
 static uint64_t place(void *ctx, const Var *v) {
     CUmodule m = ctx;
-    Block *b = memory_alloc(&device.memory, v->bytes, NULL);
+    Block *b = memory_alloc(&device.memory, device_now(), v->bytes, NULL);
     if (!b) return 0;
     b->is_module = true;
     if (m->n_blocks == m->cap_blocks) {
@@ -78,6 +78,7 @@ static CUresult load(const char *name, CUmodule *module, const void *image, char
     initialise(m);
     m->function = device_new((size_t)m->program->n_functions * sizeof *m->function);
     for (int k = 0; k < m->program->n_functions; k++) m->function[k] = (struct CUfunc_st){m, k, 0};
+    m->device = device_now();
     m->next = device.modules;
     device.modules = *module = m;
     return api_end(CUDA_SUCCESS);
@@ -109,7 +110,7 @@ CUresult cuModuleUnload(CUmodule module) {
     while (*at != module) at = &(*at)->next;
     *at = module->next;
     unload(module);
-    return api_end(device.error);
+    return api_end(device_error());
 }
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
     CUresult code = api_begin_context("cuModuleGetFunction");
@@ -234,6 +235,9 @@ CUresult cuLaunchKernel(CUfunction f, unsigned grid_x, unsigned grid_y, unsigned
     CUresult code = api_begin_context("cuLaunchKernel");
     CUstream s = stream_of(handle);
     if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
+    if (!code && is_function(f) && (s->device != device_now() || f->module->device != s->device))
+        code = device_refuse(CUDA_ERROR_INVALID_HANDLE,
+                             "cuLaunchKernel: context, kernel and stream are of several devices");
     if (!code && extra) code = CUDA_ERROR_NOT_SUPPORTED;
     if (code) return api_end(code);
     const uint32_t grid[3] = {grid_x, grid_y, grid_z}, block[3] = {block_x, block_y, block_z};

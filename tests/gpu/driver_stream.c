@@ -20,7 +20,7 @@ static CUresult create(const char *name, CUstream *stream, unsigned flags) {
     CUresult code = api_begin_context(name);
     if (!code && (!stream || flags > CU_STREAM_NON_BLOCKING)) code = CUDA_ERROR_INVALID_VALUE;
     if (code) return api_end(code);
-    *stream = stream_new(flags == CU_STREAM_DEFAULT);
+    *stream = stream_new(device_now(), flags == CU_STREAM_DEFAULT);
     return api_end(*stream ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
 }
 CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
@@ -37,7 +37,7 @@ CUresult cuStreamDestroy_v2(CUstream handle) {
     if (code) return api_end(code);
     stream_run(s, s->issued);
     s->is_alive = false;
-    return api_end(device.error);
+    return api_end(device_error());
 }
 static CUresult wait_for(CUstream s) {
     device.stats.waits++;
@@ -45,7 +45,7 @@ static CUresult wait_for(CUstream s) {
     Clock clock = s->now;
     for (int k = 0; k < STREAMS_MAX; k++) stream_run(&device.stream[k], clock.upto[k]);
     host_learns(&clock);
-    return device.error;
+    return device_error();
 }
 CUresult cuStreamSynchronize(CUstream handle) {
     CUstream s;
@@ -61,10 +61,10 @@ CUresult cuStreamQuery(CUstream handle) {
     CUresult code = begin("cuStreamQuery", handle, &s, true);
     if (code) return api_end(code);
     step(s);
-    if (s->first) return api_end(device.error ? device.error : CUDA_ERROR_NOT_READY);
+    if (s->first) return api_end(device_error() ? device_error() : CUDA_ERROR_NOT_READY);
     Clock clock = s->now;
     host_learns(&clock);
-    return api_end(device.error);
+    return api_end(device_error());
 }
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data) {
     CUstream s;
@@ -142,9 +142,9 @@ CUresult cuEventQuery(CUevent e) {
     if (code || !e->is_recorded) return api_end(code);
     CUstream s = &device.stream[e->stream];
     step(s);
-    if (s->done < e->number) return api_end(device.error ? device.error : CUDA_ERROR_NOT_READY);
+    if (s->done < e->number) return api_end(device_error() ? device_error() : CUDA_ERROR_NOT_READY);
     host_learns(&e->clock);
-    return api_end(device.error);
+    return api_end(device_error());
 }
 CUresult cuEventSynchronize(CUevent e) {
     CUresult code = begin_event("cuEventSynchronize", e);
@@ -152,7 +152,7 @@ CUresult cuEventSynchronize(CUevent e) {
     device.stats.waits++;
     stream_run(&device.stream[e->stream], e->number);
     host_learns(&e->clock);
-    return api_end(device.error);
+    return api_end(device_error());
 }
 /* The time is what was executed between them: a millisecond for a million instructions of threads.
  */

@@ -7,10 +7,12 @@
  *
  * Environment, read by cuInit() and emu_reset(): GT_EMU_SEED, GT_EMU_MEMORY (bytes, 256 MiB),
  * GT_EMU_VERSION (of the driver, 13090), GT_EMU_CAPABILITY (of the device, 129: newer than NVRTC
- * knows), GT_EMU_DEVICES (0: none), GT_EMU_FAIL
- * (`NAME:N:CODE`, or `N:CODE` for the N-th call of any name; cuInit alone), GT_EMU_APPROX=0
- * (refuses approximations), GT_EMU_COUNTERS (a file that gets a line of counters when the process
- * ends).
+ * knows), GT_EMU_DEVICES (how many there are: 1; of equal memory), CUDA_VISIBLE_DEVICES,
+ * GT_EMU_PEERS=0 (no device reaches another's memory), GT_EMU_MODE (`taken`: exclusive, and another
+ * process has it; `prohibited`), GT_EMU_FAIL (`NAME:N:CODE`, or `N:CODE` for the N-th call of any
+ * name; cuInit alone; with `:lost` behind it every later call fails too), GT_EMU_APPROX=0 (refuses
+ * approximations). Files that get a line when the process ends: GT_EMU_COUNTERS (counters),
+ * GT_EMU_LIVE (the number of calls, what failed on purpose, and what was made and not destroyed).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GPU_EMU_H
 #define GT_TESTS_GPU_EMU_H
@@ -19,8 +21,8 @@
 #define EMU_API __attribute__((visibility("default")))
 /* What the driver was asked for. */
 typedef struct EmuStats {
-    uint64_t calls, launches, copies, pageable_copies, copied_bytes, graph_launches, graph_nodes,
-        events, waits;
+    uint64_t calls, launches, copies, pageable_copies, peer_copies, copied_bytes, graph_launches,
+        graph_nodes, events, waits;
 } EmuStats;
 /* As after a start of the process, with another seed; all handles and memory are gone. */
 EMU_API void emu_reset(uint64_t seed);

@@ -27,10 +27,10 @@ void memory_fini(Memory *m) {
     free(m->set);
     memset(m, 0, sizeof *m);
 }
-Block *memory_alloc(Memory *m, uint64_t bytes, void *host) {
+Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host) {
     if (!bytes || bytes > UINT64_C(1) << 40) return NULL;
     uint64_t room = (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
-    if (!host && (room > m->limit || m->used > m->limit - room)) return NULL;
+    if (!host && (room > m->limit || m->used[device] > m->limit - room)) return NULL;
     Block *b = calloc(1, sizeof *b);
     if (!b) abort();
     b->mapped = (size_t)room * (host ? 9 : 10);
@@ -39,14 +39,18 @@ Block *memory_alloc(Memory *m, uint64_t bytes, void *host) {
         free(b);
         return NULL;
     }
-    *b = (Block){.at = m->next, .bytes = bytes, .mapped = b->mapped, .is_pinned = host != NULL};
+    *b = (Block){.at = m->next,
+                 .bytes = bytes,
+                 .mapped = b->mapped,
+                 .is_pinned = host != NULL,
+                 .device = device};
     b->writer = (uint32_t *)at, b->reader = (uint32_t *)(at + 4 * room);
     b->written = at + 8 * room;
     b->data = host ? host : at + 9 * room;
     if (host)
         memset(b->written, 1, bytes);
     else
-        m->used += room;
+        m->used[device] += room;
     m->next += room + MEMORY_GAP;
     if (m->n_blocks == m->cap_blocks) {
         m->cap_blocks = m->cap_blocks ? 2 * m->cap_blocks : 64;
@@ -82,7 +86,8 @@ const Block *memory_below(const Memory *m, uint64_t at) {
 void memory_free(Memory *m, Block *b) {
     int k = below(m, b->at);
     if (k < 0 || m->block[k] != b) return;
-    if (!b->is_pinned) m->used -= (b->bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+    if (!b->is_pinned)
+        m->used[b->device] -= (b->bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
     memmove(&m->block[k], &m->block[k + 1], (size_t)(m->n_blocks - k - 1) * sizeof *m->block);
     m->n_blocks--;
     m->last = NULL;
@@ -208,6 +213,10 @@ static bool is_read_by_many(const Memory *m, const uint32_t *reader, uint64_t n,
 }
 bool memory_touch(Memory *m, Block *b, uint64_t offset, uint64_t n, Access access, const Actor *a,
                   char *err, size_t size) {
+    if (!b->is_pinned && a->closed >> b->device & 1) {
+        snprintf(err, size, "memory of device %d, which this device does not reach", b->device);
+        return false;
+    }
     if (access != ACCESS_WRITE) {
         const uint8_t *hole = memchr(b->written + offset, 0, n);
         if (hole) {

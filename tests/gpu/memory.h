@@ -17,7 +17,7 @@
 #define DEVICE_BASE UINT64_C(0x7000000000000000)
 #define SHARED_BASE UINT64_C(0x6000000000000000)
 #define LOCAL_BASE  UINT64_C(0x6100000000000000)
-enum { MEMORY_GAP = 1 << 16, MEMORY_ALIGN = 512 };
+enum { MEMORY_GAP = 1 << 16, MEMORY_ALIGN = 512, DEVICES_MAX = 8 };
 
 typedef struct Block {
     uint64_t at, bytes;
@@ -25,6 +25,7 @@ typedef struct Block {
     uint32_t *writer, *reader; /* serials of each byte, with the bits of TOUCH_ */
     size_t mapped;
     bool is_pinned, is_module;
+    int device; /* whose memory it is; of pinned memory none's */
 } Block;
 #define TOUCH_ATOMIC  (UINT32_C(1) << 31) /* of a writer */
 #define TOUCH_SEVERAL (UINT32_C(1) << 31) /* of a reader: the number of a ReaderSet */
@@ -38,7 +39,8 @@ typedef struct ReaderSet {
 typedef struct Memory {
     Block **block; /* by address */
     int n_blocks, cap_blocks;
-    uint64_t next, used, limit; /* bytes of the device, not pinned */
+    uint64_t next, limit;       /* limit: bytes of each device, ... */
+    uint64_t used[DEVICES_MAX]; /* ... pinned ones not counted */
     Block *last;                /* found last */
     ReaderSet *set;             /* numbers from set_base on */
     uint32_t n_sets, cap_sets, set_base;
@@ -52,6 +54,7 @@ typedef struct Actor {
     IsBefore *is_before;
     WhoIs *who_is;
     void *ctx;
+    uint32_t closed; /* the devices whose memory it does not reach: bits */
 } Actor;
 typedef enum Access { ACCESS_READ, ACCESS_WRITE, ACCESS_ATOMIC } Access;
 
@@ -59,7 +62,7 @@ void memory_init(Memory *m, uint64_t limit);
 void memory_fini(Memory *m);
 /* host: NULL, or pinned memory of so many bytes, owned by the caller, all written. NULL: more than
  * the limit. */
-Block *memory_alloc(Memory *m, uint64_t bytes, void *host);
+Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host);
 void memory_free(Memory *m, Block *b);
 /* The allocation that the bytes lie in whole; NULL: none. */
 Block *memory_find(Memory *m, uint64_t at, uint64_t bytes);

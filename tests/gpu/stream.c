@@ -14,11 +14,12 @@ CUstream stream_of(CUstream handle) {
         if (handle == &device.stream[k] && handle->is_alive) return handle;
     return NULL;
 }
-CUstream stream_new(bool is_blocking) {
+CUstream stream_new(int of, bool is_blocking) {
     for (int k = 1; k < STREAMS_MAX; k++) {
         CUstream s = &device.stream[k];
         if (s->is_alive) continue;
         s->index = k, s->is_alive = true, s->is_blocking = is_blocking, s->capture = NULL;
+        s->device = of;
         s->now = device.host;
         s->now.upto[k] = s->issued;
         return s;
@@ -91,7 +92,7 @@ CUresult stream_submit(CUstream s, Op *op) {
     s->last = op;
     if (s->issued - s->done > QUEUE_MAX) stream_run(s, s->first->number);
     drift();
-    return device.error;
+    return device.context[s->device].error;
 }
 static void remember(CUstream s, const Op *op, uint32_t serial) {
     if (op->number >= s->cap_serial) {

@@ -2,7 +2,7 @@
  * transposition, in batches, and what it refuses; the emulated NVML.
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/cublaslt.h"
-#include "tests/gpu/nvml.h"
+#include "worker/cuda/nvml_api.h"
 #include "tests/unit/gpu.h"
 #include "tests/unit/random.h"
 

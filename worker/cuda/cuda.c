@@ -22,53 +22,13 @@ bool cuda_enter(Cuda *c) { return !c->lost.code && CALL(c, cuCtxSetCurrent, c->c
 
 /* ---- Opening ---- */
 
-/* Chooses what kernels are compiled for: the device's architecture, or the newest that NVRTC knows
- * below it, whose PTX the driver assembles. */
-static bool find_arch(Cuda *c, Err *err) {
-    enum { MOST = 64, OLDEST = 80 };
-    int known[MOST], n = 0;
-    if (c->capability < OLDEST)
-        return err_set(err, ERR_IO, "%s has compute capability %d.%d, and 8.0 or newer is needed",
-                       c->name, c->capability / 10, c->capability % 10);
-    if (c->libs->nvrtcGetNumSupportedArchs(&n) || n > MOST ||
-        c->libs->nvrtcGetSupportedArchs(known))
-        return err_set(err, ERR_IO, "NVRTC does not say for which devices it compiles");
-    for (int k = 0; k < n; k++)
-        if (known[k] <= c->capability && known[k] > c->arch) c->arch = known[k];
-    c->is_ptx = c->arch != c->capability;
-    return true;
-}
-
-static bool open_device(Cuda *c, int ordinal, Err *err) {
-    const CudaLibs *l = c->libs;
-    int n = 0, major = 0, minor = 0;
-    if (!CUDA(l, err, cuDeviceGetCount, &n)) return false;
-    if (n == 0) return err_set(err, ERR_IO, "no CUDA device (CUDA_VISIBLE_DEVICES may hide it)");
-    if (ordinal >= n) ordinal %= n;
-    if (!CUDA(l, err, cuDeviceGet, &c->device, ordinal) ||
-        !CUDA(l, err, cuDeviceGetName, c->name, sizeof c->name, c->device) ||
-        !CUDA(l, err, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
-              c->device) ||
-        !CUDA(l, err, cuDeviceGetAttribute, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-              c->device) ||
-        !CUDA(l, err, cuDeviceGetAttribute, &c->processors,
-              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device))
-        return false;
-    c->capability = 10 * major + minor;
-    snprintf(c->isa, sizeof c->isa, "cuda-sm%d-%d-nvrtc%d.%d", c->capability, c->processors,
-             l->nvrtc / 1000, l->nvrtc % 1000 / 10);
-    if (!find_arch(c, err)) return false;
-    cuda_open_images(c);
-    return CUDA(l, err, cuDevicePrimaryCtxRetain, &c->context, c->device) &&
-           CUDA(l, err, cuCtxSetCurrent, c->context) &&
-           CUDA(l, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);
-}
-
 static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     const CudaLibs *l = c->libs;
+    EngineConfig own = *config;
     void *shadow;
     int fd;
-    if (!host_open(&c->host, &engine_cuda, config, err)) return false;
+    if (!own.memory_bytes && !cuda_share(c, config, &own.memory_bytes, err)) return false;
+    if (!host_open(&c->host, &engine_cuda, &own, err)) return false;
     mem_range(c->host.mem, &shadow, &c->total, &fd);
     c->shadow = shadow;
     madvise(shadow, c->total, MADV_NOHUGEPAGE); /* only heads of blocks are touched */
@@ -86,7 +46,7 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
         char wanted[24], free_text[24];
         err_set(err, ERR_MEMORY, "%s has no %s of memory: %s are free", c->name,
                 bytes_text(c->total, wanted), bytes_text(left, free_text));
-        err_hint(err, "--memory says how much a worker takes");
+        err_hint(err, "--memory says how much a worker takes; default: its share of 80 %% of them");
     }
     return false;
 }
@@ -104,9 +64,8 @@ static void cuda_close(Engine **e) {
             if (c->mark[k].event) l->cuEventDestroy_v2(c->mark[k].event);
         if (c->ring) l->cuMemFreeHost(c->ring);
         if (c->base) l->cuMemFree_v2(c->base);
-        if (c->stream) l->cuStreamDestroy_v2(c->stream);
-        l->cuDevicePrimaryCtxRelease_v2(c->device);
     }
+    cuda_close_device(c);
     if (c->inner) c->inner->ops->close(&c->inner);
     host_close(&c->host);
     free(c);
@@ -120,7 +79,7 @@ static Engine *cuda_open(const EngineConfig *config, Err *err) {
     c->libs = libs;
     c->threads = config->threads;
     Engine *e = &c->host.engine;
-    if (!open_device(c, 0, err) || !open_memory(c, config, err)) cuda_close(&e);
+    if (!cuda_open_device(c, config->device, err) || !open_memory(c, config, err)) cuda_close(&e);
     return e;
 }
 
@@ -205,6 +164,7 @@ static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
 const EngineOps engine_cuda = {
     .name = "cuda",
     .is_ordered = true,
+    .is_device = true,
     .open = cuda_open,
     .close = cuda_close,
     .isa = cuda_isa,
@@ -227,5 +187,6 @@ const EngineOps engine_cuda = {
     .fused = cuda_fused,
     .maker = &cuda_maker,
     .hash = cuda_hash,
+    .about = cuda_about,
     .lost = cuda_lost,
 };

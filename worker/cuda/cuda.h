@@ -1,4 +1,4 @@
-/* cuda.h: the engine `cuda`, inside. One device, one stream, one arena: calls take effect in the
+/* cuda.h: the engine `cuda`, inside. A device, a stream, an arena: calls take effect in the
  * order of submission, so memory that is freed can be handed out again at once.
  *
  * The device's memory is one allocation. mem.c manages a sparse reservation of the host of the same
@@ -48,6 +48,8 @@ typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
     CUdevice device;
+    int n_devices;
+    bool has_share; /* cuda_share counts it */
     CUcontext context;
     CUstream stream;
     CUdeviceptr base;
@@ -101,6 +103,16 @@ void cuda_open_images(Cuda *c); /* finds the cache; without one images are compi
 bool cuda_image(Cuda *c, const Bytes *source, CudaImage *image, Err *err);
 /* Removes an image from the cache. False: it did not come from there, or cannot be removed. */
 bool cuda_forget_image(Cuda *c, const CudaImage *image);
+
+/* ---- device.c ---- */
+
+/* Opens device number `device`, counted on from the first after the last, its context and stream.
+ * cuda_close_device undoes what there is of it. */
+bool cuda_open_device(Cuda *c, int device, Err *err);
+void cuda_close_device(Cuda *c);
+/* This worker's share of 80 % of the memory that the device has free. */
+bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err);
+void cuda_about(const Engine *e, Bytes *out); /* see EngineOps */
 
 /* ---- kernel.c ---- */
 

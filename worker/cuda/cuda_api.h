@@ -16,6 +16,8 @@ typedef enum cudaError_enum {
     CUDA_ERROR_INVALID_VALUE = 1,
     CUDA_ERROR_OUT_OF_MEMORY = 2,
     CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_STUB_LIBRARY = 34,
+    CUDA_ERROR_DEVICE_UNAVAILABLE = 46,
     CUDA_ERROR_NO_DEVICE = 100,
     CUDA_ERROR_INVALID_DEVICE = 101,
     CUDA_ERROR_INVALID_IMAGE = 200,
@@ -27,6 +29,7 @@ typedef enum cudaError_enum {
     CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+    CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
@@ -70,6 +73,11 @@ typedef enum CUfunction_attribute_enum {
     CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
     CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
 } CUfunction_attribute;
+enum {
+    CU_COMPUTEMODE_DEFAULT = 0,
+    CU_COMPUTEMODE_PROHIBITED = 2,
+    CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
+};
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 typedef enum CUstreamCaptureMode_enum {
@@ -118,6 +126,8 @@ typedef void (*CUhostFn)(void *userData);
     X(cuCtxSetCurrent, (CUcontext context))                                                        \
     X(cuCtxGetCurrent, (CUcontext * context))                                                      \
     X(cuCtxSynchronize, (void))                                                                    \
+    X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                           \
+    X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))                                     \
     X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total))                                      \
     X(cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes))                                             \
     X(cuMemFree_v2, (CUdeviceptr at))                                                              \
@@ -130,6 +140,8 @@ typedef void (*CUhostFn)(void *userData);
     X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))     \
     X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))           \
     X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))     \
+    X(cuMemcpyPeerAsync, (CUdeviceptr to, CUcontext to_context, CUdeviceptr from,                  \
+                          CUcontext from_context, size_t bytes, CUstream stream))                  \
     X(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))       \
     X(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))           \
     X(cuStreamCreate, (CUstream * stream, unsigned flags))                                         \

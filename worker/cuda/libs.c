@@ -45,6 +45,16 @@ static void find(void *library, const char *name, void *to, const char **missing
     if (!function && !*missing) *missing = name;
 }
 
+static bool no_device(Err *err) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (!visible) {
+        err_set(err, ERR_IO, "the NVIDIA driver finds no device");
+        return err_hint(err, "nvidia-smi lists them; --engine cpu needs none");
+    }
+    err_set(err, ERR_IO, "no CUDA device is visible: CUDA_VISIBLE_DEVICES is '%.60s'", visible);
+    return err_hint(err, "unset it, or name devices by their numbers: CUDA_VISIBLE_DEVICES=0,1");
+}
+
 static bool open_driver(CudaLibs *l, Err *err) {
     const char *missing = NULL;
     void *library = open_library((const char *const[]){"libcuda.so.1", NULL});
@@ -57,13 +67,19 @@ static bool open_driver(CudaLibs *l, Err *err) {
 #undef X
     if (!l->cuInit || !l->cuGetErrorName || !l->cuGetErrorString || !l->cuDriverGetVersion)
         return err_set(err, ERR_IO, "libcuda.so.1 is no NVIDIA driver: it has no %s", missing);
-    if (!CUDA(l, err, cuDriverGetVersion, &l->driver)) return false;
+    CUresult code = l->cuDriverGetVersion(&l->driver);
+    if (code == CUDA_ERROR_STUB_LIBRARY) {
+        err_set(err, ERR_IO, "libcuda.so.1 is the toolkit's stub, which computes nothing");
+        return err_hint(err, "take the folder of stubs out of LD_LIBRARY_PATH; %s", remedy);
+    }
+    if (!cuda_ok(l, code, "cuDriverGetVersion", err)) return false;
     if (l->driver < OLDEST)
         return err_set(err, ERR_IO,
                        "the NVIDIA driver is of CUDA %d.%d, and %d.0 or newer is needed",
                        l->driver / 1000, l->driver % 1000 / 10, OLDEST / 1000);
     if (missing) return err_set(err, ERR_IO, "the NVIDIA driver has no %s", missing);
-    return CUDA(l, err, cuInit, 0);
+    code = l->cuInit(0);
+    return code == CUDA_ERROR_NO_DEVICE ? no_device(err) : cuda_ok(l, code, "cuInit", err);
 }
 
 static bool open_nvrtc(CudaLibs *l, Err *err) {
@@ -118,4 +134,23 @@ bool cuda_ok(const CudaLibs *l, CUresult code, const char *call, Err *err) {
     l->cuGetErrorString(code, &text);
     return err_set(err, code == CUDA_ERROR_OUT_OF_MEMORY ? ERR_MEMORY : ERR_IO, "%s: %s (%s)", call,
                    text ? text : "unknown error", name ? name : "?");
+}
+
+static NvmlLib nvml;
+static bool has_nvml;
+
+static void open_nvml(void) {
+    const char *missing = NULL;
+    void *library = open_library((const char *const[]){"libnvidia-ml.so.1", NULL});
+    if (!library) return;
+#define X(name, args) find(library, #name, &nvml.name, &missing);
+    NVML_FUNCTIONS(X)
+#undef X
+    has_nvml = !missing && nvml.nvmlInit_v2() == NVML_SUCCESS;
+}
+
+const NvmlLib *cuda_nvml(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_nvml);
+    return has_nvml ? &nvml : NULL;
 }

@@ -9,6 +9,7 @@
 #define GT_WORKER_CUDA_LIBS_H
 #include "runtime/base/err.h"
 #include "worker/cuda/cuda_api.h"
+#include "worker/cuda/nvml_api.h"
 
 typedef struct CudaLibs {
 #define X(name, args) CUresult(*name) args;
@@ -19,10 +20,17 @@ typedef struct CudaLibs {
 #undef X
     int driver, nvrtc; /* versions: 1000 * major + 10 * minor */
 } CudaLibs;
+typedef struct NvmlLib {
+#define X(name, args) nvmlReturn_t(*name) args;
+    NVML_FUNCTIONS(X)
+#undef X
+} NvmlLib;
 
 /* Returns the libraries, loaded once per process and initialised; any thread. NULL: err says what
  * is missing or too old, and the remedy. Nothing is unloaded. */
 const CudaLibs *cuda_libs(Err *err);
+/* Likewise NVIDIA's management library, libnvidia-ml.so.1; NULL: it is not there. */
+const NvmlLib *cuda_nvml(void);
 
 /* Returns true if code is success. Else sets err to "CALL: out of memory", with the driver's words,
  * and returns false. */

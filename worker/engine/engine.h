@@ -65,6 +65,9 @@ typedef struct EngineConfig {
     uint64_t memory_bytes;
     int threads;
     bool is_shared; /* the arena is a memfd, which other processes can map */
+    /* Of an engine of devices: the worker's device, counted on from the first after the last, and
+     * how many workers there are on this host, which share the devices' memory (0 means 1). */
+    int device, workers;
 } EngineConfig;
 
 enum { ENGINE_SCRATCH = 1 << 20 };
@@ -76,6 +79,7 @@ typedef struct Engine Engine;
 typedef struct EngineOps {
     const char *name; /* "reference", "cpu", "null", "late" */
     bool is_ordered;
+    bool is_device; /* its memory is a device's; memory_bytes 0: open takes this worker's share */
     Engine *(*open)(const EngineConfig *config, Err *err);
     void (*close)(Engine **e); /* all tickets must be done */
     /* The class within which results have the same bits: "cpu-v4". */
@@ -136,6 +140,9 @@ typedef struct EngineOps {
      * write them must be done. Engines without values have none. */
     uint64_t (*hash)(Engine *e, const void *data, int64_t n, int size, uint64_t first,
                      uint16_t sample);
+    /* Optional: appends KEY=VALUE lines about the device: its name, and what is known about its
+     * memory, temperature and load. */
+    void (*about)(const Engine *e, Bytes *out);
     /* Optional: true once the device is lost; err, if not NULL, says why. From then on nothing is
      * computed, all marks are done, and what was read from the device may be garbage: nobody may
      * see it. */

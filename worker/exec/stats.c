@@ -42,6 +42,7 @@ void exec_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
                  (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
                  (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
+    if (x->ops->about) x->ops->about(x->engine, out);
     for (const Stage *s = x->stages; s; s = s->next) s->stats(s, out);
     bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
     for (const Client *c = x->clients; c; c = c->next) {
@@ -103,4 +104,5 @@ void exec_placement(const Exec *x, uint32_t client, uint64_t id, Bytes *out) {
     for (int d = 0; d < t->view.type.rank; d++)
         bytes_printf(out, "%s%lld", d ? "," : "", (long long)t->view.type.shape[d]);
     bytes_printf(out, "]\nlayout=%s\ngroup=%u\n", layout_text(&layout, text), t->group);
+    if (x->ops->about) x->ops->about(x->engine, out);
 }

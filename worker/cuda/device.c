@@ -1,0 +1,149 @@
+/* device.c: the engine's device: which one it is, what it can do, this worker's share of its
+ * memory, and what users see of it.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/cuda.h"
+#include <pthread.h>
+#include <stdio.h>
+
+/* ---- Opening ---- */
+
+/* Chooses what kernels are compiled for: the device's architecture, or the newest that NVRTC knows
+ * below it, whose PTX the driver assembles. */
+static bool find_arch(Cuda *c, Err *err) {
+    enum { MOST = 64, OLDEST = 80 };
+    const CudaLibs *l = c->libs;
+    int known[MOST], n = 0;
+    if (c->capability < OLDEST)
+        return err_set(err, ERR_IO, "%s has compute capability %d.%d, and 8.0 or newer is needed",
+                       c->name, c->capability / 10, c->capability % 10);
+    if (l->nvrtcGetNumSupportedArchs(&n) || n > MOST || l->nvrtcGetSupportedArchs(known))
+        return err_set(err, ERR_IO, "NVRTC does not say for which devices it compiles");
+    for (int k = 0; k < n; k++)
+        if (known[k] <= c->capability && known[k] > c->arch) c->arch = known[k];
+    c->is_ptx = c->arch != c->capability;
+    if (c->arch && (!c->is_ptx || l->nvrtc <= l->driver)) return true;
+    if (!c->arch)
+        return err_set(err, ERR_IO, "NVRTC %d.%d compiles nothing for %s", l->nvrtc / 1000,
+                       l->nvrtc % 1000 / 10, c->name);
+    err_set(err, ERR_IO,
+            "NVRTC %d.%d does not know %s (compute capability %d.%d), and its PTX is too new for "
+            "the driver, which is of CUDA %d.%d",
+            l->nvrtc / 1000, l->nvrtc % 1000 / 10, c->name, c->capability / 10, c->capability % 10,
+            l->driver / 1000, l->driver % 1000 / 10);
+    return err_hint(err, "it needs a newer NVRTC and a driver of the same version");
+}
+
+static bool open_context(Cuda *c, Err *err) {
+    const CudaLibs *l = c->libs;
+    CUcontext context;
+    int mode = 0;
+    CUresult code = l->cuDevicePrimaryCtxRetain(&context, c->device);
+    if (code == CUDA_SUCCESS) {
+        c->context = context;
+        return CUDA(l, err, cuCtxSetCurrent, c->context) &&
+               CUDA(l, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);
+    }
+    l->cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, c->device);
+    if (mode == CU_COMPUTEMODE_DEFAULT) return cuda_ok(l, code, "cuDevicePrimaryCtxRetain", err);
+    err_set(err, ERR_IO, "%s %s", c->name,
+            mode == CU_COMPUTEMODE_PROHIBITED ? "is in the mode that lets no process use it"
+                                              : "is in exclusive mode, and another process has it");
+    return err_hint(err, "nvidia-smi -c DEFAULT lets several use it");
+}
+
+bool cuda_open_device(Cuda *c, int device, Err *err) {
+    const CudaLibs *l = c->libs;
+    int major = 0, minor = 0;
+    if (!CUDA(l, err, cuDeviceGetCount, &c->n_devices)) return false;
+    if (c->n_devices < 1) return err_set(err, ERR_IO, "the NVIDIA driver finds no device");
+    if (!CUDA(l, err, cuDeviceGet, &c->device, device % c->n_devices) ||
+        !CUDA(l, err, cuDeviceGetName, c->name, sizeof c->name, c->device) ||
+        !CUDA(l, err, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+              c->device) ||
+        !CUDA(l, err, cuDeviceGetAttribute, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+              c->device) ||
+        !CUDA(l, err, cuDeviceGetAttribute, &c->processors,
+              CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, c->device))
+        return false;
+    c->capability = 10 * major + minor;
+    snprintf(c->isa, sizeof c->isa, "cuda-sm%d-%d-nvrtc%d.%d", c->capability, c->processors,
+             l->nvrtc / 1000, l->nvrtc % 1000 / 10);
+    if (!find_arch(c, err)) return false;
+    cuda_open_images(c);
+    return open_context(c, err);
+}
+
+/* ---- Shares of a device's memory ---- */
+
+enum { DEVICES_MAX = 64 };
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Of this process: the workers that have taken a share, and what was free before the first did. */
+static struct {
+    int users;
+    uint64_t free_bytes;
+} share[DEVICES_MAX];
+
+static int workers_on(const Cuda *c, const EngineConfig *config) {
+    int all = config->workers > 0 ? config->workers : 1;
+    int n = (all - c->device + c->n_devices - 1) / c->n_devices;
+    return n > 0 ? n : 1;
+}
+
+/* Workers of one process divide what was free before the first of them. Those of several processes
+ * do not know that: each takes its share of all memory, if so much is free. */
+bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err) {
+    enum { LEAST = 4 << 20 };
+    size_t left = 0, all = 0;
+    uint64_t n = (uint64_t)workers_on(c, config);
+    if (!CUDA(c->libs, err, cuMemGetInfo_v2, &left, &all)) return false;
+    if (config->is_shared || c->device >= DEVICES_MAX) {
+        *bytes = all / n < left ? all / n : left;
+    } else {
+        pthread_mutex_lock(&lock);
+        if (!share[c->device].users++) share[c->device].free_bytes = left;
+        *bytes = share[c->device].free_bytes / n;
+        pthread_mutex_unlock(&lock);
+        c->has_share = true;
+    }
+    *bytes = *bytes / 5 * 4;
+    if (*bytes >= LEAST) return true;
+    char text[24];
+    err_set(err, ERR_MEMORY, "%s has only %s of free memory", c->name, bytes_text(left, text));
+    return n > 1 && err_hint(err, "%llu workers are to share it", (unsigned long long)n);
+}
+
+void cuda_close_device(Cuda *c) {
+    if (c->has_share) {
+        pthread_mutex_lock(&lock);
+        share[c->device].users--;
+        pthread_mutex_unlock(&lock);
+    }
+    if (c->stream) c->libs->cuStreamDestroy_v2(c->stream);
+    if (c->context) c->libs->cuDevicePrimaryCtxRelease_v2(c->device);
+}
+
+/* ---- What users see ---- */
+
+static void about_load(const Cuda *c, Bytes *out) {
+    const NvmlLib *l = cuda_nvml();
+    char bus[32] = "";
+    nvmlDevice_t d;
+    unsigned celsius;
+    nvmlUtilization_t load;
+    if (!l || c->libs->cuDeviceGetPCIBusId(bus, sizeof bus, c->device)) return;
+    if (l->nvmlDeviceGetHandleByPciBusId_v2(bus, &d)) return;
+    if (!l->nvmlDeviceGetTemperature(d, NVML_TEMPERATURE_GPU, &celsius))
+        bytes_printf(out, "device_celsius=%u\n", celsius);
+    if (!l->nvmlDeviceGetUtilizationRates(d, &load))
+        bytes_printf(out, "device_busy_percent=%u\n", load.gpu);
+}
+
+void cuda_about(const Engine *e, Bytes *out) {
+    const Cuda *c = (const Cuda *)e;
+    size_t left = 0, all = 0;
+    bytes_printf(out, "device=%s\ndevice_number=%d\n", c->name, c->device);
+    if (!c->lost.code && !c->libs->cuCtxSetCurrent(c->context) &&
+        !c->libs->cuMemGetInfo_v2(&left, &all))
+        bytes_printf(out, "device_bytes_free=%zu\ndevice_bytes_total=%zu\n", left, all);
+    about_load(c, out);
+}
