@@ -9,6 +9,7 @@
 #include "runtime/inst/tape.h"
 #include "runtime/wire/wire_hash.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +17,15 @@
 static const struct OptionRow {
     char letter;
     const char *name, *value, *help;
+    size_t field; /* in Options, or 0: see set_value */
 } rows[OPTION_COUNT] = {
-#define OPTION(id, letter_, name_, value_, help_) [OPTION_##id] = {letter_, name_, value_, help_},
+#define FIELD(name) offsetof(Options, name)
+#define OPTION(id, letter, name, value, field, help)                                               \
+    [OPTION_##id] = {letter, name, value, help, field},
 #include "lang/shell/options.def"
 };
+
+#define BIT(id) (UINT64_C(1) << OPTION_##id)
 
 void options_help(Bytes *out) {
     bytes_puts(out, "usage: gtsh [options] [script.gt | program.gti | -] [arguments]\n"
@@ -61,6 +67,13 @@ static bool whole(const char *what, const char *s, uint64_t least, uint64_t most
 static bool size(const char *what, const char *s, uint64_t *out, LangError *e) {
     Err err = {0};
     return flag_bytes(what, s, out, &err) || usage(e, "%s", err.text);
+}
+
+static bool count(const char *what, const char *s, int *out, LangError *e) {
+    uint64_t n;
+    TRY(whole(what, s, 1, 1024, &n, e));
+    *out = (int)n;
+    return true;
 }
 
 /* Sets *out to our name of the engine; names of the original's backends are accepted. */
@@ -185,71 +198,29 @@ static bool hashing(const char *s, uint8_t *out, LangError *e) {
     return watch_hashing(s, out, &err) || usage(e, "%s", err.text);
 }
 
-/* True for the options that a running dispatcher cannot change: workers, threads, engine,
- * memory. */
-static bool is_of_own_cluster(OptionId id) {
-    return id == OPTION_WORKERS || id == OPTION_THREADS || id == OPTION_ENGINE ||
-           id == OPTION_MEMORY || id == OPTION_HASH;
-}
+/* Options that a running dispatcher cannot change. */
+#define OF_CLUSTER (BIT(WORKERS) | BIT(THREADS) | BIT(ENGINE) | BIT(MEMORY) | BIT(HASH))
+/* Options that may stand once. Of others, such as -w, the last one counts. */
+#define ONCE (BIT(CODE) | BIT(PRINT) | BIT(REPLAY) | BIT(CONFIG) | BIT(CLIENT) | BIT(TEE))
 
-static bool set(Options *o, OptionId id, const char *v, LangError *e) {
-    uint64_t n = 0, bit = UINT64_C(1) << id;
-    static const uint64_t once = UINT64_C(1) << OPTION_CODE | UINT64_C(1) << OPTION_PRINT |
-                                 UINT64_C(1) << OPTION_REPLAY | UINT64_C(1) << OPTION_CONFIG |
-                                 UINT64_C(1) << OPTION_CLIENT | UINT64_C(1) << OPTION_TEE;
-    if (o->given & bit & once) /* of others, such as -w, the last one counts */
-        return usage(e, "%s%s is given twice", rows[id].letter ? "-" : "--",
-                     rows[id].letter ? (char[]){rows[id].letter, 0} : rows[id].name);
-    o->given |= bit;
-    if (is_of_own_cluster(id)) o->own = rows[id].name;
-    char what[32];
-    if (rows[id].name[0])
-        snprintf(what, sizeof what, "--%s", rows[id].name);
-    else
-        snprintf(what, sizeof what, "-%c", rows[id].letter);
+/* what: the option's name for messages. */
+static bool set_value(Options *o, OptionId id, const char *what, const char *v, LangError *e) {
+    void *field = (char *)o + rows[id].field;
+    if (rows[id].field && !rows[id].value[0]) return *(bool *)field = true;
     switch (id) {
-    case OPTION_CODE: o->code = v; return true;
-    case OPTION_PRINT: o->expr = v; return true;
-    case OPTION_CHECK: o->check = true; return true;
-    case OPTION_FMT: o->fmt = true; return true;
-    case OPTION_LSP: o->lsp = true; return true;
-    case OPTION_PROMPT: o->prompt = true; return true;
     case OPTION_FORMAT: return options_output(what, v, &o->output, e);
-    case OPTION_SESSION: o->session = v; return true;
-    case OPTION_SESSIONS: return o->sessions = true;
-    case OPTION_QUIET: o->quiet = true; return true;
-    case OPTION_WORKERS:
-        if (!whole(what, v, 1, 1024, &n, e)) return false;
-        o->workers = (int)n;
-        return true;
-    case OPTION_THREADS:
-        if (!whole(what, v, 1, 1024, &n, e)) return false;
-        o->threads = (int)n;
-        return true;
+    case OPTION_WORKERS: return count(what, v, &o->workers, e);
+    case OPTION_THREADS: return count(what, v, &o->threads, e);
     case OPTION_ENGINE: return engine(what, v, &o->engine, e);
     case OPTION_MEMORY: return size(what, v, &o->memory_bytes, e);
-    case OPTION_DISPATCHER: o->dispatcher = v; return true;
-    case OPTION_CONFIG: o->config = v; return true;
-    case OPTION_STRICT: o->strict = true; return true;
-    case OPTION_CHECK_NAN: o->check_nan = true; return true;
     case OPTION_DETERMINISTIC: return true;
-    case OPTION_LOG_DIR: o->log_dir = v; return true;
     case OPTION_PROFILE:
         o->profile = true;
         o->profile_file = v;
         return !v || *v || usage(e, "--profile= needs the name of a file");
     case OPTION_SEED: return whole(what, v, 0, INT64_MAX, &o->seed, e);
     case OPTION_HASH: return hashing(v, &o->hashing, e);
-    case OPTION_EMIT:
-    case OPTION_TEE:
-    case OPTION_PAYLOADS:
-    case OPTION_VERIFY:
-    case OPTION_DRY:
-    case OPTION_UPTO:
-    case OPTION_SPEED:
-    case OPTION_FILL: return set_replay(o, id, what, v, e);
     case OPTION_EMIT_STEP: return o->emit = o->emit_step = true;
-    case OPTION_REPLAY: o->replay = v; return true;
     case OPTION_CLIENT:
         o->client = tape_client(v, strlen(v));
         return o->client > 0 ||
@@ -258,13 +229,29 @@ static bool set(Options *o, OptionId id, const char *v, LangError *e) {
     case OPTION_TIMES: return whole(what, v, 1, INT64_MAX, &o->times, e);
     case OPTION_OUT: return add_word(&o->out, &o->n_out, v);
     case OPTION_COLOR: return when(v, &o->color, e);
-    case OPTION_NORC: o->norc = true; return true;
     case OPTION_DEBUG: return letters(what, v, &o->debug, e);
-    case OPTION_VERSION: o->version = true; return true;
-    case OPTION_HELP: o->help = true; return true;
-    case OPTION_COUNT: break;
+    default: break;
     }
-    return false;
+    if (!rows[id].field) return set_replay(o, id, what, v, e);
+    *(const char **)field = v;
+    return true;
+}
+
+/* "--workers" or "-c" in what[32]. */
+static const char *option_text(OptionId id, char *what) {
+    const struct OptionRow *r = &rows[id];
+    snprintf(what, 32, r->name[0] ? "--%s" : "-%.1s", r->name[0] ? r->name : &r->letter);
+    return what;
+}
+
+static bool set(Options *o, OptionId id, const char *v, LangError *e) {
+    uint64_t bit = UINT64_C(1) << id;
+    char what[32];
+    option_text(id, what);
+    if (o->given & bit & ONCE) return usage(e, "%s is given twice", what);
+    o->given |= bit;
+    if (bit & OF_CLUSTER) o->own = rows[id].name;
+    return set_value(o, id, what, v, e);
 }
 
 /* ---- parsing ---- */
@@ -408,7 +395,6 @@ bool options_parse(int argc, char **argv, Options *o, LangError *e) {
 
 /* ---- without effect ---- */
 
-#define BIT(id) (UINT64_C(1) << OPTION_##id)
 #define CLUSTER (BIT(WORKERS) | BIT(THREADS) | BIT(ENGINE) | BIT(MEMORY) | BIT(DISPATCHER))
 
 /* Variables of the dispatcher and of workers, which do not see this process's. (Those that
@@ -441,11 +427,7 @@ static bool say_idle(const Idle *i, uint64_t given, LangError *w) {
     if (!i->holds) return false;
     for (int k = 0; k < OPTION_COUNT; k++) {
         if (!(given & i->options & UINT64_C(1) << k)) continue;
-        if (rows[k].name[0])
-            snprintf(name, sizeof name, "--%s", rows[k].name);
-        else
-            snprintf(name, sizeof name, "-%c", rows[k].letter);
-        add_name(&names, &n, name);
+        add_name(&names, &n, option_text((OptionId)k, name));
     }
     for (size_t k = 0; k < i->n_variables; k++)
         if (environment(i->variables[k])) add_name(&names, &n, i->variables[k]);

@@ -7,7 +7,7 @@
 #include "lang/shell/replay.h"
 
 typedef enum OptionId {
-#define OPTION(id, letter, name, value, help) OPTION_##id,
+#define OPTION(id, letter, name, value, field, help) OPTION_##id,
 #include "lang/shell/options.def"
     OPTION_COUNT
 } OptionId;
