@@ -43,8 +43,8 @@ typedef struct App {
     InstFile *file;   /* of these */
     FILE *tee;
     bool tee_waits, tee_is_new; /* nothing of --tee's file is written yet; it was not there */
-    char *beside;  /* the name of the file that holds elements, or NULL */
-    FILE *emitted; /* of --emit-step: the instructions, in memory */
+    char *beside;               /* the name of the file that holds elements, or NULL */
+    FILE *emitted;              /* of --emit-step: the instructions, in memory */
     char *run;
     size_t n_run;
     Endpoint endpoint; /* of -d */
@@ -682,6 +682,21 @@ static int list_sessions(App *a) {
     return leave(a, ok ? 0 : 1);
 }
 
+/* The prompt, with the names that the program left, if there was one. Returns the exit code. */
+static int run_prompt(App *a, bool has_program) {
+    a->in->config.interactive = true;
+    begin_tee(a);
+    ReplConfig prompt = {.quiet = a->o.quiet || has_program,
+                         .norc = a->o.norc,
+                         .was_interrupted = interrupt_count != 0,
+                         .debug = a->o.debug,
+                         .dispatcher = a->o.dispatcher,
+                         .begin_args = begin_args,
+                         .end_args = end_args,
+                         .host = a};
+    return repl_run(a->in, &prompt);
+}
+
 int main(int argc, char **argv) {
     App a = {0};
     double since_s = now_s();
@@ -730,19 +745,7 @@ int main(int argc, char **argv) {
         return fail(&a, &e);
     code = at_prompt ? 0 : run_text(&a);
     if (code == 0 && a.emitted) code = print_step(&a);
-    if (at_prompt || (a.o.prompt && !a.o.check)) {
-        a.in->config.interactive = true;
-        begin_tee(&a);
-        ReplConfig prompt = {.quiet = a.o.quiet || !at_prompt,
-                             .norc = a.o.norc,
-                             .was_interrupted = interrupt_count != 0,
-                             .debug = a.o.debug,
-                             .dispatcher = a.o.dispatcher,
-                             .begin_args = begin_args,
-                             .end_args = end_args,
-                             .host = &a};
-        code = repl_run(a.in, &prompt);
-    }
+    if (at_prompt || (a.o.prompt && !a.o.check)) code = run_prompt(&a, !at_prompt);
     bool interrupted = code == 130 && interrupt_count;
     if (a.o.profile && !show_profile(&a, since_s) && code == 0) code = 1;
     code = leave(&a, code);

@@ -152,6 +152,21 @@ static void print_float(double f, Bytes *out) {
     if (isfinite(f) && !strpbrk(text, ".e")) bytes_puts(out, ".0");
 }
 
+static void print_format(const Node *n, int depth, Bytes *out) {
+    bytes_puts(out, "(format ");
+    if (n->str) {
+        print_string(n->str, n->n_str, out);
+        bytes_putc(out, ' ');
+    }
+    if (n->flag) bytes_puts(out, n->flag == FORMAT_REPR ? "!r " : "!s ");
+    print_at(n->kid[0], depth, out);
+    if (n->kid[1]) {
+        bytes_putc(out, ' ');
+        print_at(n->kid[1], depth, out);
+    }
+    bytes_putc(out, ')');
+}
+
 static void print_at(const Node *n, int depth, Bytes *out) {
     switch (n->kind) {
     case N_NONE: bytes_puts(out, "none"); return;
@@ -169,11 +184,8 @@ static void print_at(const Node *n, int depth, Bytes *out) {
     case N_FN_STMT:
     case N_MODULE: print_fn(n, depth, out); return;
     case N_KEYWORD:
-        bytes_printf(out, "(: %s", n->str);
-        print_kids(n, depth, out);
-        return;
     case N_FIELD:
-        bytes_printf(out, "(. %s", n->str);
+        bytes_printf(out, "(%c %s", n->kind == N_FIELD ? '.' : ':', n->str);
         print_kids(n, depth, out);
         return;
     case N_UNARY:
@@ -198,20 +210,7 @@ static void print_at(const Node *n, int depth, Bytes *out) {
         print_place(n, out);
         bytes_putc(out, ')');
         return;
-    case N_FORMAT:
-        bytes_puts(out, "(format ");
-        if (n->str) {
-            print_string(n->str, n->n_str, out);
-            bytes_putc(out, ' ');
-        }
-        if (n->flag) bytes_puts(out, n->flag == FORMAT_REPR ? "!r " : "!s ");
-        print_at(n->kid[0], depth, out);
-        if (n->kid[1]) {
-            bytes_putc(out, ' ');
-            print_at(n->kid[1], depth, out);
-        }
-        bytes_putc(out, ')');
-        return;
+    case N_FORMAT: print_format(n, depth, out); return;
     case N_EXPR_STMT:
         bytes_puts(out, n->flag ? "(do;" : "(do");
         print_kids(n, depth, out);

@@ -234,6 +234,20 @@ static bool ends_value(int kind) {
            kind == TOK_FALSE || kind == TOK_NONE || kind == TOK_BREAK || kind == TOK_CONTINUE;
 }
 
+/* The hint for a '{' behind `before`; "" for none. */
+static const char *brace_hint(Parser *p, const Token *before, const Token *start,
+                              const Token **word) {
+    if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
+    if (before->kind != TOK_NAME) return parse_is(p, start, "no_grad") ? "no_grad { … }" : "";
+    const char *name = p->src->text + before->at;
+    if ((start->kind == TOK_MODULE || start->kind == TOK_FN) && before->n < 40)
+        return arena_printf(p->arena, "%s %.*s() { … }", start->kind == TOK_FN ? "fn" : "module",
+                            (int)before->n, name);
+    const char *hint = habit_hint(name, before->n);
+    if (!hint) hint = misspelt_hint(p, before, word);
+    return hint ? hint : "";
+}
+
 /* The hint that the kind of t decides: "" for none, NULL if it decides nothing. */
 static const char *hint_of_kind(Parser *p, const Token *t, const Token *before, const Token *start,
                                 bool header, const Token **word) {
@@ -280,20 +294,7 @@ static const char *hint_of_kind(Parser *p, const Token *t, const Token *before, 
                    ? "targets take no *: first = xs[0]; rest = xs[1:]"
                    : "";
     case TOK_POW: return before->kind == TOK_LBRACE ? "copy(m) and .update(other) join maps" : "";
-    case TOK_LBRACE:
-        if (before->kind == TOK_ARROW) return "a body in braces has no =>: fn f(x) { … }";
-        if (before->kind == TOK_NAME && start->kind == TOK_MODULE && before->n < 40)
-            return arena_printf(p->arena, "module %.*s() { … }", (int)before->n,
-                                p->src->text + before->at);
-        if (before->kind == TOK_NAME && start->kind == TOK_FN && before->n < 40)
-            return arena_printf(p->arena, "fn %.*s() { … }", (int)before->n,
-                                p->src->text + before->at);
-        if (before->kind == TOK_NAME) {
-            hint = habit_hint(p->src->text + before->at, before->n);
-            if (!hint) hint = misspelt_hint(p, before, word);
-            return hint ? hint : "";
-        }
-        return parse_is(p, start, "no_grad") ? "no_grad { … }" : "";
+    case TOK_LBRACE: return brace_hint(p, before, start, word);
     default: break;
     }
     return NULL;

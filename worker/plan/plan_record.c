@@ -602,6 +602,15 @@ static bool note_depends(Recorder *r, Step *s, const Fusion *g, const FusionRun 
     return true;
 }
 
+/* Bytes beside its results that a run of the fusion needs; product: the one inside it, or NULL. */
+static uint64_t scratch_bytes(const FusedArgs *a, const FusedKernel *k, const Call *product) {
+    uint64_t bytes = 8 * (uint64_t)k->reductions * (uint64_t)a->rows * (uint64_t)a->blocks +
+                     (uint64_t)fused_table(a, k->columns, k->totals);
+    for (int i = 0; product && i < product->n_in; i++)
+        bytes += 2 * type_bytes(&product->in[i].type);
+    return bytes;
+}
+
 static void saw_fusion(Observer *o, const FusionRun *c) {
     Recorder *r = (Recorder *)o;
     Job *const *job = c->job;
@@ -656,11 +665,7 @@ static void saw_fusion(Observer *o, const FusionRun *c) {
     r->products += product != NULL;
     r->fused_ops += (uint32_t)n;
     r->size += sizeof *g;
-    const FusedArgs *a = &g->args;
-    uint64_t beside =
-        8 * (uint64_t)c->kernel->reductions * (uint64_t)a->rows * (uint64_t)a->blocks +
-        (uint64_t)fused_table(a, c->kernel->columns, c->kernel->totals);
-    for (int i = 0; call && i < call->n_in; i++) beside += 2 * type_bytes(&call->in[i].type);
+    uint64_t beside = scratch_bytes(&g->args, c->kernel, call);
     if (beside > r->beside) r->beside = beside;
 }
 

@@ -7,6 +7,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* The steps of a result's number and of a number among those reduced into one, for each axis of x.
+ * Returns how many results a node has. */
+static int64_t reduce_steps(const View *x, const Attr *axis, int64_t *out_step, int64_t *in_step) {
+    int64_t step = 1, reduced = 1;
+    for (int d = x->type.rank - 1; d >= 0; d--) {
+        bool is_reduced = !axis;
+        for (uint32_t i = 0; axis && i < axis->n; i++) is_reduced |= axis->ints[i] == d;
+        if (!is_reduced)
+            out_step[d] = step, step *= x->type.shape[d];
+        else
+            in_step[d] = reduced, reduced *= x->type.shape[d];
+    }
+    return step;
+}
+
 /* ---- One body per dtype ---- */
 
 #define KIND b1

@@ -40,18 +40,9 @@ static void EXPR(map_, S)(const Call *call) {
  * the results of each node follow those of the one before (runtime/layout/nodes.h). */
 static void EXPR(reduce_, S)(const Call *call) {
     const View *x = &call->in[0], *o = &call->out[0];
-    const Attr *axis = inst_attr(call->inst, ATTR_AXIS);
     const Attr *nodes = inst_attr(call->inst, ATTR_NODES);
-    int64_t n = type_numel(&o->type), out_step[MAX_DIMS] = {0}, step = 1;
-    int64_t in_step[MAX_DIMS] = {0}, reduced = 1;
-    for (int d = x->type.rank - 1; d >= 0; d--) {
-        bool is_reduced = !axis;
-        for (uint32_t i = 0; axis && i < axis->n; i++) is_reduced |= axis->ints[i] == d;
-        if (!is_reduced)
-            out_step[d] = step, step *= x->type.shape[d];
-        else
-            in_step[d] = reduced, reduced *= x->type.shape[d];
-    }
+    int64_t n = type_numel(&o->type), out_step[MAX_DIMS] = {0}, in_step[MAX_DIMS] = {0};
+    int64_t step = reduce_steps(x, inst_attr(call->inst, ATTR_AXIS), out_step, in_step);
     T *value = xcalloc((size_t)n + 1, sizeof *value);
     int64_t *flag = xcalloc((size_t)n + 1, sizeof *flag);
     for (int64_t i = 0; i < n; i++) {
