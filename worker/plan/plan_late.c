@@ -56,7 +56,7 @@ static Known known_from(const Plan *p, const Step *s, uint64_t depends, const ui
     for (int i = 0; i < s->n_read; i++)
         if (is_all || depends >> i & 1) join(&k, known_of(p, s->patch[i].region));
     for (int i = 0; i < s->n_fails; i++)
-        if (depends >> (STEP_READS + i) & 1) k.bits |= slot[i];
+        if (depends >> (STEP_HALF + i) & 1) k.bits |= slot[i];
     return k;
 }
 
@@ -70,7 +70,7 @@ static void fused_results(Exec *x, Plan *p, const Step *s, const uint64_t *slot)
 }
 
 void late_step(Exec *x, Frame *f, uint64_t seq, Plan *p, const Step *s) {
-    uint64_t slot[STEP_FAILS_MOST];
+    uint64_t slot[STEP_HALF];
     if (s->kind != STEP_SHIFT) marks_count(x, 2 * (double)s->made);
     if (!p->is_doubtful) return;
     if (s->kind == STEP_SHIFT) {

@@ -578,7 +578,7 @@ static bool note_depends(Recorder *r, Step *s, const Fusion *g, const FusionRun 
     uint64_t of[FUSE_NODES], input[FUSED_INPUTS];
     s->depends = arena_alloc(&r->arena, sizeof *s->depends * (size_t)(g->n_outputs + 1));
     s->fail = arena_alloc(&r->arena, sizeof *s->fail * (size_t)c->n);
-    if (s->n_read > STEP_READS) return false;
+    if (s->n_read > STEP_HALF) return false;
     for (int i = n_inputs; i < s->n_read; i++) s->of_product |= UINT64_C(1) << i;
     for (int i = 0, at = 0; i < g->n_inputs; i++)
         input[i] = i == c->input ? s->of_product : UINT64_C(1) << at++;
@@ -592,9 +592,9 @@ static bool note_depends(Recorder *r, Step *s, const Fusion *g, const FusionRun 
             if (fuse_is_input(ref)) of[i] |= input[ref - FUSE_INPUT];
         }
         if (op_has((Op)node->op, FACT_FAILS)) {
-            if (s->n_fails == STEP_FAILS_MOST) return false;
+            if (s->n_fails == STEP_HALF) return false;
             s->fail[s->n_fails] = (StepFail){i, r->seq_at[j->at], j->inst.op, j->inst.pos, of[i]};
-            of[i] |= UINT64_C(1) << (STEP_READS + s->n_fails++);
+            of[i] |= UINT64_C(1) << (STEP_HALF + s->n_fails++);
         }
         if (node->is_stored) s->depends[s->n_depends++] = of[i];
     }

@@ -7,6 +7,7 @@
 #include "worker/exec/profile.h"
 #include "worker/fuse/collect.h"
 #include "worker/plan/plan.h"
+#include <limits.h>
 
 enum {
     /* Instructions of one segment. 256 and 1024 are within 4 % (callgrind, 30 steps of charlm on
@@ -109,10 +110,10 @@ typedef struct Begin {
     uint64_t bytes;
 } Begin;
 
-/* What a step's result depends on, as bits: its reads from bit 0 on, its StepFails from bit
- * STEP_READS on. */
-enum { STEP_READS = 32, STEP_FAILS_MOST = 32 };
-#define STEP_ALL UINT64_C(0xffffffff) /* all reads, however many */
+/* What a step's result depends on, as bits of 64: its reads are those of STEP_ALL, its StepFails
+ * the others. */
+#define STEP_ALL UINT64_C(0xffffffff)             /* all reads, however many */
+enum { STEP_HALF = sizeof(uint32_t) * CHAR_BIT }; /* the most reads, and the most StepFails */
 /* A call or a node of a fusion that may fail because of values. */
 typedef struct StepFail {
     int node;
