@@ -1,7 +1,7 @@
 /* draw.c: see draw.h. A panel is a run's part of the picture; what is drawn moves its `y` down.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/draw.h"
-#include "dispatcher/watch/draw_panel.h"
+#include "dispatcher/watch/draw_lanes.h"
 #include "dispatcher/watch/view.h"
 #include "runtime/base/err.h"
 #include <math.h>

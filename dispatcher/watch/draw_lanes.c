@@ -1,7 +1,7 @@
 /* draw_lanes.c: the lanes of clients, dispatcher and workers, and what lies over them: see
  * draw_panel.h.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/draw_panel.h"
+#include "dispatcher/watch/draw_lanes.h"
 #include "dispatcher/watch/draw.h"
 #include "runtime/base/err.h"
 #include <inttypes.h>

@@ -32,10 +32,4 @@ typedef struct Panel {
 
 double panel_x(const Panel *p, int64_t at_ns); /* within [x0, x1] */
 void panel_text(Panel *p, double x, double y, TextStyle style, const char *s);
-void panel_parts(Panel *p);   /* if there are several */
-void panel_notes(Panel *p);   /* if there are any */
-void panel_clients(Panel *p); /* and the dispatcher */
-void panel_workers(Panel *p);
-void panel_moves(Panel *p, int arrows);
-void panel_path(Panel *p, const Path *path);
 #endif

@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/monitor.h"
 #include "dispatcher/watch/top_json.h"
+#include "dispatcher/watch/top_keys.h"
 #include "dispatcher/watch/top_save.h"
 #include "dispatcher/watch/top_screen.h"
-#include "dispatcher/watch/top_view.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/flags.h"
 #include <langinfo.h>

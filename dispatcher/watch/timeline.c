@@ -1,7 +1,7 @@
 /* timeline.c: a timeline's memory and strings, and reading a tape's file into one. The lines are
  * understood in timeline_add.c, the model is completed in timeline_settle.c.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/timeline_state.h"
+#include "dispatcher/watch/timeline_effect.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * time of sending and the operands from the dispatcher's. A conversion that the dispatcher inserts
  * gets the position of the instruction behind it, which needs it.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/timeline_state.h"
+#include "dispatcher/watch/timeline_effect.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * But those of one client are sent and done in the order in which they were received, so a `done`
  * line belongs to the oldest one of its operation.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/timeline_state.h"
+#include "dispatcher/watch/timeline_effect.h"
 
 enum { WAITING_MAX = 1 << 16 }; /* per client and operation; later ones are not followed */
 

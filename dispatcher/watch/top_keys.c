@@ -1,6 +1,7 @@
 /* top_keys.c: what the keys of gt-top do to its view. See top_view.h.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/top_view.h"
+#include "dispatcher/watch/top_keys.h"
+#include "dispatcher/watch/top_table.h"
 #include "runtime/base/utf8.h"
 #include <stdlib.h>
 #include <string.h>

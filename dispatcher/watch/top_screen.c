@@ -1,7 +1,7 @@
 /* top_screen.c: see top_screen.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/top_screen.h"
-#include "dispatcher/watch/top_view.h"
+#include "dispatcher/watch/top_keys.h"
 #include <curses.h>
 #include <signal.h>
 #include <stdlib.h>

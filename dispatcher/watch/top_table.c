@@ -1,6 +1,6 @@
 /* top_table.c: the tables of gt-top: their columns, widths, order and filter. See top_view.h.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/watch/top_view.h"
+#include "dispatcher/watch/top_table.h"
 #include "runtime/base/err.h"
 #include <math.h>
 #include <stdio.h>

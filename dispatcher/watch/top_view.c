@@ -1,6 +1,7 @@
 /* top_view.c: the pages of gt-top: first line, tables, legend, help, tape lines. See top_view.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/top_view.h"
+#include "dispatcher/watch/top_table.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

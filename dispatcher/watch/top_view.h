@@ -44,43 +44,9 @@ int top_view_height(const TopModel *m, const TopView *v);
 
 /* ---- Keys ---- */
 
-/* Keys beyond characters. */
-enum {
-    TOP_KEY_UP = 0x110000,
-    TOP_KEY_DOWN,
-    TOP_KEY_PAGE_UP,
-    TOP_KEY_PAGE_DOWN,
-    TOP_KEY_HOME,
-    TOP_KEY_END,
-    TOP_KEY_BACKSPACE,
-    TOP_KEY_LEFT,
-    TOP_KEY_RIGHT
-};
-
-/* What the caller must do. */
-typedef enum TopAction {
-    TOP_NOTHING,
-    TOP_QUIT,
-    TOP_CANCEL, /* the queue of client v->cancel_id */
-    TOP_PAST,   /* get the last seconds, into v->past */
-    TOP_SAVE    /* save the last seconds as a trace */
-} TopAction;
-TopAction top_view_key(const TopModel *m, TopView *v, int key);
 /* Sets the bottom line. */
 void top_view_say(TopView *v, bool is_warning, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* "w0", "c1", the name of an operation or signal; buf has TOP_TEXT bytes. */
 const char *top_row_name(const TopModel *m, TopKind kind, uint64_t id, char *buf);
-
-/* ---- Tables (top_table.c) ---- */
-
-/* The rows of a kind that pass the filter, sorted; the caller frees. */
-const TopRow **top_rows(const TopModel *m, const TopView *v, TopKind kind, int *n);
-int top_columns(TopKind kind);
-const char *top_column_title(TopKind kind, int column);
-/* The order in which a column sorts at first: true for text, false for numbers. */
-bool top_column_is_up(TopKind kind, int column);
-/* Draws the titles and rows [from, from + n_lines) into lines y ... y + n_lines of the grid. */
-void top_table_draw(const TopModel *m, const TopView *v, TopKind kind, TopGrid *g, int y,
-                    int n_lines, int from);
 #endif

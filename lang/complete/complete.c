@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/complete/complete.h"
 #include "lang/complete/offer.h"
+#include "lang/complete/path.h"
 #include "lang/eval/builtin.h"
 #include "lang/eval/import.h"
 #include "lang/tensor/signal.h"

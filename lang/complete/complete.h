@@ -50,12 +50,6 @@ typedef struct Completion {
 void complete_code(Interp *in, const char *text, size_t n, size_t cursor, Completion *out);
 /* What `?word` may name at the end of the n bytes: names, paths and keywords. */
 void complete_topic(Interp *in, const char *text, size_t n, Completion *out);
-/* Paths that begin with these n bytes. extension: of the files offered, ".gt", or NULL for all.
- * quote: the quote around the path, which needs an escape; ' ': none, so blanks need one; or 0. */
-void complete_path(const char *prefix, size_t n, const char *extension, char quote,
-                   Completion *out);
-/* Options that the script at `path` reads with arg(), and that begin with these n bytes: --lr. */
-void complete_option(const char *path, const char *prefix, size_t n, Completion *out);
 /* Adds a candidate if it begins with the n bytes of word; copies the texts. */
 void completion_offer(Completion *c, const char *word, size_t n, const Candidate *candidate);
 /* The length of the longest text that all candidates begin with, ignoring case if is_near. */

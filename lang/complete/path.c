@@ -1,7 +1,7 @@
 /* path.c: completion of file names, and of the options of a script.
  * SPDX-License-Identifier: MIT */
+#include "lang/complete/path.h"
 #include "lang/builtin/args.h"
-#include "lang/complete/complete.h"
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

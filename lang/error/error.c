@@ -3,6 +3,7 @@
  * last. SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/habit.h"
+#include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <stdio.h>

@@ -87,12 +87,6 @@ bool error_label(LangError *e, Span at, const char *format, ...)
 bool error_from(LangError *e, const Err *err); /* takes what and hint from a runtime Err */
 void error_locate(LangError *e, Span at);      /* sets `at` if it has none */
 
-/* Adds the next outer call to the error's stack. Identical calls in a row are counted in
- * `again`. */
-void error_frame(LangError *e, const ErrorFrame *f);
-/* Appends the lines of the stack, which follow the message. columns: as in error_print_on. */
-void error_stack_print(const LangError *e, int columns, Bytes *out);
-
 /* Appends message text, escaped so that it cannot control a terminal: control characters and
  * invalid UTF-8 become \xHH, a line break becomes \n unless has_lines. */
 void error_words(const char *s, bool has_lines, Bytes *out);

@@ -3,7 +3,7 @@
  * line, with the user's line that called them. (lang/eval/trace.c finds the stack of a failure that
  * arrives late from a worker.)
  * SPDX-License-Identifier: MIT */
-#include "lang/error/error.h"
+#include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
 #include <limits.h>
 #include <string.h>

@@ -5,24 +5,24 @@
  * namespace; a builtin method of a's kind; a key of a map; a visible function, called as f(a, x).
  * If a is a parameter or a buffer, `a.f_(x)` updates it in place with the value of a.f(x).
  * SPDX-License-Identifier: MIT */
-#include "lang/text/error_value.h"
-#include "lang/value/mapv.h"
-#include "lang/eval/trace.h"
-#include "runtime/base/map.h"
-#include "lang/value/frame.h"
-#include "lang/eval/eval.h"
-#include "lang/eval/subscript.h"
-#include "lang/eval/assign.h"
 #include "lang/eval/call.h"
-#include "lang/eval/call_hint.h"
-#include "lang/eval/builtin.h"
-#include "lang/eval/object.h"
-#include "lang/eval/setting.h"
-#include "lang/eval/import.h"
 #include "lang/error/habit.h"
 #include "lang/error/keyword.h"
-#include "lang/tensor/tensor.h"
+#include "lang/eval/assign.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/call_hidden.h"
+#include "lang/eval/eval.h"
+#include "lang/eval/import.h"
+#include "lang/eval/object.h"
 #include "lang/eval/operate.h"
+#include "lang/eval/setting.h"
+#include "lang/eval/subscript.h"
+#include "lang/eval/trace.h"
+#include "lang/tensor/tensor.h"
+#include "lang/text/error_value.h"
+#include "lang/value/frame.h"
+#include "lang/value/mapv.h"
+#include "runtime/base/map.h"
 #include <assert.h>
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* call_hidden.c: hints for variables that hide a builtin or a namespace: sum = 3, then sum(x).
  * SPDX-License-Identifier: MIT */
+#include "lang/eval/call_hidden.h"
 #include "lang/eval/builtin.h"
-#include "lang/eval/call_hint.h"
 #include "lang/eval/import.h"
 #include "lang/value/frame.h"
 #include <stdio.h>

@@ -17,13 +17,6 @@ bool hint_scatter(const Node *call, LangError *e);
  * has. call: the call's node, or NULL. Returns false if there is no hint. */
 bool hint_keyword(Interp *in, const char *function, const char *keyword, const Node *call,
                   LangError *e);
-/* Adds a hint if n is a name that hides a builtin (call_hidden.c). Returns false if it is not. */
-bool hint_hidden(Interp *in, const Node *n, LangError *e);
-/* The call callee(...), of a method of a value of kind recv, failed. If the value's name hides a
- * namespace that has the method, such as F, that is most likely the cause: adds the hint. Returns
- * false if it does not. */
-bool hint_hidden_space(Interp *in, const Node *callee, ValueKind recv, bool takes_tensor,
-                       LangError *e);
 /* Sets e's hint for base.name, where base is a list of tensors and name a field of tensors:
  * xs[0].shape. at: the node of the list. Returns false if base is no such list, or name no such
  * field. */

@@ -4,21 +4,22 @@
  * no_grad) that they opened. Expressions are in expr.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/eval.h"
-#include "lang/value/cycles.h"
-#include "lang/value/mapv.h"
-#include "runtime/base/clock.h"
-#include "lang/value/frame.h"
-#include "lang/text/pieces.h"
-#include "lang/text/progress.h"
-#include "lang/eval/subscript.h"
 #include "lang/eval/assign.h"
-#include "lang/eval/object.h"
 #include "lang/eval/import.h"
-#include "lang/text/effects.h"
+#include "lang/eval/object.h"
+#include "lang/eval/operate.h"
+#include "lang/eval/subscript.h"
+#include "lang/syntax/resolve.h"
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
-#include "lang/eval/operate.h"
+#include "lang/text/effects.h"
+#include "lang/text/pieces.h"
+#include "lang/text/progress.h"
+#include "lang/value/cycles.h"
+#include "lang/value/frame.h"
+#include "lang/value/mapv.h"
+#include "runtime/base/clock.h"
 #include <stdio.h>
 #include <string.h>
 

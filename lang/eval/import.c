@@ -2,19 +2,20 @@
  * is first used. A file runs once. Sources, programs and constants live until the interpreter is
  * freed, because functions and error messages point into them.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/run.h"
-#include "lang/value/mapv.h"
-#include "lang/eval/trace.h"
-#include "runtime/base/map.h"
-#include "lang/value/frame.h"
-#include "lang/eval/eval.h"
-#include "lang/eval/call.h"
-#include "lang/eval/builtin.h"
 #include "lang/eval/import.h"
 #include "lang/error/habit.h"
+#include "lang/error/stack.h"
+#include "lang/eval/builtin.h"
+#include "lang/eval/call.h"
+#include "lang/eval/eval.h"
 #include "lang/eval/prelude.h"
+#include "lang/eval/run.h"
+#include "lang/eval/trace.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
+#include "lang/value/frame.h"
+#include "lang/value/mapv.h"
+#include "runtime/base/map.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>

@@ -6,6 +6,7 @@
  * rule that runs counts as a call from the line of its operation.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/trace.h"
+#include "lang/error/stack.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/autograd.h"
 #include "lang/value/frame.h"

@@ -2,6 +2,7 @@
  * widened, foreign byte orders are swapped, bools are made 0 or 1. Bytes that need no conversion
  * are shared, not copied.
  * SPDX-License-Identifier: MIT */
+#include "lang/file/io_element.h"
 #include "lang/error/interrupt.h"
 #include "lang/file/file_map.h"
 #include "lang/file/io_format.h"

@@ -1,49 +1,12 @@
-/* io_format.h: what io.c and the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) share: element
- * types, limits on inflated sizes, and the sink of the encoders. Private to lang/file/.
+/* io_format.h: what io.c and the formats (io_npy.c, io_npz.c, io_safetensors.c, ...) share: limits
+ * on inflated sizes, and the sink of the encoders. Private to lang/file/.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_FILE_IO_FORMAT_H
 #define GT_LANG_FILE_IO_FORMAT_H
-#include "lang/file/io.h"
+#include "lang/file/io_element.h"
 
 enum { IO_STEP_BYTES = 16 << 20 }; /* read or unpacked between two looks for Ctrl-C */
 
-/* Element types found in files; those without a row in dtypes.def are widened on load. */
-typedef enum IoElement {
-    EL_BOOL,
-    EL_U8,
-    EL_I8,
-    EL_U16,
-    EL_I16,
-    EL_U32,
-    EL_I32,
-    EL_U64,
-    EL_I64,
-    EL_F16,
-    EL_BF16,
-    EL_F32,
-    EL_F64,
-    EL_COUNT
-} IoElement;
-
-typedef struct IoElementInfo {
-    const char *name, *safetensors, *npy;
-    int size_bytes;
-    DType dtype;
-} IoElementInfo;
-extern const IoElementInfo io_element[EL_COUNT];
-IoElement io_element_of(DType d);
-/* by name: "uint16", "half" ...; EL_COUNT if unknown */
-IoElement io_element_find(const char *name, size_t n);
-
-/* The product of the extents; false if rank, an extent or the product exceeds its limit. */
-bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err);
-/* A tensor of numel elements at data, inside bytes: shared if layout and alignment allow, else
- * converted. The caller has checked that data holds numel elements. */
-bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
-               Buf *bytes, const void *data, Err *err);
-
-/* The n bytes of a file from `at`, which must lie inside it: shared, one reference. */
-Buf *io_part(Buf *bytes, size_t at, size_t n);
 /* Reads the n bytes from `at` of an open file: *out, one reference. ERR_IO if the file ends before,
  * because another program has cut it. */
 bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err);

@@ -1,7 +1,7 @@
 /* fmt_space.c: the blanks between two tokens of a line: around binary operators, after commas, none
  * inside brackets, none around the `=` of keyword arguments and the `:` of slices.
  * SPDX-License-Identifier: MIT */
-#include "lang/fmt/fmt_state.h"
+#include "lang/fmt/fmt_space.h"
 #include <string.h>
 
 static OpenKind inside(const Fmt *f) { return f->open[f->n_open - 1].kind; }

@@ -58,10 +58,6 @@ typedef struct Fmt {
     bool after_label; /* the last token is `backward`, `signal` ... at a statement's start */
 } Fmt;
 
-/* fmt_space.c: the blanks between the last token and token i on the same line, 0 or 1. */
-int fmt_blanks(const Fmt *f, size_t i);
-/* Makes token i the last token, for fmt_blanks. was_map: it closes a map. */
-void fmt_note_role(Fmt *f, size_t i, bool was_map);
 /* fmt_lines.c: appends the lines, with their comments aligned. */
 void fmt_join(const Fmt *f, Bytes *out);
 #endif

@@ -5,7 +5,10 @@
  * What a client sends is checked: lengths, nesting, types of all fields. A message that is not
  * understood gets an error, and the next one is read.
  * SPDX-License-Identifier: MIT */
-#include "lang/lsp/lsp_state.h"
+#include "lang/lsp/lsp_edit.h"
+#include "lang/lsp/lsp_index.h"
+#include "lang/lsp/lsp_rename.h"
+#include "lang/lsp/lsp_show.h"
 #include "runtime/base/version.h"
 #include <errno.h>
 #include <poll.h>

@@ -1,8 +1,11 @@
 /* lsp_edit.c: definitions, symbols, folding and formatting.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_edit.h"
 #include "lang/eval/import.h"
 #include "lang/fmt/fmt.h"
-#include "lang/lsp/lsp_state.h"
+#include "lang/lsp/lsp_index.h"
+#include "lang/lsp/lsp_names.h"
+#include "lang/syntax/lex.h"
 #include "runtime/base/version.h"
 #include <limits.h>
 #include <stdio.h>

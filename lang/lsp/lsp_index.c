@@ -4,8 +4,10 @@
  * out, or, if that does not help, the top-level statement around it, and the rest is parsed again:
  * so later errors are found, and names are known while a line is typed.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_index.h"
 #include "lang/eval/import.h"
 #include "lang/lsp/lsp_state.h"
+#include "lang/syntax/lex.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* lsp_names.c: the names of the language, for hover, signatures and completion.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_names.h"
 #include "lang/help/help.h"
-#include "lang/lsp/lsp_state.h"
 #include "lang/value/mapv.h"
 #include <stdio.h>
 #include <string.h>

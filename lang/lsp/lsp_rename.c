@@ -6,8 +6,12 @@
  * module that is passed on as a value, an argument of a call whose function is found when the
  * program runs. The list of references leaves it out.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_rename.h"
 #include "lang/eval/import.h"
-#include "lang/lsp/lsp_state.h"
+#include "lang/lsp/lsp_edit.h"
+#include "lang/lsp/lsp_index.h"
+#include "lang/lsp/lsp_names.h"
+#include "lang/syntax/lex.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

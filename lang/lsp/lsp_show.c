@@ -1,7 +1,11 @@
 /* lsp_show.c: hover, completion and the signature of the call around the cursor.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_show.h"
 #include "lang/complete/complete.h"
-#include "lang/lsp/lsp_state.h"
+#include "lang/lsp/lsp_edit.h"
+#include "lang/lsp/lsp_index.h"
+#include "lang/lsp/lsp_names.h"
+#include "lang/syntax/lex.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* lsp_text.c: the text of a document: its lines, edits, and positions in UTF-16 units or bytes.
  * SPDX-License-Identifier: MIT */
+#include "lang/lsp/lsp_text.h"
+#include "lang/lsp/lsp_index.h"
 #include "lang/lsp/lsp_state.h"
 #include "runtime/base/utf8.h"
 #include <ctype.h>

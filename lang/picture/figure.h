@@ -52,12 +52,4 @@ typedef struct TextScreen {
     bool is_utf8;      /* else only ASCII */
     int colors;        /* 0, 8, 256, or 1 << 24 */
 } TextScreen;
-/* Appends the figure as lines of text, at most screen->columns wide, each ended by a newline. */
-void figure_text(const Figure *f, const TextScreen *screen, Bytes *out);
-
-/* True if the path ends with .png or .svg; else ERR_ARG says so. */
-bool figure_is_file(const char *path, Err *err);
-/* Appends the bytes of such a file. ERR_LIMIT: too large; ERR_IO: PNG needs cairo, which is
- * loaded on first use, and is missing. An image becomes a PNG of its own pixels. */
-bool figure_file(const Figure *f, const char *path, Bytes *out, Err *err);
 #endif

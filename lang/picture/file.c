@@ -1,5 +1,6 @@
 /* file.c: figures as files: see figure.h.
  * SPDX-License-Identifier: MIT */
+#include "lang/picture/file.h"
 #include "lang/picture/page.h"
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
  * are eighths of blocks. Without UTF-8, or where several series have no colours to tell them apart,
  * each has a mark of its own, one per cell.
  * SPDX-License-Identifier: MIT */
+#include "lang/picture/text.h"
 #include "lang/picture/figure_state.h"
 #include "lang/picture/palette.h"
 #include "lang/picture/text_cells.h"

@@ -5,7 +5,7 @@
  * then is the file searched for the line that caused it.
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/import.h"
-#include "lang/shell/replay_state.h"
+#include "lang/shell/replay_verify.h"
 #include "lang/syntax/ast.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/clock.h"

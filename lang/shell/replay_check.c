@@ -1,6 +1,6 @@
 /* replay_check.c: the first pass of a replay: the form of every line.
  * SPDX-License-Identifier: MIT */
-#include "lang/shell/replay_state.h"
+#include "lang/shell/replay_verify.h"
 
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #define GT_LANG_SHELL_REPLAY_STATE_H
 #include "lang/shell/replay.h"
 #include "lang/shell/replay_files.h"
-#include "lang/shell/replay_line.h"
 #include "lang/shell/replay_lines.h"
 #include "runtime/base/map.h"
 
@@ -45,15 +44,6 @@ bool replay_check(Replay *r, LangError *e);
 /* ---- replay_effect.c ---- */
 /* Carries out fetch, peek and save. in, handle: the operands. */
 bool replay_effect(Replay *r, const Inst *inst, Handle **handle, LangError *e);
-
-/* ---- replay_verify.c ---- */
-void verify_open(Replay *r);              /* before the first pass */
-bool verify_add(Replay *r, LangError *e); /* of a `value` line: what it tells */
-/* The stream's tensor h is the file's tensor id. */
-void verify_define(Replay *r, uint64_t id, const Handle *h);
-bool verify_end(Replay *r, LangError *e); /* waits; fails if a value differs */
-void verify_close(Replay *r);
-void verify_summary(const Replay *r, Bytes *out);
 
 /* ---- replay_write.c ---- */
 /* Writes the line with the types of its results. n: how many it has. */

@@ -3,8 +3,8 @@
  * hot.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_step.h"
-#include "lang/shell/replay_line.h"
 #include "lang/file/io.h"
+#include "lang/shell/replay.h"
 #include "lang/step/step.h"
 #include "runtime/base/near.h"
 #include "runtime/inst/element.h"

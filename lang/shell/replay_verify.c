@@ -2,7 +2,7 @@
  * which --tee writes. An id is assigned once, so its value is one for the whole file, wherever the
  * line stands.
  * SPDX-License-Identifier: MIT */
-#include "lang/shell/replay_state.h"
+#include "lang/shell/replay_verify.h"
 #include "lang/text/show.h"
 #include "runtime/base/sha256.h"
 

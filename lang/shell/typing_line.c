@@ -1,6 +1,7 @@
 /* typing_line.c: see typing_line.h.
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/typing_line.h"
+#include "lang/complete/path.h"
 #include "lang/shell/commands.h"
 #include "runtime/base/utf8.h"
 #include <ctype.h>

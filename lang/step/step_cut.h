@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_STEP_STEP_CUT_H
 #define GT_LANG_STEP_STEP_CUT_H
-#include "lang/step/step_state.h"
+#include "lang/step/step.h"
 #include "runtime/base/map.h"
 
 enum { ROUNDS_MIN = 3, DISTANCE_MAX = 8, PEEL_MAX = 4 };
@@ -74,54 +74,10 @@ typedef struct Cut {
     LangError *e;
 } Cut;
 
-/* ---- step_text.c ---- */
-typedef enum TokenKind { TOKEN_TEXT, TOKEN_ID, TOKEN_NUMBER } TokenKind;
-typedef struct Token {
-    TokenKind kind;
-    size_t at, n;
-    bool is_quoted;
-} Token;
-/* The next token of the n characters at s, from *i on; *quoted: inside a string. false: the end. */
-bool step_token(const char *s, size_t n, size_t *i, bool *quoted, Token *out);
-
-/* ---- step_run.c ---- */
-/* Reads the run's text into items. */
-bool cut_read(Cut *c);
-void cut_fini(Cut *c);
-/* Chooses what is kept: what parameters and saves need, and effects of wanted classes. */
-void cut_keep(Cut *c);
-/* "train.gt:12", in the arena; "line 3 of the instructions" without a position. */
-const char *cut_where(Cut *c, const Item *t);
-/* The item that makes id, or NULL; *out: which of its results. */
-const Item *cut_def(const Cut *c, uint64_t id);
-
 /* ---- step_loop.c ---- */
 /* Finds the part that repeats: begin, period, rounds. */
 bool cut_find_loop(Cut *c);
-/* Adds the effects that the step has: those of every round, and those after the last. */
-void cut_add_effects(Cut *c);
-/* Finds out where the operands of a round come from. Rounds at the beginning that differ become
- * part of what comes before. */
-bool cut_trace(Cut *c);
 static inline Item *cut_item(const Cut *c, int round, int offset) {
     return &c->item[c->seq[c->begin + round * c->period + offset]];
 }
-/* The round of the value id, and the item of that round that makes it; false if none does. */
-bool cut_find_made(const Cut *c, uint64_t id, int *round, int *offset);
-
-/* ---- step_vary.c: what changes from round to round ---- */
-typedef struct Varying Varying;
-Varying *varying_new(Cut *c);
-void varying_free(Varying **v);
-/* Appends the lines of the number inputs that texts so far need. */
-void varying_put_inputs(const Varying *v, Bytes *out);
-/* Appends token k of the item at an offset of the round: as it is, or as a number of the round. */
-void varying_put_number(Varying *v, int offset, int k, Bytes *out);
-/* True if the line is an input: `data` with other elements in each round, or `load` of another
- * file. Appends it. */
-bool varying_put_input(Varying *v, int offset, Bytes *out);
-/* A name for an input made at this item: the variable that its source line assigns, or x. */
-const char *varying_name(Varying *v, const Item *t);
-/* A name for an output, which no other output has. */
-const char *varying_output(Varying *v, const char *base, size_t n);
 #endif

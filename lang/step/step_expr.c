@@ -2,9 +2,10 @@
  * line of the body except in its types, its position and its comment, and are replaced in the text
  * before it is parsed.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_state.h"
+#include "lang/step/step_expr.h"
+#include "lang/step/step_text.h"
 #include "runtime/inst/element.h"
-#include "runtime/inst/inst_text.h"
+#include "runtime/inst/inst_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

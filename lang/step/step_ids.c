@@ -1,7 +1,7 @@
 /* step_ids.c: checks the ids of a step: the lines before the body, its first round, the carries, a
  * second round, and the lines after it.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_state.h"
+#include "lang/step/step_ids.h"
 #include "runtime/base/map.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * could begin, all after a loop's edge, it takes the one that the fewest values cross: between two
  * steps of training only parameters and the state of the optimiser are alive.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_cut.h"
+#include "lang/step/step_run.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* step_read.c: reads the text of a step: which lines come before, in and after the body, its
  * inputs, carries and outputs. Every other line is an instruction, as in any instruction text.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_state.h"
+#include "lang/step/step_expr.h"
+#include "lang/step/step_ids.h"
 #include "runtime/inst/inst_text.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 /* step_run.c: reads the instructions of a run, and chooses those that a step needs.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_cut.h"
+#include "lang/step/step_run.h"
+#include "lang/step/step_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* step_text.c: the tokens of an instruction's text: ids, numbers, and what is between them.
  * SPDX-License-Identifier: MIT */
+#include "lang/step/step_text.h"
 #include "lang/step/step_cut.h"
 #include "runtime/inst/inst_text.h"
 

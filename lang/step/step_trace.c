@@ -1,7 +1,8 @@
 /* step_trace.c: what belongs to a step besides the instructions that train, and where the operands
  * of a round come from: from before the body, from the round itself, or from an earlier round.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_cut.h"
+#include "lang/step/step_trace.h"
+#include "lang/step/step_run.h"
 
 #include <stdlib.h>
 #include <string.h>

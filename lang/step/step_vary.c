@@ -2,8 +2,10 @@
  * written with $round; others become a number input with the recorded values, shared by all places
  * that have them. `data` with other elements becomes an input with those of all rounds.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_cut.h"
-#include "runtime/inst/inst_text.h"
+#include "lang/step/step_vary.h"
+#include "lang/step/step_expr.h"
+#include "lang/step/step_text.h"
+#include "runtime/inst/inst_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,11 @@
 /* step_write.c: writes a step: the lines before the body that it needs, the first round as the
  * body, and the lines after the last round whose operands are there.
  * SPDX-License-Identifier: MIT */
-#include "lang/step/step_cut.h"
+#include "lang/step/step_expr.h"
+#include "lang/step/step_run.h"
+#include "lang/step/step_text.h"
+#include "lang/step/step_trace.h"
+#include "lang/step/step_vary.h"
 #include "runtime/inst/inst_text.h"
 
 #include <stdlib.h>

@@ -200,11 +200,6 @@ Program *parse_program(Source *src, WarnFn warn, void *ctx, char *open_with, Lan
  * text itself has to be parsed: an error in it, too, may come from what was left out (an else
  * without its if). */
 bool parse_open_text(Bytes *text, char *open_with);
-/* Fills w with "result not used" for an expression statement and suggests what was probably meant.
- * is_same_kind: its value may be of the same kind as unused_target's. */
-void unused_warning(const Node *n, bool is_same_kind, LangError *w);
-/* Returns the name (N_NAME) that n was probably meant to change, or NULL. */
-const Node *unused_target(const Node *n);
 void program_free(Program **p);
 void ast_print(const Node *n, Bytes *out); /* --debug=a: s-expressions, two blanks per level */
 /* Returns the one pointer for this name, valid for ever: interned names compare by pointer. One

@@ -3,6 +3,7 @@
  * parse_hint.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
+#include "lang/syntax/resolve.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,7 @@ typedef struct Opener {
     const char *what;
     uint32_t line;
     size_t second; /* offset behind the first comma, or 0 */
-} Opener; /* what: "for", "if" ...; line of that word */
+} Opener;          /* what: "for", "if" ...; line of that word */
 
 /* Bytes of the text that a longer text may leave out: complete statements or elements in front of
  * what is not complete. */
@@ -112,11 +112,6 @@ const char *parse_hint(Parser *p, const Token *t, const Token **word);
 /* The hint at an else or elif t behind the block of a loop, or an elif behind an else; otherwise
  * NULL. */
 const char *parse_loop_else(const Parser *p, const Token *t);
-
-/* ---- resolve.c ---- */
-/* Resolves every name to a scope and slot. Fails for a bare use of a constructor's name in a
- * method, return outside a function ... */
-bool resolve_program(Program *p, WarnFn warn, void *ctx, LangError *e);
 
 /* ---- unread.c ---- */
 /* Marks (NODE_UNREAD) writes to names that nothing reads afterwards. Without escaped: to the locals

@@ -5,6 +5,7 @@
  * Node.cache. The same walk finds bare uses of a constructor's names in methods, and dead
  * statements.
  * SPDX-License-Identifier: MIT */
+#include "lang/syntax/resolve.h"
 #include "lang/syntax/parse.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/op.h"

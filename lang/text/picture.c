@@ -3,6 +3,8 @@
  * values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/picture.h"
+#include "lang/picture/file.h"
+#include "lang/picture/text.h"
 #include "lang/tensor/tensor.h"
 #include "lang/text/picture_fill.h"
 #include "lang/text/progress.h"

@@ -4,7 +4,7 @@
 #include "runtime/base/sha256.h"
 #include "runtime/inst/beside.h"
 #include "runtime/inst/gtb.h"
-#include "runtime/inst/inst_text.h"
+#include "runtime/inst/inst_print.h"
 
 #include <errno.h>
 #include <stdlib.h>

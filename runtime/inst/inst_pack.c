@@ -2,6 +2,7 @@
  * lowest bytes, then all second ones, ...), then applies zlib's format (RFC 1950). Ids are small
  * numbers in wide elements, so that all but one or two of the groups shrink to almost nothing.
  * SPDX-License-Identifier: MIT */
+#include "runtime/inst/inst_pack.h"
 #include "runtime/inst/inst_text.h"
 
 #include <stdlib.h>

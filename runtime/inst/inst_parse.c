@@ -3,8 +3,9 @@
  * what it is; attributes may stand anywhere. Nothing is looked up: ids are up to the caller, and
  * a slice's `:` or `2:` becomes size -1, for a caller that knows the operand.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/inst_text.h"
 #include "runtime/inst/element.h"
+#include "runtime/inst/inst_pack.h"
+#include "runtime/inst/inst_text.h"
 
 #include <math.h>
 #include <stdio.h>

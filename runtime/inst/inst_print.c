@@ -3,9 +3,10 @@
  * order of attrs.def, result types, source position. Numbers are formatted by hand where it
  * matters, because a tape prints a line per instruction. gti(5) has the grammar.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/inst_text.h"
-#include "runtime/inst/element.h"
+#include "runtime/inst/inst_print.h"
 #include "runtime/base/sha256.h"
+#include "runtime/inst/element.h"
+#include "runtime/inst/inst_pack.h"
 
 #include <float.h>
 #include <math.h>

@@ -51,23 +51,6 @@ static inline BareForm bare_form(Op op) {
     }
 }
 
-/* "text", as the parser reads it back. */
-void inst_quote(Bytes *b, const char *s, size_t n);
-void inst_put_u64(Bytes *b, uint64_t v); /* in decimal; faster than bytes_printf */
-/* A float operand: the shortest decimal that reads back as v, with a point or an exponent; nan and
- * inf as words, an unusual nan with its bits: nan.7ff0000000000001. */
-void inst_put_float(Bytes *b, double v);
-/* " @train.gt:6" */
-void inst_put_position(Bytes *b, const char *file, SrcPos pos, bool column);
-
-/* Compresses elements (inst_pack.c). False, or nothing in *out, if that does not make them
- * shorter. n bytes are numel elements of width bytes. */
-bool inst_pack(const uint8_t *p, size_t numel, size_t width, Bytes *out);
-/* inst_may_unpack: can n_packed bytes be n bytes compressed? inst_unpack allocates no more than
- * that. */
-bool inst_may_unpack(size_t n_packed, size_t n);
-bool inst_unpack(const uint8_t *packed, size_t n_packed, size_t numel, size_t width, uint8_t *out);
-
 /* True for the instructions whose text has elements. */
 static inline bool op_has_elements(Op op) { return op == OP_DATA || op == OP_VALUE; }
 

@@ -2,9 +2,9 @@
  * (WAIT_BYTES at most), not the writer's time; on a disk a write is a copy into the page cache.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/tape.h"
-#include "runtime/inst/beside.h"
-#include "runtime/inst/inst_text.h"
 #include "runtime/base/clock.h"
+#include "runtime/inst/beside.h"
+#include "runtime/inst/inst_print.h"
 
 #include <errno.h>
 #include <fcntl.h>

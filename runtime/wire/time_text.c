@@ -1,7 +1,7 @@
 /* time_text.c: see time_text.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/time_text.h"
-#include "runtime/inst/inst_text.h"
+#include "runtime/inst/inst_print.h"
 #include "runtime/wire/wire_watch.h"
 
 /* " key=12" */

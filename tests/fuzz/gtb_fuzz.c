@@ -2,9 +2,9 @@
  * What it gives prints as text, and written again it reads as the same lines.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/gtb.h"
-#include "runtime/inst/inst_text.h"
-#include "tests/unit/random_inst.h"
+#include "runtime/inst/inst_print.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/unit/random_inst.h"
 
 /* Appends the line as text, with all that a record has. */
 static void put_line(const GtbReader *r, const InstLine *line, Bytes *out) {

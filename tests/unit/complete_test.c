@@ -1,8 +1,8 @@
 /* complete_test.c: what is offered at the cursor of a text being typed, as a table of texts. Runs a
  * program first, whose variables are known; nothing may be sent to a worker while completing.
  * SPDX-License-Identifier: MIT */
-#include "lang/complete/complete.h"
 #include "lang/complete/paint.h"
+#include "lang/complete/path.h"
 #include "lang/eval/run.h"
 #include "tests/unit/check.h"
 #include "tests/unit/cpu.h"

@@ -2,7 +2,7 @@
  * fit, positions outside of the text, colour; exit codes; near names.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "lang/error/error.h"
+#include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
 
 static Source source(const char *name, const char *text, uint32_t first_line) {

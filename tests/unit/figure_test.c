@@ -3,9 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #include "check.h"
 #include "lang/picture/axis.h"
-#include "lang/picture/figure.h"
 #include "lang/picture/figure_state.h"
+#include "lang/picture/file.h"
 #include "lang/picture/palette.h"
+#include "lang/picture/text.h"
 #include "random.h"
 #include <math.h>
 

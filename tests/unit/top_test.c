@@ -4,7 +4,8 @@
 #include "check.h"
 #include "dispatcher/watch/record.h"
 #include "dispatcher/watch/top_json.h"
-#include "dispatcher/watch/top_view.h"
+#include "dispatcher/watch/top_keys.h"
+#include "dispatcher/watch/top_table.h"
 #include "random.h"
 #include "runtime/base/utf8.h"
 #include <math.h>

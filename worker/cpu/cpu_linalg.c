@@ -6,7 +6,7 @@
  * Method: recursive LU and Cholesky after Toledo (1997) and Gustavson (1997).
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
-#include "worker/engine/linalg.h"
+#include "worker/engine/factor.h"
 
 #include <math.h>
 #include <string.h>

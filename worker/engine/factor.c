@@ -4,7 +4,7 @@
  * implicit QL with Wilkinson's shift (Martin and Wilkinson 1968). Singular values: one-sided Jacobi
  * (Hestenes 1958), which also finds small ones to full relative precision.
  * SPDX-License-Identifier: MIT */
-#include "worker/engine/linalg.h"
+#include "worker/engine/factor.h"
 
 #include <float.h>
 #include <math.h>

@@ -2,10 +2,10 @@
  * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
  * ref_source.c. ref.h says what the engine is for.
  * SPDX-License-Identifier: MIT */
-#include "worker/engine/linalg.h"
-#include "worker/engine/host.h"
 #include "worker/ref/ref.h"
 #include "runtime/base/buf.h"
+#include "worker/engine/factor.h"
+#include "worker/engine/host.h"
 
 #include <stdlib.h>
 #include <string.h>

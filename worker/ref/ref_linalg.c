@@ -1,7 +1,7 @@
 /* ref_linalg.c: factorizations and triangular systems of the reference engine: textbook loops, on
  * one matrix at a time, in double, rounded once at the end.
  * SPDX-License-Identifier: MIT */
-#include "worker/engine/linalg.h"
+#include "worker/engine/factor.h"
 #include "worker/ref/ref.h"
 
 #include <math.h>
