@@ -5,18 +5,21 @@
  * whatever client number its frames carry; a worker only for the clients whose frames it got. A
  * forbidden message ends the connection with an error text. Other connections are not affected.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/ingest.h"
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
 #include "dispatcher/hot/finder.h"
+#include "dispatcher/ingest.h"
+#include "dispatcher/question.h"
 #include "dispatcher/state/listener.h"
 #include "dispatcher/state/member.h"
 #include "dispatcher/state/recorder.h"
+#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
-#include "runtime/wire/wire_peer.h"
 #include "runtime/base/log.h"
+#include "runtime/wire/wire_peer.h"
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,11 +38,6 @@ Dispatcher *dispatcher_new(const DispatcherConfig *config) {
     if (d->config.slice == 0) d->config.slice = SLICE;
     if (d->config.workers_wanted < 1) d->config.workers_wanted = 1;
     return d;
-}
-
-static void question_free(Question *q) {
-    bytes_fini(&q->text);
-    free(q);
 }
 
 static void free_client(Dispatcher *d, Client *c) {
@@ -64,10 +62,7 @@ void dispatcher_free(Dispatcher **dp) {
     for (int i = 0; i < d->n_ranks; i++) free_worker(d->worker[i]);
     listener_fini(d);
     recorder_fini(d);
-    for (Question *q = d->questions, *next; q; q = next) {
-        next = q->next;
-        question_free(q);
-    }
+    questions_fini(d);
     for (; d->out.n > 0; fifo_pop(&d->out)) msg_fini(&((OutMsg *)fifo_at(&d->out, 0))->msg);
     tape_fini(d);
     map_fini(&d->client_by_peer);
@@ -88,16 +83,6 @@ struct Door *dispatcher_door(const Dispatcher *d) {
 
 /* ---- Reports of arrivals and departures ---- */
 
-void dispatcher_report(Dispatcher *d, const char *format, ...) {
-    char line[256];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
-    if (log_is(LOG_VERBOSE)) log_line("DISPATCHER", "%s", line);
-    if (d->reports.n < REPORTS_MAX) bytes_printf(&d->reports, "%s\n", line);
-}
-
 bool dispatcher_take_reports(Dispatcher *d, Bytes *out) {
     if (d->reports.n == 0) return false;
     bytes_add(out, d->reports.data, d->reports.n);
@@ -106,12 +91,6 @@ bool dispatcher_take_reports(Dispatcher *d, Bytes *out) {
 }
 
 /* ---- Messages out ---- */
-
-void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop) {
-    OutMsg *l = fifo_push(&d->out, sizeof *l);
-    l->to = to, l->drop = drop;
-    msg_move(&l->msg, m);
-}
 
 bool dispatcher_next(Dispatcher *d, PeerId *to, Msg *out, bool *drop) {
     if (d->out.n == 0) return false;
@@ -126,23 +105,6 @@ static void refuse_peer(Dispatcher *d, PeerId peer, const Err *err) {
     Msg m;
     wire_refuse(err, &m);
     dispatcher_post(d, peer, &m, true);
-}
-
-void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
-                            const Err *err) {
-    Failure f = {.client = c->id,
-                 .seq = seq,
-                 .pos = inst->pos,
-                 .op = (uint16_t)inst->op,
-                 .worker = UINT16_MAX,
-                 .err = *err};
-    if (d->tape) tape_failed(d, &f);
-    recorder_failure(d, &f);
-    Msg m;
-    wire_failure(&f, &m);
-    dispatcher_post(d, c->peer, &m, false);
-    d->n_refused++;
-    c->n_errors++;
 }
 
 /* ---- Clients ---- */
@@ -258,61 +220,6 @@ static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     if (has_workers(d)) welcome_client(d, c);
 }
 
-/* ---- Groups and frames ---- */
-
-static void send_group(Dispatcher *d, const WorkerPeer *w, const Members *g) {
-    Msg m;
-    wire_group(g->id, g->rank, g->n, &m);
-    dispatcher_post(d, w->peer, &m, false);
-}
-
-const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
-    bool is_new;
-    /* The last ids are reserved for single workers, each of which needs a group. */
-    bool has_room = n == 1 || d->groups.by_id.n < MAX_GROUPS - MAX_WORKERS;
-    if (!has_room) return groups_find(&d->groups, rank, n);
-    const Members *g = groups_get(&d->groups, rank, n, &is_new);
-    for (int i = 0; g && is_new && i < d->n_ranks; i++)
-        if (d->worker[i]) send_group(d, d->worker[i], g);
-    if (d->tape && g && is_new && n > 1) tape_group(d, g);
-    if (g && is_new && n > 1) recorder_group(d, g);
-    return g;
-}
-
-void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g) {
-    if (g->n == 1) return;
-    for (uint32_t i = c->n_groups; i-- > 0;)
-        if (c->group[i] == g->id) return;
-    if (c->n_groups == c->cap_groups) {
-        c->cap_groups = c->cap_groups ? 2 * c->cap_groups : 4;
-        c->group = xrealloc(c->group, c->cap_groups * sizeof c->group[0]);
-    }
-    c->group[c->n_groups++] = g->id;
-    groups_hold(&d->groups, g->id);
-}
-
-static Msg shared(const Msg *m) {
-    Msg copy = {.n = m->n};
-    for (int i = 0; i < m->n; i++) copy.part[i] = buf_ref(m->part[i]);
-    return copy;
-}
-
-void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
-                           uint32_t count, uint64_t bytes) {
-    client_sent(c, to, seq_end, count, bytes, d->now_ms);
-    for (int r = -1; (r = ranks_next(to, r + 1)) >= 0;) {
-        WorkerPeer *w = d->worker[r];
-        w->insts += count;
-        if (!ranks_has(&c->used, r)) {
-            ranks_add(&c->used, r);
-            c->n_used++;
-        }
-        Msg copy = shared(m);
-        dispatcher_post(d, w->peer, &copy, false);
-    }
-    msg_fini(m);
-}
-
 /* ---- Workers ---- */
 
 /* Tells a worker to add up the times of a client's instructions by source line. */
@@ -368,13 +275,11 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     recorder_worker(d, w, true);
     listener_on_worker(d, w);
     member_add(d, w);
-    for (const Members *g = d->groups.first; g; g = g->younger) send_group(d, w, g);
+    for (const Members *g = d->groups.first; g; g = g->younger) dispatcher_send_group(d, w, g);
     send_profiled(d, w);
     dispatcher_group(d, &(int32_t){rank}, 1);
     welcome_waiting(d);
 }
-
-static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n);
 
 /* Returns the number of a client's tensors that lie there, wholly or in part. */
 static size_t tensors_at(const Client *c, int rank) {
@@ -397,7 +302,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
         Question *q = d->questions;
         while (q && !q->owed[w->rank]) q = q->next;
         if (!q) break;
-        answer(d, w, "", 0);
+        question_answer(d, w, "", 0);
     }
     dispatcher_report(d, "worker w%d is gone: %s", w->rank, why);
     if (d->tape) tape_remove_worker(d, w);
@@ -482,14 +387,6 @@ static void on_hello(Dispatcher *d, PeerId from, const Msg *m) {
 
 /* ---- Messages of clients ---- */
 
-void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel) {
-    for (int r = -1; (r = ranks_next(&c->used, r + 1)) >= 0;) {
-        Msg out;
-        wire_cancel(cancel, &out);
-        dispatcher_post(d, d->worker[r]->peer, &out, false);
-    }
-}
-
 static void on_cancel(Dispatcher *d, Client *c, Msg *m) {
     Cancel cancel;
     if (c->rank < 0 || !wire_read_cancel(m, &cancel, NULL)) return;
@@ -525,97 +422,12 @@ static bool on_credit(Dispatcher *d, Client *c, const Msg *m, Err *err) {
     return bytes == 0 || err_set(err, ERR_PARSE, "it acknowledged more answers than it was sent");
 }
 
-static void answer_complete(Dispatcher *d, Question *q) {
-    Question **at = &d->questions;
-    while (*at != q) at = &(*at)->next;
-    *at = q->next;
-    Client *c = map_get(&d->client_by_id, q->client);
-    if (c) {
-        Msg m;
-        wire_text(MSG_STATS_REPLY, q->text.data ? q->text.data : "", q->text.n, &m);
-        client_answered(c, WORKERS_MAX, msg_bytes(&m));
-        c->unread += msg_bytes(&m);
-        dispatcher_post(d, c->peer, &m, false);
-        c->n_questions--;
-    }
-    question_free(q);
-}
-
-static bool is_word(const char *text, size_t n, const char *word) {
-    return n == strlen(word) && !memcmp(text, word, n);
-}
-
-/* "tensor ID", where it is, or "kernel ID", what computed it. The answer is what the dispatcher
- * knows, then what the workers of its group say. False: no such question. */
-static bool ask_tensor(const Client *c, const char *text, size_t n, Question *q, RankSet *whom,
-                       char *ask, size_t size) {
-    char digits[32], layout[LAYOUT_TEXT];
-    const size_t skip = 7;
-    bool is_known = n > skip && (!memcmp(text, "tensor ", skip) || !memcmp(text, "kernel ", skip));
-    if (!is_known || n - skip >= sizeof digits) return false;
-    memcpy(digits, text + skip, n - skip);
-    digits[n - skip] = 0;
-    const TensorHandle *h = handles_find(&c->tensors, strtoull(digits, NULL, 10));
-    if (!h || h->is_poisoned) {
-        bytes_puts(&q->text, "absent=1\n");
-        return true;
-    }
-    bytes_printf(&q->text, "layout=%s\ngroup=", layout_text(&h->layout, layout));
-    for (int i = 0; i < h->group->n; i++)
-        bytes_printf(&q->text, i ? ",%d" : "%d", h->group->rank[i]);
-    bytes_putc(&q->text, '\n');
-    *whom = h->group->set;
-    snprintf(ask, size, "%.6s %u %s", text, c->id, digits);
-    return true;
-}
-
-/* Answers the question "past": the client's last frames (recorder_of_client). */
-static void answer_past(Dispatcher *d, const Client *c, Question *q) {
-    if (!d->config.record_bytes) return;
-    Buf *b = recorder_of_client(d, c, PAST_ANSWER);
-    bytes_add(&q->text, b->data, b->n);
-    buf_unref(&b);
-}
-
-void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked) {
-    const char *text;
-    size_t n;
-    char ask[64] = "";
-    RankSet whom = {{0}};
-    if (!wire_read_text(asked, &text, &n, NULL)) n = 0;
-    Question *q = xcalloc(1, sizeof *q);
-    q->client = c->id;
-    if (is_word(text, n, "past")) {
-        answer_past(d, c, q);
-    } else if (!ask_tensor(c, text, n, q, &whom, ask, sizeof ask)) {
-        bool is_profile = is_word(text, n, "profile");
-        if (!is_profile) {
-            dispatcher_stats(d, &q->text);
-            bytes_printf(&q->text, "your_tensors=%zu\nyour_bytes=%llu\n", c->tensors.n,
-                         (unsigned long long)handles_bytes(&c->tensors));
-        }
-        for (int i = 0; i < d->n_ranks; i++) ranks_add(&whom, i);
-        snprintf(ask, sizeof ask, "%s %u", is_profile ? "profile" : "client", c->id);
-    }
-    Question **last = &d->questions;
-    while (*last) last = &(*last)->next;
-    *last = q;
-    for (int i = 0; i < d->n_ranks; i++) {
-        if (!d->worker[i] || !ranks_has(&whom, i)) continue;
-        q->owed[i] = true;
-        q->n_owed++;
-        Msg m;
-        wire_text(MSG_STATS, ask, strlen(ask), &m);
-        dispatcher_post(d, d->worker[i]->peer, &m, false);
-    }
-    if (q->n_owed == 0) answer_complete(d, q);
-}
-
 /* Takes the request "profile on", which has no answer; false: m is another request. */
 static bool begin_profile(Dispatcher *d, Client *c, const Msg *m) {
     const char *text;
     size_t n;
-    if (c->is_profiled || !wire_read_text(m, &text, &n, NULL) || !is_word(text, n, "profile on"))
+    if (c->is_profiled || !wire_read_text(m, &text, &n, NULL) ||
+        !question_is(text, n, "profile on"))
         return false;
     c->is_profiled = true;
     for (int i = 0; i < d->n_ranks; i++)
@@ -636,7 +448,7 @@ static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
     else if (ingest_waits(c))
         ingest_later(c, asked);
     else
-        dispatcher_ask(d, c, asked);
+        question_ask(d, c, asked);
 }
 
 /* False: too many messages of a kind that takes no credit. */
@@ -734,22 +546,6 @@ static void on_reply(Dispatcher *d, Client *c, Msg *m) {
         dispatcher_post(d, c->peer, m, false);
 }
 
-/* One worker's answer to the oldest question that waits for it. */
-static void answer(Dispatcher *d, WorkerPeer *w, const char *text, size_t n) {
-    Question *q = d->questions;
-    while (q && !q->owed[w->rank]) q = q->next;
-    if (!q) return;
-    q->owed[w->rank] = false;
-    q->n_owed--;
-    for (const char *end = text + n, *line = text; line < end;) {
-        const char *nl = memchr(line, '\n', (size_t)(end - line));
-        size_t length = (size_t)((nl ? nl : end) - line);
-        bytes_printf(&q->text, "w%d.%.*s\n", w->rank, (int)length, line);
-        line += length + 1;
-    }
-    if (q->n_owed == 0) answer_complete(d, q);
-}
-
 static void note_failure(Dispatcher *d, const Msg *m) {
     Failure f;
     if (!d->tape && !d->config.record_bytes) return;
@@ -781,7 +577,7 @@ static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
         on_error(d, c, w, m);
         break;
     case MSG_STATS_REPLY:
-        if (wire_read_text(m, &text, &n, NULL)) answer(d, w, text, n);
+        if (wire_read_text(m, &text, &n, NULL)) question_answer(d, w, text, n);
         break;
     case MSG_TIMES: listener_on_times(d, w, m); break;
     case MSG_HASHES:

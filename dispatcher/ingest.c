@@ -1,11 +1,14 @@
 /* ingest.c: see ingest.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/ingest.h"
-#include "dispatcher/hot/mod_hot.h"
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/finder.h"
+#include "dispatcher/hot/mod_hot.h"
+#include "dispatcher/question.h"
 #include "dispatcher/state/recorder.h"
+#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
@@ -219,7 +222,7 @@ static int begin_next(Dispatcher *d, Client *c, Ingest *t, Err *err) {
         if (wire_kind(&t->m) == MSG_FRAME) {
             begin_frame(d, c, t);
         } else {
-            dispatcher_ask(d, c, &t->m);
+            question_ask(d, c, &t->m);
             msg_fini(&t->m);
         }
     }

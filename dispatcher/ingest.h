@@ -22,7 +22,7 @@ int ingest_slice(Dispatcher *d, Client *c, Err *err);
 /* True if a frame, or the rest of one, waits; later messages may wait too. */
 bool ingest_waits(const Client *c);
 /* Queues a frame, or a question (MSG_STATS). After all before it, a frame is read, and a question
- * goes to dispatcher_ask. Consumes m. */
+ * goes to question_ask. Consumes m. */
 void ingest_later(Client *c, Msg *m);
 /* Call it after a cancel was sent to the client's workers. Sends the cancel again when nothing
  * waits any more, because a waiting frame may be a worker's first one of this client. */

@@ -4,7 +4,7 @@
  * Results of a poison get handles without a type.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/send.h"
 
 /* Records a freed tensor in f: shard frees its conversions, and its parts on other workers. */
 static void record_freed(Flow *f, const TensorHandle *h, int n_left) {

@@ -15,6 +15,7 @@
 #include "dispatcher/chain/mod_route.h"
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/chain/outgoing.h"
+#include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include <assert.h>
 #include <string.h>

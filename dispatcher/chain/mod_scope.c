@@ -7,7 +7,8 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/send.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

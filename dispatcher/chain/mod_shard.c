@@ -14,10 +14,11 @@
  * A client whose tensors are all on its home worker has no cost here, outside of scopes that name
  * other workers.
  * SPDX-License-Identifier: MIT */
+#include "dispatcher/chain/convert.h"
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/chain/convert.h"
 #include "dispatcher/rule/rule.h"
+#include "dispatcher/state/send.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * mod_handle.c, which takes it out of the table.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/send.h"
 
 /* For a client's instruction: the dispatcher adds its place (on, split), and workers a window. */
 enum { ATTRS_MAX = MAX_ATTRS - 3 };

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/listener.h"
 #include "dispatcher/state/recorder.h"
+#include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
 #include "runtime/wire/wire_peer.h"

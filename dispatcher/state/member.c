@@ -3,6 +3,7 @@
  * worker to worker directly, never through the dispatcher.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/state/member.h"
+#include "dispatcher/state/send.h"
 #include "runtime/wire/wire_peer.h"
 #include <sys/random.h>
 

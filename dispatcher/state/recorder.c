@@ -3,7 +3,7 @@
 #include "dispatcher/state/recorder.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
-#include "runtime/inst/inst_text.h"
+#include "runtime/inst/inst_print.h"
 #include "runtime/inst/tape.h"
 #include <string.h>
 

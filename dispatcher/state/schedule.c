@@ -2,7 +2,7 @@
  * tensors, is chosen at its hello, and again whenever the client has no tensors. So its tensors
  * stay together, and clients spread.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state/state.h"
+#include "dispatcher/state/schedule.h"
 
 /* Fewest clients first, then fewest instructions in flight, then lowest rank. */
 static bool is_less_loaded(const WorkerPeer *a, const WorkerPeer *b) {

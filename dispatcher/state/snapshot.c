@@ -5,7 +5,7 @@
 #include "dispatcher/watch/op_class.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/version.h"
-#include "runtime/inst/inst_text.h"
+#include "runtime/inst/inst_print.h"
 #include "runtime/wire/wire_watch.h"
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,4 @@
-/* state.h: the dispatcher's one state struct, and the functions of dispatcher.c that other files of
- * the dispatcher call.
+/* state.h: the dispatcher's one state struct.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_STATE_STATE_H
 #define GT_DISPATCHER_STATE_STATE_H
@@ -109,32 +108,6 @@ struct Dispatcher {
     uint64_t n_outgoing_bodies; /* ... and the bodies */
 };
 
-/* ---- dispatcher.c ---- */
-void dispatcher_post(Dispatcher *d, PeerId to, Msg *m, bool drop); /* consumes m */
-/* An instruction will not be executed: tells the client, once. */
-void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *inst,
-                            const Err *err);
-
-/* Returns the group of these ranks; all workers know it. NULL: there are too many groups. */
-const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n);
-/* The group lives at least as long as the client. */
-void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g);
-/* Sends a frame of a client to all of `to` (by reference) and records that (client_sent).
- * Consumes m. */
-void dispatcher_send_frame(Dispatcher *d, Client *c, const RankSet *to, Msg *m, uint64_t seq_end,
-                           uint32_t count, uint64_t bytes);
-/* Sends a client's question (MSG_STATS) to the workers that have to answer it. The caller has
- * counted it. */
-void dispatcher_ask(Dispatcher *d, Client *c, const Msg *asked);
-void dispatcher_cancel(Dispatcher *d, Client *c, const Cancel *cancel); /* tells its workers */
-void dispatcher_cancel_all(Dispatcher *d, Client *c); /* all that the client has queued */
-void dispatcher_report(Dispatcher *d, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* ---- schedule.c: load per worker ---- */
-WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */
-/* A client that has nothing in flight and no tensors may move to a worker with fewer clients.
- * NULL: it stays. */
-WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
-
+/* Cancels all that the client has queued (dispatcher.c). */
+void dispatcher_cancel_all(Dispatcher *d, Client *c);
 #endif

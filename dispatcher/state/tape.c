@@ -5,13 +5,13 @@
 #include "dispatcher/state/tape.h"
 #include "dispatcher/state/listener.h"
 #include "runtime/base/clock.h"
-#include "runtime/inst/inst_text.h"
 #include "runtime/base/log.h"
+#include "runtime/inst/inst_print.h"
 #include "runtime/inst/tape.h"
 #include "runtime/wire/frame.h"
+#include "runtime/wire/time_text.h"
 #include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
-#include "runtime/wire/time_text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,12 @@
+/* schedule.h: the load of each worker, and which worker a client gets.
+ * SPDX-License-Identifier: MIT */
+#ifndef GT_DISPATCHER_STATE_SCHEDULE_H
+#define GT_DISPATCHER_STATE_SCHEDULE_H
+#include "dispatcher/state/state.h"
+
+/* ---- schedule.c: load per worker ---- */
+WorkerPeer *schedule_home(const Dispatcher *d); /* the least loaded; NULL: none */
+/* A client that has nothing in flight and no tensors may move to a worker with fewer clients.
+ * NULL: it stays. */
+WorkerPeer *schedule_better(const Dispatcher *d, const Client *c);
+#endif
