@@ -90,7 +90,8 @@ static void set_waiting(Session *s, const char *code) {
     asleep(s);
 }
 
-/* Builtins over many host values, again and again: each looks for Ctrl-C, and has no result then. */
+/* Builtins over many host values, again and again: each looks for Ctrl-C, and then has no
+ * result. */
 static void host_work(void) {
     static const char *const work[] = {"sorted(xs)",
                                        "list(range(50000000))",
