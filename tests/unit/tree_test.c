@@ -92,7 +92,7 @@ static void try_kernel(const Kernels *k, DType d, int64_t M, int64_t N, int64_t 
     void *side = aligned_alloc(64, (gemm_side(M, N, K) + 63) / 64 * 64);
     fill(d, a, n_a), fill(d, b, n_b);
     memset(out, 0x5a, (size_t)(((M - 1) * ldo + N) * size));
-    k->gemm[d](M, N, K, a, a_m, a_k, b, b_k, b_n, out, ldo, side);
+    k->gemm[d](M, N, K, a, a_m, a_k, b, b_k, b_n, out, ldo, side, NULL);
     int64_t wrong = 0;
     for (int64_t i = 0; i < M; i++)
         for (int64_t j = 0; j < N; j++) {
@@ -125,7 +125,7 @@ static void test_zeros(const Kernels *k) {
         for (int64_t i = 0; is_tiny && i < N * MOST; i++) b[i] *= 1e-20f;
         for (int z = 0; z < 2; z++)
             k->gemm[DT_F32](rows, columns, z ? MOST : K, a, MOST, 1, b, is_turned ? 1 : N,
-                            is_turned ? MOST : 1, out[z], N, side);
+                            is_turned ? MOST : 1, out[z], N, side, NULL);
         int64_t wrong = 0;
         for (int64_t i = 0; i < rows; i++)
             wrong += memcmp(out[0] + i * N, out[1] + i * N, sizeof **out * (size_t)columns) != 0;

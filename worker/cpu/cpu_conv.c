@@ -188,7 +188,7 @@ static void forward_range(void *ctx, int64_t begin, int64_t end, int thread) {
         for (int64_t m = 0; m < rows; m += GEMM_M) {
             int64_t h = rows - m < GEMM_M ? rows - m : GEMM_M;
             v->cpu->kernels->gemm[v->dtype](h, n, v->K, w + m * v->K * v->size, v->K, 1, b, b_k, 1,
-                                            y + m * v->pixels * v->size, v->pixels, side);
+                                            y + m * v->pixels * v->size, v->pixels, side, NULL);
         }
     }
 }
@@ -279,7 +279,7 @@ static void weights_range(void *ctx, int64_t begin, int64_t end, int thread) {
             for (int64_t m = 0; m < v->O; m += GEMM_M) {
                 int64_t h = v->O - m < GEMM_M ? v->O - m : GEMM_M;
                 v->cpu->kernels->gemm[v->dtype](h, width, n, dy + m * v->out * v->size, v->out, 1,
-                                                columns, 1, DW_PIXELS, part, GEMM_N, side);
+                                                columns, 1, DW_PIXELS, part, GEMM_N, side, NULL);
                 for (int64_t r = 0; r < h; r++) {
                     char *sum = to + (m + r) * v->K * v->size;
                     add(width, sum, (const void *const[]){sum, part + r * GEMM_N * v->size}, 0);

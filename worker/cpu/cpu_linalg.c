@@ -75,7 +75,7 @@ static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t width = u->N - n < ACROSS ? u->N - n : ACROSS;
         w->cpu->kernels->gemm[w->dtype](h, width, u->K, u->a + m * u->a_m * size, u->a_m, u->a_k,
                                         u->b + n * u->b_n * size, u->b_k, u->b_n, product, width,
-                                        side);
+                                        side, NULL);
         for (int64_t i = 0; i < h; i++)
             subtract(w, width, u->c + ((m + i) * u->c_m + n) * size, product + i * width * size);
     }

@@ -87,12 +87,6 @@ static void cut(Product *p) {
     }
 }
 
-/* Prefetches the next of many small matrices into the second-level cache. */
-static void prefetch(const char *p, int64_t bytes) {
-    enum { LINE = 64 };
-    for (int64_t i = 0; i < bytes; i += LINE) __builtin_prefetch(p + i, 0, 2);
-}
-
 static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Product *p = ctx;
     void *side = pool_scratch(p->cpu->pool, thread, gemm_side(p->m, p->n, p->K));
@@ -103,12 +97,14 @@ static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t at = (i * p->M + m) * p->N + n;
         const char *a = p->a + (loop_offset(&p->batch, 0, i) + m * p->a_m) * p->size;
         const char *b = p->b + (loop_offset(&p->batch, 1, i) + n * p->b_n) * p->size;
-        if (p->is_small && i + 1 < p->batch.n) {
-            prefetch(p->a + loop_offset(&p->batch, 0, i + 1) * p->size, p->M * p->K * p->size);
-            prefetch(p->b + loop_offset(&p->batch, 1, i + 1) * p->size, p->K * p->N * p->size);
-        }
+        const bool has_next = p->is_small && i + 1 < p->batch.n;
+        GemmNext next = {0};
+        if (has_next)
+            next = (GemmNext){p->a + loop_offset(&p->batch, 0, i + 1) * p->size,
+                              p->b + loop_offset(&p->batch, 1, i + 1) * p->size,
+                              p->M * p->K * p->size, p->K * p->N * p->size};
         p->gemm(h, width, p->K, a, p->a_m, p->a_k, b, p->b_k, p->b_n, p->out + at * p->size, p->N,
-                side);
+                side, has_next ? &next : NULL);
         if (p->after) p->after(p->ctx, at, at + h * p->N, thread);
     }
 }

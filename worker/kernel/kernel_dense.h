@@ -37,7 +37,8 @@ enum {
     }                                                                                              \
     static void NAME(int64_t M, int64_t N, int64_t K, const void *a_, int64_t a_m, int64_t a_k,    \
                      const void *b_, int64_t b_k, int64_t b_n, void *out_, int64_t out_m,          \
-                     void *side) {                                                                 \
+                     void *side, const GemmNext *next) {                                           \
+        (void)next;                                                                                \
         const S *a = a_, *b = b_;                                                                  \
         S *out = out_;                                                                             \
         T *c = side, *pa = c + GEMM_M * GEMM_N, *pb = pa + DEPTH * GEMM_M;                         \

@@ -69,6 +69,7 @@ enum { CHUNK_LEVELS = 2, CHUNK_LEAVES = 1 << CHUNK_LEVELS, CHUNK = CHUNK_LEAVES 
 enum {
     PANELS = 8,     /* of adjacent columns, packed at a time */
     ROWS_AHEAD = 4, /* rows of b by which a packed or large b is prefetched */
+    LINE = 64,      /* of a cache */
     FEW = 8,        /* rows of a that share one read of a column-major b ... */
     AHEAD = 512,    /* ... and bytes by which its columns are prefetched */
     WAYS = 16,      /* leaves of a dot product, at a time */
@@ -77,6 +78,14 @@ enum {
 #define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* Elements of a b that stays in the last cache. */
 enum { CACHED = 1 << 21 };
+
+/* Prefetches part i of n parts of what the next call reads. Few lines at a time: a processor waits
+ * for no more than about twenty, and stands still at the next one. */
+static inline void prefetch_next(const GemmNext *next, int64_t i, int64_t n) {
+    const int64_t a = next->a_bytes / n, b = next->b_bytes / n;
+    for (int64_t j = 0; j < a; j += LINE) __builtin_prefetch(next->a + i * a + j);
+    for (int64_t j = 0; j < b; j += LINE) __builtin_prefetch(next->b + i * b + j);
+}
 
 /* Transposes n vectors x of n elements, with y as temporary memory. Each step is one instruction
  * per vector (unpack, shuf32x4, perm2f128): it interleaves two vectors, `apart` from each other,

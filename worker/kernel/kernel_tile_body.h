@@ -389,11 +389,14 @@ static void NAME(dot)(int64_t K, const T *a, int64_t a_k, const T *b, int64_t b_
 
 /* A product of one leaf: no level waits. */
 static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t a_m, int64_t a_k,
-                            const T *b, int64_t b_k, int64_t b_n, T *out, int64_t out_m, T *panel) {
+                            const T *b, int64_t b_k, int64_t b_n, T *out, int64_t out_m, T *panel,
+                            const GemmNext *next) {
     NAME(Tile) t;
     t.a_m = a_m, t.a_k = a_k, t.out_m = out_m, t.K = K, t.chunk = t.last = 0, t.depth = 0;
     const bool are_columns = a_m == 1 && M > 1;
     const int64_t most = are_columns ? TILE_M : TILE_ROWS, tiles = (M + most - 1) / most;
+    const int64_t all = tiles * ((N + 2 * L - 1) / (2 * L)); /* over which `next` is spread */
+    int64_t part = 0;
     for (int64_t n = 0; n < N; n += 2 * L) {
         const int W = N - n > L ? 2 : 1;
         t.b = b + n * b_n, t.b_k = b_k, t.width = N - n < W * L ? N - n : W * L;
@@ -404,6 +407,8 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
         for (int64_t i = 0; i < tiles; i++) {
             int64_t m = M * i / tiles, h = M * (i + 1) / tiles - m;
             t.a = a + m * a_m, t.out = out + m * out_m + n;
+            for (int64_t j = 0; j < h; j++) __builtin_prefetch(t.out + j * out_m, 1);
+            if (next) prefetch_next(next, part++, all);
             (are_columns ? NAME(tiles)[W][h] : NAME(rows)[W][h])(&t);
         }
     }
@@ -412,7 +417,7 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
 /* See GemmFn. */
 static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
-                       void *side) {
+                       void *side, const GemmNext *next) {
     NAME(Block) s = {a, b, out, .M = M, .N = N, .a_m = a_m, .a_k = a_k};
     s.b_k = b_k, s.b_n = b_n;
     NAME(Tile) t;
@@ -427,9 +432,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
         return;
     }
     if (M > 2 && K <= LEAF && M * N <= LEAF * LEAF) {
-        NAME(gemm_leaf)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side);
+        NAME(gemm_leaf)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side, next);
         return;
     }
+    if (next) prefetch_next(next, 0, 1);
     s.outer = t.depth > CHUNK_LEVELS ? t.depth - CHUNK_LEVELS : 0;
     s.is_large = b_n == 1 && K > CACHED / (b_k ? b_k : 1);
     s.wide_m = b_n != 1 ? 0 : s.is_large ? WIDE_M : WIDE_ROWS;

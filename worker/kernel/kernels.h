@@ -25,11 +25,16 @@ typedef void (*ReduceFn)(int64_t n, int64_t rows, const void *x, int64_t stride,
 typedef void (*MergeFn)(int64_t n, void *a, const void *b);
 
 /* out (M,N) = a (M,K) @ b (K,N), K >= 1; strides in elements; the columns of out are adjacent.
- * side: gemm_side() bytes, aligned to 64. Floats are added in the order of runtime/base/tree.h. The
- * other dtypes, which wrap, take M <= GEMM_M, N <= GEMM_N. */
+ * side: gemm_side() bytes, aligned to 64. next: what the next call reads, to be prefetched; NULL:
+ * nothing. Floats are added in the order of runtime/base/tree.h. The other dtypes, which wrap, take
+ * M <= GEMM_M, N <= GEMM_N. */
+typedef struct GemmNext {
+    const char *a, *b;
+    int64_t a_bytes, b_bytes;
+} GemmNext;
 typedef void (*GemmFn)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
-                       void *side);
+                       void *side, const GemmNext *next);
 enum { GEMM_M = 64, GEMM_N = 128 };
 /* Enough for blocks up to (M,N) of any dtype, on any instruction set. */
 static inline size_t gemm_side(int64_t M, int64_t N, int64_t K) {
