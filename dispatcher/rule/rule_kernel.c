@@ -152,6 +152,31 @@ static int64_t cost_of_turning(const Rule *r, int i) {
     return cost;
 }
 
+/* What a rank receives if it has such a block of the inner axis: the rows and columns that it
+ * lacks, and nodes of the product's sums. */
+static int64_t cost_of_nodes(const Rule *r, const Layout *terms) {
+    const TensorType *a = &r->in[0], *b = &r->in[1];
+    int64_t nodes = layout_is_stacked(terms) ? nodes_of(terms, (r->n - 1) / 2, NULL) : 1;
+    return nodes * type_numel(&r->out[0]) + rule_received(r, 0, a->rank - 1, terms->block) +
+           rule_received(r, 1, b->rank > 1 ? b->rank - 2 : 0, terms->block);
+}
+
+/* Returns the terms for blocks of whole leaves, as close to `block` as can be; or of whole nodes of
+ * a higher level, so that a rank has fewer, where that costs less: if no rank gets more than a
+ * quarter more than its share. */
+static Layout best_nodes(const Rule *r, int64_t leaf, int64_t block, int64_t K) {
+    Layout best = {0};
+    int64_t least = 0;
+    for (int64_t node = leaf; node < K; node *= 2) {
+        int64_t whole = (block + node - 1) / node * node;
+        if (best.block && (whole > (K + K / 4) / r->n || best.block == whole)) continue;
+        Layout terms = nodes_layout(OP_SUM, leaf, whole, K);
+        int64_t cost = cost_of_nodes(r, &terms);
+        if (!best.block || cost < least) best = terms, least = cost;
+    }
+    return best;
+}
+
 /* The inner axis is split. The ranks' terms are nodes of the sum's tree, for which their parts must
  * be whole leaves. If they are not, or are several nodes, it may take less to move operands, and to
  * split the rows (columns); for few leaves that is the only way. */
@@ -161,15 +186,12 @@ static void matmul_inner(Rule *r, int64_t block) {
     Layout terms = layout_partial(OP_SUM);
     bool is_inner = !leaf || (rule_has_leaves(r, leaf, K) && o->rank < MAX_DIMS);
     if (leaf && is_inner) {
-        bool stays = block % leaf == 0;
-        if (!stays) block = (block + leaf - 1) / leaf * leaf;
-        terms = nodes_layout(OP_SUM, leaf, block, K);
-        int64_t nodes = layout_is_stacked(&terms) ? nodes_of(&terms, 0, NULL) : 1;
-        int64_t by_nodes = nodes * type_numel(o) + rule_received(r, 0, a->rank - 1, block) +
-                           rule_received(r, 1, b->rank > 1 ? b->rank - 2 : 0, block);
-        for (int i = 0; i < 2 && (!stays || nodes > 1); i++) {
+        terms = best_nodes(r, leaf, block, K);
+        bool stays = terms.block == block && !layout_is_stacked(&terms);
+        block = terms.block;
+        for (int i = 0; i < 2 && !stays; i++) {
             int64_t cost = cost_of_turning(r, i);
-            is_inner &= cost < 0 || by_nodes <= cost;
+            is_inner &= cost < 0 || cost_of_nodes(r, &terms) <= cost;
         }
     }
     if (is_inner) {

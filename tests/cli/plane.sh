@@ -8,7 +8,7 @@ all:
   shard: {axis: 0, workers: null}
 END
 # A product whose right operand has to be gathered, rows that move to the leaves of sums, and terms of several nodes:
-# 9.8 MB between three workers.
+# 7.9 MB between three workers; without the fixed order of sums it would be 1.2, because terms of sums could stay terms.
 cat >"$TMP/move.gt" <<'END'
 signal all { x = randn(2000, 500); w = randn(500, 300) }
 y = (x @ w).sum(axis=0)
@@ -37,7 +37,7 @@ run() {
     "$GTSH" -d "@$TMP/at" --config "$TMP/move.yaml" "$TMP/move.gt" >"$TMP/out" 2>"$TMP/err" || fail "$1: $(err)"
     answer=$(out)
     read -r moved sent onesided mapped data rest <"$TMP/err"
-    [ "$moved" -gt 9000000 ] && [ "$moved" -lt 11000000 ] || fail "$1: $moved bytes moved"
+    [ "$moved" -gt 7500000 ] && [ "$moved" -lt 8500000 ] || fail "$1: $moved bytes moved"
     [ "$data" = 0 ] && [ "$rest" -lt 2000 ] || fail "$1: $data and $rest bytes through the dispatcher"
 }
 want=$("$GTSH" -w 3 --config "$TMP/move.yaml" "$TMP/move.gt" 2>/dev/null)

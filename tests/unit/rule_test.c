@@ -65,6 +65,13 @@ static const Case cases[] = {
      "matmul: all_to_all f32[300,1500] 64800\n"
      "matmul: all_to_all f32[1500,50] 10800\n"
      "mul: all_reduce f32[300,50] 720000\n"},
+    {"rows move to larger nodes where that moves less than the nodes",
+     "signal s0 { x = randn(2560, 1024); y = randn(2560, 1024); z = randn(2560, 256) }\n"
+     "a = (x.T @ y) * 2.0\nb = (z.T @ z) * 2.0\n",
+     "matmul: all_to_all f32[1024,2560] 3145728\n"
+     "matmul: all_to_all f32[2560,1024] 3145728\n"
+     "mul: all_reduce f32[1024,1024] 50331648\n"
+     "mul: all_reduce f32[256,256] 3145728\n"},
     {"data-parallel linear, Adam, clipped",
      "import optim; import nn\n"
      "signal s0 { x = randn(256, 20); y = randn(256, 3) }\n"
