@@ -3,7 +3,7 @@
 . tests/fixtures/check.sh
 {
     printf '#include <cuda.h>\n#include <cublasLt.h>\n'
-    grep -ohE '\bCU[A-Za-z0-9_]+ = [0-9]+' worker/cuda/cuda_api.h tests/gpu/cublaslt.h | sed 's/\(.*\) = \(.*\)/_Static_assert((int)\1 == \2, "\1");/'
+    grep -ohE '\bCU[A-Za-z0-9_]+ = [0-9]+' worker/cuda/cuda_api.h worker/cuda/cublaslt_api.h | sed 's/\(.*\) = \(.*\)/_Static_assert((int)\1 == \2, "\1");/'
     echo '_Static_assert(sizeof(cublasLtMatmulAlgo_t) == 64 && sizeof(cublasLtMatmulHeuristicResult_t) == 96, "sizes");'
     echo '_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v2) == 72, "sizes");'
 } >"$TMP/values.c"

@@ -3,7 +3,7 @@
  * than was said, an algorithm of another product) and host pointers. Where preferences allow a
  * reduction scheme, the first algorithm splits k: its bits differ.
  * SPDX-License-Identifier: MIT */
-#include "tests/gpu/cublaslt.h"
+#include "worker/cuda/cublaslt_api.h"
 #include "tests/gpu/emu.h"
 #include "tests/gpu/half.h"
 #include <stdarg.h>

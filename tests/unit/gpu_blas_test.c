@@ -1,7 +1,7 @@
 /* gpu_blas_test.c: products of the emulated cuBLASLt against loops, in every type, order and
  * transposition, in batches, and what it refuses; the emulated NVML.
  * SPDX-License-Identifier: MIT */
-#include "tests/gpu/cublaslt.h"
+#include "worker/cuda/cublaslt_api.h"
 #include "worker/cuda/nvml_api.h"
 #include "tests/unit/gpu.h"
 #include "tests/unit/random.h"

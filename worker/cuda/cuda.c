@@ -36,10 +36,12 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     for (int k = 0; k < MARKS; k++)
         if (!CUDA(l, err, cuEventCreate, &c->mark[k].event, CU_EVENT_DISABLE_TIMING)) return false;
     if (CUDA(l, err, cuMemAlloc_v2, &c->base,
-             c->total + ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS)) {
+             c->total + ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS +
+                 (cuda_wants_blas() ? BLAS_BYTES : 0))) {
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;
-        return cuda_open_failures(c, c->side + SIDE_BYTES) || (*err = c->lost, false);
+        if (!cuda_open_failures(c, c->side + SIDE_BYTES)) return *err = c->lost, false;
+        return cuda_open_blas(c, c->side + SIDE_BYTES + FAIL_RECORDS, err);
     }
     size_t left = 0, all = 0;
     if (err && err->code == ERR_MEMORY && !l->cuMemGetInfo_v2(&left, &all)) {
@@ -58,6 +60,7 @@ static void cuda_close(Engine **e) {
     if (c->context) {
         l->cuCtxSetCurrent(c->context);
         if (c->stream) l->cuStreamSynchronize(c->stream);
+        cuda_close_blas(c);
         cuda_free_kernels(c);
         cuda_close_failures(c);
         for (int k = 0; k < MARKS; k++)

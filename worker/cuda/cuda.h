@@ -22,9 +22,10 @@
 #include "worker/jit/jit_cache.h"
 
 enum {
-    CUDA_THREADS = 256,   /* of a block, where a kernel does not say otherwise */
-    RING_BYTES = 8 << 20, /* pinned memory, through which copies to and from the host go */
-    SIDE_BYTES = 1 << 20, /* device memory beside the arena, for copies of strided views */
+    CUDA_THREADS = 256,    /* of a block, where a kernel does not say otherwise */
+    RING_BYTES = 8 << 20,  /* pinned memory, through which copies to and from the host go */
+    BLAS_BYTES = 32 << 20, /* cuBLASLt's workspace, if that is used */
+    SIDE_BYTES = 1 << 20,  /* device memory beside the arena, for copies of strided views */
     FAIL_SLOTS = 128,
     FAIL_RECORDS = FAIL_SLOTS * (int)sizeof(IndexRecord), /* fail.c */
     READS_MAX = 256,
@@ -44,6 +45,8 @@ typedef struct Mark {
 } Mark;
 
 typedef struct Failures Failures;
+typedef struct CudaBlas CudaBlas;
+typedef struct ProductArgs ProductArgs;
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
@@ -76,8 +79,9 @@ typedef struct Cuda {
     MakerStats made;         /* of `kernels` */
     Err lost;                /* code 0: it works */
     Failures *failures;
-    Engine *inner; /* hosted.c: the engine cpu; NULL: not needed yet */
-    int threads;   /* ... and its threads */
+    CudaBlas *blas; /* NULL: GT_CUDA_BLAS does not ask for it */
+    Engine *inner;  /* hosted.c: the engine cpu; NULL: not needed yet */
+    int threads;    /* ... and its threads */
 } Cuda;
 
 /* Makes the device current in this thread. False: it is lost. */
@@ -191,6 +195,18 @@ bool cuda_pool(Cuda *c, const Call *call, Err *err); /* max_pool, avg_pool, avg_
 /* ---- source.c ---- */
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
+
+/* ---- blas.c ---- */
+
+/* True if the environment's GT_CUDA_BLAS is set, and not to 0. */
+bool cuda_wants_blas(void);
+/* If so, opens cuBLASLt with BLAS_BYTES of device memory, and adds its version to the isa. False:
+ * err says why. */
+bool cuda_open_blas(Cuda *c, char *workspace, Err *err);
+void cuda_close_blas(Cuda *c);
+/* Multiplies by cuBLASLt. Returns 1; 0 if that is not open or does not take this product, which the
+ * own kernels compute then; -1 with err set. */
+int cuda_blas_product(Cuda *c, const ProductArgs *p, DType from, DType to, Err *err);
 
 /* ---- product.c ---- */
 

@@ -127,6 +127,42 @@ const CudaLibs *cuda_libs(Err *err) {
     return shared.is_open ? &shared.libs : NULL;
 }
 
+static struct {
+    BlasLibs libs;
+    Err err;
+    bool is_open;
+} blas;
+
+static bool open_blas(BlasLibs *l, Err *err) {
+    const char *missing = NULL;
+    static const char *const newest[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
+    int major = shared.libs.driver / 1000;
+    /* One that is newer than the driver does not work. */
+    void *library = open_library(newest + (major < 13));
+    if (!library) {
+        err_set(err, ERR_IO,
+                "no cuBLASLt, which GT_CUDA_BLAS asks for: libcublasLt.so.%d is not there",
+                major < 13 ? 12 : 13);
+        return err_hint(err,
+                        "install libcublas-%d-%d, or `pip install nvidia-cublas`; without "
+                        "GT_CUDA_BLAS none is needed",
+                        major, shared.libs.driver % 1000 / 10);
+    }
+    find(library, "cublasLtGetVersion", &l->cublasLtGetVersion, &missing);
+#define X(name, args) find(library, #name, &l->name, &missing);
+    CUBLASLT_FUNCTIONS(X)
+#undef X
+    return !missing || err_set(err, ERR_IO, "cuBLASLt has no %s", missing);
+}
+static void open_blas_once(void) { blas.is_open = open_blas(&blas.libs, &blas.err); }
+
+const BlasLibs *cuda_blas_libs(Err *err) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_blas_once);
+    if (!blas.is_open && err) *err = blas.err;
+    return blas.is_open ? &blas.libs : NULL;
+}
+
 bool cuda_ok(const CudaLibs *l, CUresult code, const char *call, Err *err) {
     const char *name = NULL, *text = NULL;
     if (code == CUDA_SUCCESS) return true;

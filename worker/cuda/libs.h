@@ -3,11 +3,13 @@
  *
  * They are looked for in the folders of GT_CUDA_LIBRARIES (separated by colons), where the loader
  * looks, and where the toolkit installs: the driver libcuda.so.1, NVRTC libnvrtc.so.13 or .12.
- * NVRTC may be no newer than the driver, by the major version.
+ * NVRTC may be no newer than the driver, by the major version. So may cuBLASLt, libcublasLt.so.13
+ * or .12, which is looked for when it is wanted (blas.c).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CUDA_LIBS_H
 #define GT_WORKER_CUDA_LIBS_H
 #include "runtime/base/err.h"
+#include "worker/cuda/cublaslt_api.h"
 #include "worker/cuda/cuda_api.h"
 #include "worker/cuda/nvml_api.h"
 
@@ -31,6 +33,15 @@ typedef struct NvmlLib {
 const CudaLibs *cuda_libs(Err *err);
 /* Likewise NVIDIA's management library, libnvidia-ml.so.1; NULL: it is not there. */
 const NvmlLib *cuda_nvml(void);
+
+typedef struct BlasLibs {
+    size_t (*cublasLtGetVersion)(void);
+#define X(name, args) cublasStatus_t(*name) args;
+    CUBLASLT_FUNCTIONS(X)
+#undef X
+} BlasLibs;
+/* As cuda_libs, of cuBLASLt; after it. */
+const BlasLibs *cuda_blas_libs(Err *err);
 
 /* Returns true if code is success. Else sets err to "CALL: out of memory", with the driver's words,
  * and returns false. */

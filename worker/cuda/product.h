@@ -9,7 +9,7 @@ enum { PRODUCT_AXES = 8 };
 /* out (batch, M, N) = a (batch, M, K) @ b (batch, K, N); strides in elements. The leaves of K are
  * cut into `chunks` parts of `chunk` leaves, a power of two; if there are several, each one's sum
  * goes to parts (chunk, batch, M, N), and the kernel `finish` adds them. */
-typedef struct ProductArgs {
+struct ProductArgs {
     const char *a, *b;
     char *out;
     int64_t M, N, K, a_m, a_k, b_k, b_n, out_m, out_n, out_batch;
@@ -19,7 +19,8 @@ typedef struct ProductArgs {
     char *waits; /* see tile.h; `levels` areas for each thread block */
     int64_t levels;
     int32_t read_a, read_b, is_wide; /* is_wide: four results are stored at a time */
-} ProductArgs;
+};
+typedef struct ProductArgs ProductArgs;
 
 /* For product.cu and thin.cu. RESULT is an element of the result, and OUT(x) makes one of a sum;
  * with SUBTRACTS, `out` loses the product; tile.h says what else a dtype defines. */

@@ -1,9 +1,9 @@
-/* cublaslt.h: the few declarations of cuBLASLt that its stand-in defines (blas.c) and the tests
- * call, by its own names and values, written by hand from the public manual. With GT_REAL_CUDA_H
- * the toolkit's header takes its place, and the compiler compares.
+/* cublaslt_api.h: the few declarations of cuBLASLt that the engine calls and its stand-in
+ * (tests/gpu/blas.c) defines, by its own names and values, written by hand from the public manual.
+ * With GT_REAL_CUDA_H the toolkit's header takes its place, and the compiler compares.
  * SPDX-License-Identifier: MIT */
-#ifndef GT_TESTS_GPU_CUBLASLT_H
-#define GT_TESTS_GPU_CUBLASLT_H
+#ifndef GT_WORKER_CUDA_CUBLASLT_API_H
+#define GT_WORKER_CUDA_CUBLASLT_API_H
 #ifdef GT_REAL_CUDA_H
 #include <cublasLt.h>
 #else

@@ -1,0 +1,267 @@
+/* blas.c: matrix products by cuBLASLt, where GT_CUDA_BLAS asks for it: see cuda_open_blas. Layouts
+ * are column-major, the library's own: of (M, K) @ (K, N) = (M, N), row-major, it computes the
+ * transposed product. What no layout expresses, rows and columns, whole numbers, and float32
+ * results of halves are left to the own kernels.
+ *
+ * The algorithm is the first of the heuristics that splits no sum, kept with its descriptors for as
+ * long as the engine lives, by sizes, strides, dtype and alignment. So a product has the same bits
+ * each time; but other sizes may have another algorithm, and another order of additions.
+ * SPDX-License-Identifier: MIT */
+#include "worker/cuda/cuda.h"
+#include "worker/cuda/product.h"
+#include "worker/engine/view.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an algorithm depends on. Operand 0 is b and 1 is a, as the library sees them; 2 the result.
+ */
+typedef struct Key {
+    int64_t rows[3], columns[3], line[3], step[3]; /* column-major, as stored; step: of the batch */
+    int64_t batch, k;
+    int32_t is_turned[2], align[3], type, compute, scale;
+} Key;
+typedef struct Plan Plan;
+struct Plan {
+    Plan *next;
+    Key key;
+    cublasLtMatmulDesc_t desc;
+    cublasLtMatrixLayout_t layout[3];
+    cublasLtMatmulAlgo_t algo;
+    bool has_algo;
+};
+struct CudaBlas {
+    const BlasLibs *libs;
+    cublasLtHandle_t handle;
+    char *workspace;
+    bool is_tf32;
+    Map plans; /* by the hash of the key */
+};
+
+bool cuda_wants_blas(void) {
+    const char *text = getenv("GT_CUDA_BLAS");
+    return text && *text && strcmp(text, "0") != 0;
+}
+
+bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
+    const char *text = getenv("GT_CUDA_BLAS");
+    if (!cuda_wants_blas()) return true;
+    if (strcmp(text, "1") != 0 && strcmp(text, "tf32") != 0)
+        return err_set(err, ERR_ARG, "GT_CUDA_BLAS is '%.40s': it must be 0, 1 or tf32", text);
+    const BlasLibs *libs = cuda_blas_libs(err);
+    if (!libs) return false;
+    CudaBlas *b = c->blas = xcalloc(1, sizeof *b);
+    b->libs = libs;
+    b->workspace = workspace;
+    b->is_tf32 = !strcmp(text, "tf32");
+    int status = (int)libs->cublasLtCreate(&b->handle);
+    if (status) {
+        b->handle = NULL;
+        return err_set(err, ERR_IO, "cublasLtCreate: status %d", status);
+    }
+    size_t n = strlen(c->isa);
+    int version = (int)libs->cublasLtGetVersion();
+    snprintf(c->isa + n, sizeof c->isa - n, "-cublas%d.%d%s", version / 10000, version / 100 % 100,
+             b->is_tf32 ? "-tf32" : "");
+    return true;
+}
+
+static void free_plan(const BlasLibs *l, Plan *p) {
+    for (int i = 0; i < 3; i++)
+        if (p->layout[i]) l->cublasLtMatrixLayoutDestroy(p->layout[i]);
+    if (p->desc) l->cublasLtMatmulDescDestroy(p->desc);
+    free(p);
+}
+
+void cuda_close_blas(Cuda *c) {
+    CudaBlas *b = c->blas;
+    size_t i = 0;
+    uint64_t hash;
+    void *value;
+    if (!b) return;
+    while (map_next(&b->plans, &i, &hash, &value))
+        for (Plan *p = value, *next; p; p = next) {
+            next = p->next;
+            free_plan(b->libs, p);
+        }
+    map_fini(&b->plans);
+    if (b->handle) b->libs->cublasLtDestroy(b->handle);
+    free(b);
+    c->blas = NULL;
+}
+
+/* ---- Plans ---- */
+
+static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLayout_t *to) {
+    int32_t batch = (int32_t)k->batch;
+    return !l->cublasLtMatrixLayoutCreate(to, (cudaDataType)k->type, (uint64_t)k->rows[i],
+                                          (uint64_t)k->columns[i], k->line[i]) &&
+           !l->cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+                                                sizeof batch) &&
+           !l->cublasLtMatrixLayoutSetAttribute(*to, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                                                &k->step[i], sizeof k->step[i]);
+}
+
+/* Chooses the algorithm. Without one has_algo stays false. */
+static void ask(const CudaBlas *b, Plan *p) {
+    enum { MOST = 8 };
+    const BlasLibs *l = b->libs;
+    uint64_t room = BLAS_BYTES;
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
+    cublasLtMatmulPreference_t wish = NULL;
+    cublasLtMatmulHeuristicResult_t result[MOST];
+    int n = 0;
+    if (l->cublasLtMatmulPreferenceCreate(&wish)) return;
+    static const cublasLtMatmulPreferenceAttributes_t name[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    bool ok = !l->cublasLtMatmulPreferenceSetAttribute(
+                  wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &room, sizeof room) &&
+              !l->cublasLtMatmulPreferenceSetAttribute(
+                  wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof schemes);
+    for (int i = 0; i < 4; i++) {
+        uint32_t align = (uint32_t)p->key.align[i < 3 ? i : 2];
+        ok = ok && !l->cublasLtMatmulPreferenceSetAttribute(wish, name[i], &align, sizeof align);
+    }
+    if (ok && l->cublasLtMatmulAlgoGetHeuristic(b->handle, p->desc, p->layout[0], p->layout[1],
+                                                p->layout[2], p->layout[2], wish, MOST, result, &n))
+        n = 0;
+    for (int i = 0; i < n && !p->has_algo; i++) {
+        int32_t splits = 1;
+        uint32_t scheme = 0;
+        size_t wrote;
+        if (result[i].state || result[i].workspaceSize > room ||
+            l->cublasLtMatmulAlgoConfigGetAttribute(
+                &result[i].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, sizeof splits, &wrote) ||
+            l->cublasLtMatmulAlgoConfigGetAttribute(&result[i].algo,
+                                                    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
+                                                    sizeof scheme, &wrote))
+            continue;
+        p->has_algo = splits <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
+        p->algo = result[i].algo;
+    }
+    l->cublasLtMatmulPreferenceDestroy(wish);
+}
+
+/* Returns the plan of a key; NULL: err says why. */
+static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
+    const BlasLibs *l = b->libs;
+    uint64_t hash = hash_bytes(key, sizeof *key, 1);
+    Plan *first = map_get(&b->plans, hash), *p = first;
+    while (p && memcmp(&p->key, key, sizeof *key)) p = p->next;
+    if (p) return p;
+    p = xcalloc(1, sizeof *p);
+    p->key = *key;
+    bool ok = !l->cublasLtMatmulDescCreate(&p->desc, (cublasComputeType_t)key->compute,
+                                           (cudaDataType)key->scale);
+    for (int i = 0; i < 2; i++) {
+        int32_t op = key->is_turned[i] ? CUBLAS_OP_T : CUBLAS_OP_N;
+        ok = ok && !l->cublasLtMatmulDescSetAttribute(
+                       p->desc, i ? CUBLASLT_MATMUL_DESC_TRANSB : CUBLASLT_MATMUL_DESC_TRANSA, &op,
+                       sizeof op);
+    }
+    for (int i = 0; i < 3; i++) ok = ok && make_layout(l, key, i, &p->layout[i]);
+    if (!ok) {
+        free_plan(l, p);
+        err_set(err, ERR_IO, "cuBLASLt refuses the description of a product");
+        return NULL;
+    }
+    ask(b, p);
+    p->next = first;
+    map_put(&b->plans, hash, p);
+    return p;
+}
+
+/* ---- Products ---- */
+
+/* The largest power of two, up to 256, that divides an address and steps of so many bytes. */
+static int32_t alignment(const void *p, int64_t step) {
+    uint64_t all = (uint64_t)(uintptr_t)p | (uint64_t)step | 256;
+    return (int32_t)(all & (~all + 1));
+}
+
+/* Sets operand i of the key: `inner` elements side by side, 0 or 1 apart, and lines of them.
+ * is_turned: the library's rows are the lines. False: no layout expresses it. */
+static bool set_operand(Key *k, int i, int64_t rows, int64_t columns, int64_t row, int64_t column) {
+    bool as_is = row == 1 || rows == 1, turned = column == 1 || columns == 1;
+    if (as_is && (columns == 1 || column >= rows)) {
+        k->rows[i] = rows, k->columns[i] = columns, k->line[i] = columns == 1 ? rows : column;
+        return true;
+    }
+    if (!turned || !(rows == 1 || row >= columns)) return false;
+    k->rows[i] = columns, k->columns[i] = rows, k->line[i] = rows == 1 ? columns : row;
+    k->is_turned[i] = 1;
+    return true;
+}
+
+/* The axes of the batch from *from on that one step per operand passes through. */
+static void join_batch(const ProductArgs *p, Key *k, int64_t *from) {
+    int64_t d = p->rank;
+    k->batch = 1;
+    k->step[0] = k->step[1] = 0;
+    while (d > 0) {
+        int64_t n = p->shape[d - 1], a = p->a_batch[d - 1], b = p->b_batch[d - 1];
+        bool joins = k->batch == 1 || (a == k->step[1] * k->batch && b == k->step[0] * k->batch);
+        if (n > 1 && (!joins || n * k->batch > INT32_MAX)) break;
+        if (n > 1 && k->batch == 1) k->step[1] = a, k->step[0] = b;
+        k->batch *= n, d--;
+    }
+    *from = d;
+}
+
+static bool multiply(Cuda *c, const Plan *plan, const char *a, const char *b, char *out, Err *err) {
+    CudaBlas *blas = c->blas;
+    const float one = 1, zero = 0;
+    const double wide_one = 1, wide_zero = 0;
+    bool is_wide = plan->key.scale == CUDA_R_64F;
+    int status = (int)blas->libs->cublasLtMatmul(
+        blas->handle, plan->desc, is_wide ? (const void *)&wide_one : &one, b, plan->layout[0], a,
+        plan->layout[1], is_wide ? (const void *)&wide_zero : &zero, out, plan->layout[2], out,
+        plan->layout[2], &plan->algo, blas->workspace, BLAS_BYTES, c->stream);
+    return status == 0 || err_set(err, ERR_IO, "cublasLtMatmul: status %d", status);
+}
+
+static int32_t type_of(DType d) {
+    return d == DT_F64    ? CUDA_R_64F
+           : d == DT_F32  ? CUDA_R_32F
+           : d == DT_BF16 ? CUDA_R_16BF
+                          : CUDA_R_16F;
+}
+
+int cuda_blas_product(Cuda *c, const ProductArgs *p, DType from, DType to, Err *err) {
+    if (!c->blas || !dtype_is_float(from) || from != to || p->M == 1 || p->N == 1 || !p->K)
+        return 0;
+    Key k;
+    int64_t outer, size = dtype_info[from].size_bytes;
+    memset(&k, 0, sizeof k);
+    k.k = p->K, k.type = type_of(from);
+    k.scale = from == DT_F64 ? CUDA_R_64F : CUDA_R_32F;
+    k.compute = from == DT_F64                       ? CUBLAS_COMPUTE_64F
+                : from == DT_F32 && c->blas->is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                     : CUBLAS_COMPUTE_32F;
+    if (!set_operand(&k, 0, p->N, p->K, p->b_n, p->b_k) ||
+        !set_operand(&k, 1, p->K, p->M, p->a_k, p->a_m))
+        return 0;
+    join_batch(p, &k, &outer);
+    k.rows[2] = p->N, k.columns[2] = p->M, k.line[2] = p->N, k.step[2] = p->M * p->N;
+    k.align[0] = alignment(p->b, k.step[0] * size), k.align[1] = alignment(p->a, k.step[1] * size);
+    for (int64_t d = 0; d < outer; d++) {
+        k.align[0] = alignment((void *)(uintptr_t)k.align[0], p->b_batch[d] * size);
+        k.align[1] = alignment((void *)(uintptr_t)k.align[1], p->a_batch[d] * size);
+    }
+    k.align[2] = alignment(p->out, k.step[2] * size);
+    const Plan *plan = find_plan(c->blas, &k, err);
+    if (!plan) return -1;
+    if (!plan->has_algo) return 0;
+    for (int64_t i = 0; i < p->batch / k.batch; i++) {
+        const char *a = p->a, *b = p->b;
+        int64_t rest = i;
+        for (int64_t d = outer - 1; d >= 0; d--) {
+            a += rest % p->shape[d] * p->a_batch[d] * size;
+            b += rest % p->shape[d] * p->b_batch[d] * size;
+            rest /= p->shape[d];
+        }
+        if (!multiply(c, plan, a, b, p->out + i * k.batch * k.step[2] * size, err)) return -1;
+    }
+    return 1;
+}
