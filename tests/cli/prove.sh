@@ -2,7 +2,7 @@
 # installed, the engine cuda too, and it fails where calls of the driver fail. (tests/unit/prove_test.c breaks engines.)
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-prove() { what="--prove $1" want=$2 engine=$1; shift 2; code "$what" "$want" timeout 300 "$B/gt-worker" --prove "$engine" --quick "$@"; }
+prove() { what="--prove $1" want=$2 engine=$1; shift 2; code "$what" "$want" timeout 900 "$B/gt-worker" --prove "$engine" --quick "$@"; }
 
 for engine in late cpu reference; do
     prove $engine 0
@@ -12,6 +12,20 @@ done
 cp "$TMP/out" "$TMP/first"
 prove reference 0 --seed 7
 [ "$(sed 's/,[^,]*s$//' "$TMP/out")" != "$(sed 's/,[^,]*s$//' "$TMP/first")" ] || fail "--seed 7 draws what seed 1 draws"
+
+# --prove cuda, on the emulated device.
+left_out="NVRTC is not installed"
+case "$B" in *asan* | *tsan* | *ubsan*) left_out="a sanitizer watches" GT_NVRTC=none ;; esac
+if find_nvrtc "$B"; then
+    prove cuda 0
+    [ "$(grep -c ' passed  ' "$TMP/out")" = 6 ] || fail "--prove cuda: $(out)"
+    export GT_EMU_FAIL=cuLaunchKernel:9:719
+    prove cuda 1
+    [ "$(grep -c 'the device is lost: cuLaunchKernel' "$TMP/out")" = 6 ] || fail "--prove cuda on a device that is lost: $(out)"
+    unset GT_EMU_FAIL
+else
+    echo "prove: $left_out: the engine cuda is not proved"
+fi
 
 code "null" 2 "$B/gt-worker" --prove null; has null "$(err)" "computes no values"
 code "cup" 2 "$B/gt-worker" --prove cup; has cup "$(err)" "there is no engine 'cup'"

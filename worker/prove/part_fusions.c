@@ -14,17 +14,21 @@
 enum { BATCH = 16 /* kernels that are compiled together, where the C compiler does it */ };
 
 typedef struct Done {
-    int cases, kernels, unfit; /* unfit: without a kernel of this engine */
+    int cases, unfit; /* unfit: without a kernel of this engine */
     int batch[BATCH];          /* which cases are under way: their numbers */
 } Done;
 
 static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
-static const FusedKernel *ask(Jit *j, Fusion *f) {
-    return jit_get(j, f->signature, f->signature_bytes, f->hash, make_source, f);
+static const FusedKernel *ask(const Part *p, Jit *j, Fusion *f) {
+    const Maker *maker = p->config->ops->maker;
+    return jit_get(j, f->signature, f->signature_bytes, f->hash,
+                   maker ? maker->source : make_source, f);
 }
 
-/* Draws case number k. Returns NULL if it is no fusion. */
-static FusedCase *draw(const Part *p, int k) {
+/* Draws case number k. Returns NULL if it is no fusion, or one of which the engine makes no kernel.
+ */
+static FusedCase *draw(const Part *p, int k, Done *done) {
+    const Maker *maker = p->config->ops->maker;
     uint64_t seed = p->config->seed;
     FusedSeeds seeds = {.graph = seed * 1000003 + (uint64_t)(k / 2) * 7919,
                         .strides = seed + (uint64_t)(k / 2) * 77 + (k % 6 == 5),
@@ -32,7 +36,10 @@ static FusedCase *draw(const Part *p, int k) {
                         .is_tame = k % 4 < 2,
                         .is_portable = p->config->agree == AGREE_DEVICE};
     FusedCase *c = xmalloc(sizeof *c);
-    if (fused_case_make(c, p->oracle, &seeds)) return c;
+    bool is_made = fused_case_make(c, p->oracle, &seeds);
+    if (is_made && (!maker || maker->fits(&c->fuse))) return c;
+    done->unfit += is_made;
+    if (is_made) fused_case_free(c);
     free(c);
     return NULL;
 }
@@ -44,15 +51,15 @@ static bool prove_batch(Part *p, Jit *jit, int first, Done *done) {
     for (int k = 0; k < BATCH; k++) {
         goes_on = goes_on && part_begin(p, "fusion %d of seed %llu", first + k,
                                         (unsigned long long)p->config->seed);
-        c[k] = goes_on ? draw(p, first + k) : NULL;
-        if (c[k]) ask(jit, &c[k]->fuse);
+        c[k] = goes_on ? draw(p, first + k, done) : NULL;
+        if (c[k]) ask(p, jit, &c[k]->fuse);
     }
     while (goes_on && !jit_wait(jit, 1000)) goes_on = part_begin(p, "compiling");
     for (int k = 0; k < BATCH; k++) {
         Rand r = {(uint64_t)k};
         char text[240];
         if (!c[k]) continue;
-        const FusedKernel *kernel = goes_on ? ask(jit, &c[k]->fuse) : NULL;
+        const FusedKernel *kernel = goes_on ? ask(p, jit, &c[k]->fuse) : NULL;
         snprintf(p->tally->now, sizeof p->tally->now, "fusion %d of seed %llu", first + k,
                  (unsigned long long)p->config->seed);
         if (kernel) {
@@ -79,7 +86,7 @@ void part_fusions(Part *p) {
     p->tally->all = (uint64_t)n;
     if (!(p->e = part_open(p, p->config->ops, 0))) return;
     if (!(p->oracle = part_open(p, &engine_cpu, 0))) return;
-    JitConfig config = {.isa = kernels_find()->isa};
+    JitConfig config = {.isa = kernels_find()->isa, .engine = p->e};
     Jit *jit = jit_new(&config);
     if (jit_is_off(jit)) {
         part_leave_out(p, jit_why_off(jit));
@@ -87,8 +94,8 @@ void part_fusions(Part *p) {
         for (int first = 0; first < n; first += BATCH)
             if (!prove_batch(p, jit, first, &done)) break;
         JitStats s = jit_stats(jit);
-        part_done(p, "%d fusions, %llu kernels", done.cases,
-                  (unsigned long long)(s.compiled + s.cached));
+        part_done(p, "%d fusions, %llu kernels; %d have none", done.cases,
+                  (unsigned long long)(s.compiled + s.cached), done.unfit);
     }
     jit_free(&jit);
     part_close(p, &p->e);
