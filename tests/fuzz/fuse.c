@@ -3,7 +3,9 @@
  * that they become ready at any moment; with ready kernels used every other time; with kernels from
  * disk, from a cache with damaged files, and from an empty cache that several processes fill at
  * once; on the engine `late`; on one thread and on three; in frames that end anywhere, some in
- * scopes with `compile: true`; with fusions of any size. Every fetched value must have the same
+ * scopes with `compile: true`; with fusions of any size. With GT_TEST_ENGINE=cuda they run on that
+ * engine instead, one by one and in fusions, against the engine cpu; without functions whose bits
+ * differ there. Every fetched value must have the same
  * bits each time, except for the payload of a nan, and no memory may be left.
  *
  *   fuse [-n N] [-s FIRST] [-j JOBS] [-l LENGTH]      N programs; those of one job share a cache
@@ -319,9 +321,30 @@ static unsigned long damage_cache(const char *dir, Rand *r) {
 
 /* ---- A job ---- */
 
+/* The programs on another engine than `cpu`. */
+static void device_worlds(const Program *p, const Answers *want, int n, uint64_t seed,
+                          const char *engine) {
+    static Answers got;
+    Rand r = {seed * 13 + 1};
+    for (int way = 0; way < 2; way++) {
+        Exec *x = open_world(engine, way ? "wait" : "0", 48, 1);
+        bool ok = true;
+        for (int i = 0; i < n && ok; i++) {
+            play(x, &p[i], (uint32_t)i + 1, &r, &got);
+            tally->runs++;
+            ok = compare(&p[i], seed + (uint64_t)i, way ? "in fusions" : "one by one", &want[i],
+                         &got);
+        }
+        close_world(x, seed);
+    }
+    fused_world(p, want, n, seed, "some in fusions", engine, ULONG_MAX);
+}
+
 static void run_group(const char *cache, uint64_t seed, int n, int length) {
+    const char *device = getenv("GT_TEST_ENGINE");
     Program *p = xcalloc((size_t)n, sizeof *p);
     Answers *want = xcalloc((size_t)n, sizeof *want);
+    is_portable = device != NULL;
     Rand r = {seed * 977 + 5};
     Exec *x = open_world("cpu", "0", 48, 1);
     for (int i = 0; i < n; i++) {
@@ -330,6 +353,13 @@ static void run_group(const char *cache, uint64_t seed, int n, int length) {
         tally->programs++;
     }
     close_world(x, seed);
+    if (device) {
+        device_worlds(p, want, n, seed, device);
+        for (int i = 0; i < n; i++) program_free(&p[i]);
+        free(p);
+        free(want);
+        return;
+    }
     fused_world(p, want, n, seed, "kernels that become ready", "cpu", ULONG_MAX);
     fused_world(p, want, n, seed, "the engine late", "late", ULONG_MAX);
     unsigned long whole = damage_cache(cache, &r);
@@ -376,7 +406,7 @@ int main(int argc, char **argv) {
         snprintf(room, sizeof room, "%.30s/fuse%d.XXXXXX", tmp ? tmp : "/tmp", k);
         if (!mkdtemp(room)) _exit(2);
         snprintf(cache, sizeof cache, "%s/gt", room);
-        setenv("XDG_CACHE_HOME", room, 1);
+        if (!getenv("GT_TEST_ENGINE")) setenv("XDG_CACHE_HOME", room, 1); /* else it is not damaged */
         for (uint64_t s = (uint64_t)k * BATCH; s < n; s += (uint64_t)jobs * BATCH)
             run_group(cache, first + s, n - s < BATCH ? (int)(n - s) : BATCH, length);
         remove_cache(cache);

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_FUZZ_FUSE_PROGRAM_H
 #define GT_TESTS_FUZZ_FUSE_PROGRAM_H
+#include "worker/prove/outcome.h"
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
 #include "tests/unit/random.h"
@@ -43,6 +44,8 @@ static void keep(Program *p, const Inst *in) {
     if (p->n < PROGRAM_MAX) p->inst[p->n++] = inst_copy(in, &p->arena);
 }
 
+static bool is_portable; /* without functions whose bits differ on a device */
+
 /* Appends the instruction if it is valid; its result becomes live. */
 static bool try_inst(Program *p, Inst *in, const TensorType *types) {
     TensorType out[MAX_OUT];
@@ -51,6 +54,7 @@ static bool try_inst(Program *p, Inst *in, const TensorType *types) {
     if (p->n_live == LIVE_MAX || p->n >= PROGRAM_MAX - LIVE_MAX - 1) return false;
     if (!inst_infer(in, types, out, &n_out, &err) || n_out != 1) return false;
     if (type_numel(&out[0]) > NUMEL_MAX) return false;
+    if (is_portable && outcome_is_of_library(in->op, (DType)out[0].dtype)) return false;
     in->n_out = 1;
     in->out[0] = p->next_id++;
     in->pos = (SrcPos){.line = (uint32_t)p->n + 1};

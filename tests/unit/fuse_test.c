@@ -3,8 +3,8 @@
  * rows and over them, of more than one block, single elements of rows, totals, outputs written over
  * inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which share a kernel if
  * the inputs have the same kind of strides. Then: which fusions share a kernel, and the kernels'
- * cache: from disk, damaged, used by two at once, too large, missing, no compiler. Usage: fuse_test
- * [FUSIONS [SEED]]
+ * cache: from disk, damaged, used by two at once, too large, missing, no compiler. With
+ * GT_TEST_ENGINE=cuda: random fusions on that engine instead. Usage: fuse_test [FUSIONS [SEED]]
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -102,6 +102,54 @@ static void test_random(int fusions, uint64_t seed) {
     }
     free(trial);
     jit_free(&jit);
+}
+
+/* Random fusions on an engine with a compiler of its own. */
+static void test_device(const char *name, int fusions, uint64_t seed) {
+    Err err = {0};
+    EngineConfig config = {.memory_bytes = UINT64_C(1) << 28, .threads = 1};
+    Engine *e = engine_find(name)->open(&config, &err);
+    if (!e) panic("%s", err.text);
+    JitConfig of_jit = {.isa = "v3", .engine = e};
+    Jit *jit = jit_new(&of_jit);
+    int ran = 0, unfit = 0, units[FUSED_LEAVES + 1] = {0};
+    for (int i = 0; i < 2 * fusions; i++) {
+        static FusedCase t;
+        FusedSeeds seeds = {.graph = seed + (uint64_t)(i / 2) * 1000003,
+                            .strides = seed + (uint64_t)(i / 2) * 77 + (i % 6 == 5),
+                            .values = seed * 7 + (uint64_t)i,
+                            .is_tame = i % 4 < 2,
+                            .is_portable = true};
+        if (!fused_case_make(&t, engine[0], &seeds)) continue;
+        Fusion *f = &t.fuse;
+        if (!e->ops->maker->fits(f)) {
+            unfit++;
+        } else {
+            char what[64], text[200];
+            JitMake make = e->ops->maker->source;
+            const FusedKernel *k = jit_get(jit, f->signature, f->signature_bytes, f->hash, make, f);
+            if (!k) k = jit_get(jit, f->signature, f->signature_bytes, f->hash, make, f);
+            snprintf(what, sizeof what, "trial %d of seed %llu", i, (unsigned long long)seed);
+            CHECK_MSG(k != NULL, "%s has no kernel", what);
+            Rand r = {(uint64_t)i};
+            bool ok = k && fused_case_run(&t, e, k, NULL, text, sizeof text) &&
+                      fused_case_run(&t, e, k, &r, text, sizeof text);
+            CHECK_MSG(!k || ok, "%s: %s", what, text);
+            if (!ok && check_failed < 4)
+                fprintf(stderr, "%s\n", jit_source(jit, f->signature, f->signature_bytes, f->hash));
+            if (k) units[k->unit]++;
+            ran++;
+        }
+        fused_case_free(&t);
+    }
+    JitStats s = jit_stats(jit);
+    printf("  %s: %d fusions (%d of elements, %d of blocks, %d of rows, %d of leaves), %d have no "
+           "kernel; %llu kernels compiled, %llu from disk\n",
+           name, ran, units[0], units[1], units[2], units[3], unfit, (unsigned long long)s.compiled,
+           (unsigned long long)s.cached);
+    CHECK(ran > 0);
+    jit_free(&jit);
+    e->ops->close(&e);
 }
 
 /* An index out of range: the kernel reports it, and nothing is read or written there. */
@@ -371,6 +419,13 @@ int main(int argc, char **argv) {
         setenv("GT_LLC_KIB", i ? "1" : "1000000", 1); /* with 3 threads past the caches */
         engine[i] = engine_cpu.open(&config, &err);
         if (!engine[i]) panic("%s", err.text);
+    }
+    const char *device = getenv("GT_TEST_ENGINE");
+    if (device) {
+        test_device(device, fusions, seed);
+        for (int i = 0; i < 2; i++) engine[i]->ops->close(&engine[i]);
+        remove_all(cache_dir);
+        return check_report("fuse");
     }
     test_signature();
     test_bad_index();
