@@ -95,6 +95,8 @@ static void read_comment(Expect *x, const char *c, size_t n, int line) {
         set_text(&x->args, s, strlen(s));
     else if ((s = directive(text, "options")))
         set_text(&x->options, s, strlen(s));
+    else if ((s = directive(text, "slow")))
+        set_text(&x->slow, s, strlen(s));
     else if ((s = directive(text, "not-world")))
         set_text(&x->not_world, s, strlen(s));
     else if ((s = directive(text, "worlds")))
@@ -124,6 +126,7 @@ Expect *expect_read(const char *path) {
     x->options = strdup("");
     x->worlds = strdup("");
     x->not_world = strdup("");
+    x->slow = strdup("");
     x->skip = strdup("");
     char *line = NULL;
     size_t cap = 0;
@@ -161,6 +164,7 @@ void expect_free(Expect **xp) {
     free(x->options);
     free(x->worlds);
     free(x->not_world);
+    free(x->slow);
     free(x->skip);
     text_free(&x->stdin_text);
     free(x);

@@ -12,8 +12,10 @@
  *   # skip: WHY    # nontest    # env: NAME=VALUE
  *   # worlds: reference late cuda workers=2 threads=3 replay stdin    run again in these
  *   # not-world: replay                where it means something else: it is never run there
+ *   # slow: cuda                     a world in which it takes long: `make test-cuda` runs it there
  *   # err-file, # out-file             all of stderr (stdout) is in NAME.err (NAME.out) beside it
- * Scripts about tensors (runner.c names the folders) run in the world `late` too.
+ * Scripts about tensors (runner.c names the folders) run in the world `late` too, and in the world
+ * `cuda` where NVRTC is installed.
  * Lines of stdout that nothing expects fail, and so does a stderr that nothing mentions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_EXPECT_H
@@ -42,7 +44,7 @@ typedef struct ExpectLine {
 typedef struct Expect {
     ExpectLine *out, *err, *error;
     int n_out, n_err, n_error;
-    char *args, *options, *worlds, *not_world, *skip; /* "" when absent */
+    char *args, *options, *worlds, *not_world, *slow, *skip; /* "" when absent */
     char **env;
     int n_env;
     Text stdin_text;

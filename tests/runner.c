@@ -60,6 +60,7 @@ typedef struct Runner {
     char here[PATH_MAX];
     char gtsh[PATH_MAX];
     const char *worlds; /* further worlds for every .gt test, or "" */
+    bool has_cuda;      /* the emulated device and NVRTC were found */
     bool keep;          /* keep $TMP of failed tests */
     bool shows_times;
     double factor;
@@ -127,8 +128,8 @@ static void add_worlds(Runner *r, const char *path, Expect *x, const char *list)
     free(copy);
 }
 
-/* The scripts of these folders run on the engine `late` too. */
-static bool runs_late(const char *path) {
+/* The scripts of these folders run on the engines `late` and `cuda` too. */
+static bool is_about_tensors(const char *path) {
     static const char *const folder[] = {"tests/ops/", "tests/grad/", "tests/tensor/", "tests/nn/",
                                          "tests/error/"};
     for (size_t i = 0; i < sizeof folder / sizeof *folder; i++)
@@ -148,7 +149,10 @@ static void add_file(Runner *r, const char *path) {
     }
     add_test(r, KIND_GT, path, "")->expect = x;
     add_worlds(r, path, x, x->worlds);
-    if (runs_late(path)) add_worlds(r, path, x, "late");
+    if (is_about_tensors(path)) {
+        add_worlds(r, path, x, "late");
+        if (r->has_cuda && strcmp(x->slow, "cuda")) add_worlds(r, path, x, "cuda");
+    }
     add_worlds(r, path, x, r->worlds);
 }
 
@@ -253,19 +257,22 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
     argv[n] = NULL;
 }
 
-/* Whether a variable would change what a test does. Some only name what a test runs, or runs on. */
-static bool is_setting(const char *variable) {
+/* Whether a variable would change what a test does. Some only name what a test runs; those of the
+ * emulated device are for the world `cuda`. */
+static bool is_setting(const char *variable, bool on_cuda) {
     static const char *const kept[] = {
-        "GT_PYTHON=", "GT_NVRTC=", "GT_CUDA_LIBRARIES=", "GT_EMU_MEMORY="};
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        "GT_PYTHON=", "GT_NVRTC=", "GT_CUDA_LIBRARIES=", "GT_EMU_MEMORY=", "XDG_CACHE_HOME="};
+    size_t n = on_cuda ? sizeof kept / sizeof *kept : 2;
+    for (size_t i = 0; i < n; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i]))) return false;
     return !strncmp(variable, "GT_", 3) || !strncmp(variable, "XDG_", 4);
 }
 
 static void clean_environment(const Runner *r, const Test *t) {
     extern char **environ;
+    bool on_cuda = !strcmp(t->world, "cuda");
     for (char **e = environ; *e;) {
-        if (!is_setting(*e)) {
+        if (!is_setting(*e, on_cuda)) {
             e++;
             continue;
         }
@@ -594,6 +601,7 @@ static void print_times(Runner *r) {
 int main(int argc, char **argv) {
     Runner r = {.build = "build", .worlds = "", .factor = 1};
     read_options(&r, argc, argv);
+    r.has_cuda = getenv("GT_CUDA_LIBRARIES") != NULL;
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGCHLD);

@@ -8,6 +8,7 @@
  * predicts (shard_place.h). Some runs use daemons that each job keeps.
  *
  *   shard [-b BUILD] [-n N] [-s FIRST] [-j JOBS] [-o DIR] [-d PERCENT of runs with daemons]
+ *         [-e ENGINE of the others]
  *   shard [-b BUILD] SEED         one, with its program and configurations
  *
  * A failing program is reduced by leaving out lines, printed, and with -o kept as DIR/SEED.gt and
@@ -33,6 +34,7 @@ static const char *build = "build", *keep_dir;
 static char work[64];
 static bool is_verbose;
 static int daemon_percent = 15;
+static const char *engine; /* of all runs without daemons; NULL: cpu, of some reference */
 
 /* ---- Daemons: a dispatcher with workers, kept for many runs ---- */
 
@@ -133,7 +135,9 @@ static char *run(const Setting *g, int *status) {
         argv[n++] = where;
     else
         argv[n++] = workers, argv[n++] = "--threads=1", argv[n++] = "--memory=64M";
-    if (g->is_reference && !g->is_daemon) argv[n++] = "--engine=reference";
+    char choice[64];
+    snprintf(choice, sizeof choice, "--engine=%s", g->is_reference ? "reference" : engine);
+    if ((g->is_reference || engine) && !g->is_daemon) argv[n++] = choice;
     if (g->has_config) argv[n++] = config;
     argv[n++] = program, argv[n] = NULL;
     tally->runs++;
@@ -339,7 +343,7 @@ static void run_case(uint64_t seed) {
     Rand r = {.state = seed * 0x9E3779B97F4A7C15u + 11};
     Case c = {.seed = seed};
     c.is_whole = rand_below(&r, 4) == 0;
-    bool is_reference = rand_below(&r, 4) == 0, is_fault;
+    bool is_reference = rand_below(&r, 4) == 0 && !engine, is_fault;
     c.dt = seed % 3 ? "float32" : seed % 2 ? "bfloat16" : "float16";
     bool is_half =
         !strcmp(c.dt, "bfloat16") || !strcmp(c.dt, "float16"); /* they round beyond 3 digits */
@@ -472,6 +476,7 @@ int main(int argc, char **argv) {
             case 's': first = strtoull(next, NULL, 0); break;
             case 'j': jobs = atoi(next); break;
             case 'o': keep_dir = next; break;
+            case 'e': engine = next; break;
             case 'd': daemon_percent = atoi(next); break;
             default: fprintf(stderr, "shard: no option %s\n", argv[i - 1]); return 2;
             }

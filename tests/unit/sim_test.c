@@ -9,6 +9,7 @@
  *   sim_test -n N [-s FIRST] [-j JOBS]   N schedules, in JOBS processes
  *   sim_test [-t] SEED            one, with its programs and the error; -t: all messages
  *   sim_test --shrink SEED        the same, with as few instructions as still fail
+ *   GT_TEST_ENGINE=cuda           with that engine instead of a random one
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/sim_cluster.h"
 #include "check.h"
@@ -260,6 +261,8 @@ static Setting choose_setting(Rand *r) {
     int engine = rand_below(r, 7);
     g.engine = engine == 0 ? "cpu" : engine == 1 ? "late" : engine < 4 ? "delayed" : "reference";
     g.plain_engine = engine < 2 ? "cpu" : "reference";
+    const char *asked = getenv("GT_TEST_ENGINE");
+    if (asked) g.engine = g.plain_engine = asked;
     return g;
 }
 
