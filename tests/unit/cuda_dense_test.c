@@ -4,64 +4,9 @@
  * what the device did for each product. With GT_CUDA_BLAS products come from cuBLASLt, here its
  * stand-in.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/element.h"
-#include "tests/unit/gpu.h"
-#include "tests/unit/make_inst.h"
-#include "worker/engine/engine.h"
-#include "worker/engine/view.h"
-#include <math.h>
-#include <string.h>
+#include "tests/unit/cuda_twin.h"
 
-static Engine *cuda, *cpu;
-static bool is_near, is_whole; /* bits may differ; operands are small whole numbers */
-
-/* An operand on the host and the device. */
-typedef struct Twin {
-    View host, device;
-    uint64_t bytes;
-} Twin;
-
-static double unit(void) { /* in [-0.5, 0.5) */
-    static uint64_t state = 1;
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return (double)(state >> 40) * 0x1p-24 - 0.5;
-}
-
-/* (batch, rows, columns); order: 0 row-major, 1 columns outermost, 2 row-major with a gap of an
- * element after each row, from element 1 on, 3 the same matrix for the whole batch. */
-static Twin twin(DType d, int64_t batch, int64_t rows, int64_t columns, int order) {
-    Twin t = {.host = {.type = {(uint8_t)d, 3, {batch, rows, columns}}}};
-    int64_t gap = order == 2, line = columns + gap;
-    int64_t *s = t.host.stride, n = batch * rows * line + gap;
-    int size = dtype_info[d].size_bytes;
-    s[0] = order == 3 ? 0 : rows * line, s[1] = order == 1 ? 1 : line, s[2] = order == 1 ? rows : 1;
-    t.bytes = (uint64_t)(n * size);
-    char *p = aligned_alloc(64, (t.bytes + 64) / 64 * 64);
-    for (int64_t i = 0; i < n; i++) {
-        if (dtype_is_float(d))
-            element_set_float(d, p + i * size, is_whole ? rint(unit() * 6) : unit());
-        else
-            element_set_int(d, p + i * size, (int64_t)(unit() * 200));
-    }
-    t.device = t.host;
-    char *q = cuda->ops->alloc(cuda, t.bytes);
-    cuda->ops->copy_in(cuda, q, p, t.bytes);
-    t.host.data = p + gap * size, t.device.data = q + gap * size;
-    return t;
-}
-static void drop(Twin *t) {
-    int gap = t->host.stride[1] != t->host.type.shape[2] && t->host.stride[1] != 1
-                  ? dtype_info[t->host.type.dtype].size_bytes
-                  : 0;
-    free((char *)t->host.data - gap);
-    cuda->ops->free(cuda, (char *)t->device.data - gap, t->bytes);
-}
-
-static void run(Engine *e, Call *call) {
-    Err err = {0};
-    Ticket t = e->ops->submit(e, call, NULL, 0);
-    CHECK_MSG(e->ops->done(e, t, true, &err) > 0, "%s", err.text);
-}
+static bool is_near; /* bits may differ */
 
 typedef struct Shape {
     int64_t batch, M, K, N;
@@ -77,39 +22,18 @@ static void print_counters(const char *what, double products) {
            (double)n.shared_turns / (double)(n.shared ? n.shared : 1), (unsigned long long)n.local);
 }
 
-/* Bits must be equal, or, if is_near, values to the rounding of sums. */
-static void check_product(DType d, const char *got, const char *want, const Shape *s,
-                          const char *what) {
-    double most = d == DT_BF16 || d == DT_F16 ? 0x1p-7 : d == DT_F32 ? 0x1p-20 : 0x1p-49;
-    int64_t n = s->batch * s->M * s->N, size = dtype_info[d].size_bytes, bad = 0;
-    if (is_near)
-        for (int64_t i = 0; i < n; i++)
-            bad += !(fabs(element_float(d, got + i * size) - element_float(d, want + i * size)) <=
-                     most * (double)(4 + s->K / 4));
-    else
-        bad = memcmp(got, want, (size_t)(n * size));
-    CHECK_MSG(!bad, "%s: %s", what, is_near ? "not near cpu" : "other bits than cpu");
-}
-
 static void try_product(DType d, const Shape *s, int left, int right) {
     Twin in[2] = {twin(d, s->batch, s->M, s->K, left), twin(d, s->batch, s->K, s->N, right)},
          out = twin(d, s->batch, s->M, s->N, 0);
-    View host[2] = {in[0].host, in[1].host}, device[2] = {in[0].device, in[1].device};
     Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
-    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = host, .out = {out.host}};
     char what[120];
     snprintf(what, sizeof what, "%s %lld (%lld,%lld)@(%lld,%lld) order %d %d", dtype_info[d].text,
              (long long)s->batch, (long long)s->M, (long long)s->K, (long long)s->K,
              (long long)s->N, left, right);
-    run(cpu, &call);
-    call.in = device, call.out[0] = out.device;
-    gpu.emu_clear_counters();
-    run(cuda, &call);
-    char *got = malloc(out.bytes);
-    cuda->ops->copy_out(cuda, got, &out.device);
-    CHECK(cuda->ops->done(cuda, cuda->ops->mark(cuda), true, NULL) > 0);
+    char *got;
+    run_both(&inst, in, &out, &got);
     print_counters(what, (double)(s->batch * s->M * s->K * s->N));
-    check_product(d, got, out.host.data, s, what);
+    check_twin(d, s->batch * s->M * s->N, got, out.host.data, is_near ? near_by(d, s->K) : 0, what);
     free(got);
     drop(&in[0]), drop(&in[1]), drop(&out);
 }
@@ -212,28 +136,11 @@ static void count_products(void) {
 }
 
 int main(void) {
-    char path[PATH_MAX + 8], *slash;
-    Err err = {0};
-    ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
-    if (length < 0 || !gpu_open(1)) return check_report("cuda_dense");
-    path[length] = 0;
-    if ((slash = strrchr(path, '/'))) memcpy(slash, "/gpu", 5);
-    setenv("GT_CUDA_LIBRARIES", path, false);
-    gpu.emu_memory(600 << 20);
-    cuda = engine_cuda.open(&(EngineConfig){.memory_bytes = 200 << 20, .threads = 1}, &err);
-    if (!cuda) {
-        printf("cuda_dense: %s: left out\n", err.text);
-        return 0;
-    }
-    cpu = engine_cpu.open(&(EngineConfig){.memory_bytes = 64 << 20, .threads = 1}, &err);
-    CHECK(cpu != NULL);
+    if (!twins_open("cuda_dense")) return check_report("cuda_dense");
     if (getenv("GT_TEST_COUNTERS"))
         count_products();
     else
         test_products(), test_blas();
-    uint64_t used, peak, total;
-    cuda->ops->memory(cuda, &used, &peak, &total);
-    CHECK_INT(used, 0);
-    engine_cuda.close(&cuda), engine_cpu.close(&cpu);
+    twins_close();
     return check_report("cuda_dense");
 }

@@ -196,6 +196,10 @@ bool cuda_pool(Cuda *c, const Call *call, Err *err); /* max_pool, avg_pool, avg_
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
 
+/* ---- conv.c ---- */
+
+bool cuda_conv(Cuda *c, const Call *call, Err *err); /* conv, conv_dx, conv_dw; halves too */
+
 /* ---- blas.c ---- */
 
 /* True if the environment's GT_CUDA_BLAS is set, and not to 0. */
@@ -231,6 +235,6 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[], cuda_scan_cu[],
-    cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[], cuda_window_cu[];
+extern const char cuda_conv_cu[], cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[],
+    cuda_scan_cu[], cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[], cuda_window_cu[];
 #endif

@@ -1,7 +1,8 @@
-/* hosted.c: operations that have no kernel for the device: factorizations, linear systems and what
- * op.c names. The device is waited for, their operands are copied to the host, the engine cpu
- * computes, and its results are copied back in stream order. So they have the bits and errors of
- * that engine, and are slow: they wait.
+/* hosted.c: operations that have no kernel for the device: factorizations (cholesky, lu, qr, eigh,
+ * svd), linear systems, convolutions with extents that conv.cu cannot count, and what op.c names.
+ * The device is waited for, their operands are copied to the host, the engine cpu computes, and its
+ * results are copied back in stream order. So they have the bits and errors of that engine, and are
+ * slow: they wait.
  *
  * The host memory is an arena of its own, as large as the device's. Its pages exist once used.
  * SPDX-License-Identifier: MIT */

@@ -278,6 +278,7 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
     if (op == OP_CAST) return run_node(c, call, op, err);
     if (op == OP_MATMUL) return cuda_product(c, call, err);
+    if (op == OP_CONV || op == OP_CONV_DX || op == OP_CONV_DW) return cuda_conv(c, call, err);
     RowFn row = row_of(op);
     if (!row) return cuda_hosted(c, call, err);
     bool moves = op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);

@@ -20,9 +20,11 @@ bool case_may_be_in_place(const Case *c);
 /* How much of a result must be the same as the other engine's. In all of them any nan is any nan,
  * and so are indices, whole numbers, moved elements and sums of small whole numbers the same. */
 typedef enum Agree {
-    AGREE_NEAR,   /* floats to the tolerance of their dtype */
-    AGREE_DEVICE, /* all bits, but where a device's libraries compute: outcome_is_of_library */
-    AGREE_BITS    /* all bits */
+    AGREE_NEAR, /* floats to the tolerance of their dtype */
+    /* All bits, but where a device's libraries compute (outcome_is_of_library), and where cpu's do:
+     * convolutions of float32 and halves are near. */
+    AGREE_DEVICE,
+    AGREE_BITS /* all bits */
 } Agree;
 /* Rows that the libraries of a device compute: functions of float64, to 8 ulp, or 8 ulp of 1. */
 bool outcome_is_of_library(Op op, DType d);
