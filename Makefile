@@ -142,7 +142,7 @@ test-torch: all                                   ## train a GPT, a ResNet-18 an
 	  $(or $(GT_PYTHON),python3) -B tests/torch/gpt.py $(B)/gtsh $$text && \
 	  $(or $(GT_PYTHON),python3) -W ignore -B tests/torch/models.py $(B)/gtsh
 test-cuda: all tests-built                        ## all operations and scripts about tensors on the engine cuda, on an emulated device
-	$(Q)sh scripts/testcuda $(B)
+	$(Q)sh scripts/testcuda $(B) && sh scripts/testfaults $(B)
 ##@ Check the code
 lint:                                             ## check the house rules: columns, folders, headers, manual pages
 	$(Q)sh scripts/lint

@@ -153,7 +153,8 @@ static bool make_fusion(Engine *e, const Fusion *f, const Bytes *source, MadeKer
 static void drop_fusion(Engine *e, const FusedKernel *fused) {
     Cuda *c = (Cuda *)e;
     CudaKernel *k = (CudaKernel *)(void *)fused;
-    if (cuda_enter(c)) c->libs->cuModuleUnload(k->module);
+    c->libs->cuCtxSetCurrent(c->context); /* also if the device is lost */
+    c->libs->cuModuleUnload(k->module);
     free(k);
 }
 
