@@ -392,16 +392,25 @@ static int next_message(Worker *w, Msg *m) {
 
 /* ---- Peers ---- */
 
+/* A device engine may read the device memory of another one of this process. */
+static void reach_peer(Worker *w, const PeerInfo *peer) {
+    const DataPlane *own = &w->hello.data, *data = &peer->data;
+    if (data->arena_at && data->process == own->process && data->pid == own->pid)
+        exec_reach_peer(w->exec, peer->rank, (void *)(uintptr_t)data->arena_at, data->arena_bytes);
+}
+
 /* The plane must know a peer before anything is sent to it, so it gets PEER before exec; and it
  * gets PEER_GONE after exec, because it unmaps the peer's memory. Consumes m. */
 static void on_message(Worker *w, Plane *plane, Msg *m, int64_t now) {
     PeerInfo peer;
     uint32_t rank;
     MsgKind kind = wire_kind(m);
-    if (kind == MSG_PEER && wire_read_peer(m, &peer, NULL)) plane_on_peer(plane, &peer, now);
+    bool is_peer = kind == MSG_PEER && wire_read_peer(m, &peer, NULL);
+    if (is_peer) plane_on_peer(plane, &peer, now);
     if (kind == MSG_FRAME || kind == MSG_GONE) w->busy = now, w->is_trimmed = false;
     bool is_gone = kind == MSG_PEER_GONE && wire_read_peer_gone(m, &rank, NULL);
     worker_on_message(w, m);
+    if (is_peer) reach_peer(w, &peer);
     if (is_gone) plane_on_peer_gone(plane, rank);
     if (kind == MSG_WELCOME && w->is_welcome) plane_on_welcome(plane, w->rank, w->token);
 }
@@ -519,6 +528,12 @@ static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
     Plane *p = plane_open(&plane, err);
     if (!p) return NULL;
     w->hello.data = *plane_data(p);
+    Engine *e = exec_engine(w->exec);
+    int fd;
+    if (e->ops->reach) { /* for others of this process, which ask their engine about it */
+        e->ops->arena(e, &base, &w->hello.data.arena_bytes, &fd);
+        w->hello.data.arena_at = (uint64_t)(uintptr_t)base;
+    }
     w->plane = p;
     return p;
 }

@@ -73,6 +73,30 @@ GT_CUDA_LIBRARIES=$TMP/less "$GTSH" -i --engine cuda <"$TMP/typed" >"$TMP/out" 2
 has "no NVML" "$(out)" "Emulated GPU (0)"
 case "$(out)" in *busy*) fail "no NVML: it is shown as busy" ;; esac
 
+# Workers of a process copy from each other's memory on the device, or between devices that reach each other; else through the host.
+# The bits are those of the engine cpu.
+cat > "$TMP/split.gt" <<'E'
+seed(5)
+signal.define("s", axis=0); signal.define("r", replicated=true)
+a = randn(64, 48)
+signal s { x = a * 2 + 1; y = (x.T @ x) }
+signal r { z = y + 1; t = x.sum(0); u = x[5:40, 3:9].relu() }
+print(z.sum().item(), t[3].item(), u.sum().item(), y[3, 4].item())
+b = [0]
+for i in range(4) { signal s { x = x * 0.5 + a; y = x.T @ x }; signal r { w = y * 2; b.append(w.sum().item()) } }
+print(b[1:])
+st = debug.get_worker_stats()
+print("direct", sum([st[w]["direct_bytes"] for w in st.keys()]) > 0)
+E
+"$GTSH" --engine cpu -w 3 "$TMP/split.gt" >"$TMP/cpu" 2>&1
+for v in GT_EMU_DEVICES=1 GT_EMU_DEVICES=3 GT_EMU_PEERS=0; do
+    code "peers, $v" 0 env GT_EMU_DEVICES=3 $v GT_EMU_LIVE="$TMP/live" "$GTSH" --engine cuda --memory 30M -w 3 "$TMP/split.gt"
+    is_direct=true
+    [ $v = GT_EMU_PEERS=0 ] && is_direct=false
+    same "peers, $v" "$(sed "s/direct false/direct $is_direct/" "$TMP/cpu")" "$(out)$(err)"
+    has "peers, $v" "$(tail -n 1 "$TMP/live")" "contexts=0 streams=0 events=0 modules=0 graphs=0 pinned=0 memory=0"
+done
+
 # Out of memory says what takes it, and touches no other client of the device; nor does a bad index.
 . tests/fixtures/daemons.sh
 GT_EMU_DEVICES=2 start d "$D" -w 2 --engine cuda

@@ -420,10 +420,7 @@ static void run_forget(const Op *op) {
     Block *b = memory_find(&device.memory, op->to, op->bytes);
     if (b) memory_forget(b, op->to - b->at, op->bytes);
 }
-/* Between devices the driver copies, whether they reach each other's memory or not. */
-static void run_on_device(const Op *op, const Actor *actor) {
-    Actor open = *actor, *a = &open;
-    if (op->is_across) open.closed = 0;
+static void run_on_device(const Op *op, const Actor *a) {
     const uint8_t *from = reach(op->from, op->bytes, ACCESS_READ, a, "cuMemcpyDtoD");
     uint8_t *to = from ? reach(op->to, op->bytes, ACCESS_WRITE, a, "cuMemcpyDtoD") : NULL;
     if (to && (from + op->bytes <= to || to + op->bytes <= from))

@@ -45,9 +45,9 @@ typedef struct Op {
     uint64_t to, from; /* of a copy, a fill */
     void *host;
     size_t bytes;
-    uint8_t *staged;            /* owned: what was read, or is to be written to the host */
-    uint64_t checksum;          /* of the source when it was submitted */
-    bool is_checked, is_across; /* across: a copy between devices */
+    uint8_t *staged;   /* owned: what was read, or is to be written to the host */
+    uint64_t checksum; /* of the source when it was submitted */
+    bool is_checked;
     uint32_t value, width;
     CUevent event;
     CUhostFn host_fn;

@@ -421,23 +421,6 @@ CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, CU
     op->to = to, op->from = from, op->bytes = bytes;
     return api_end(stream_submit(s, op));
 }
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from,
-                           CUcontext from_context, size_t bytes, CUstream handle) {
-    CUresult code = api_begin_context("cuMemcpyPeerAsync");
-    CUstream s = stream_of(handle);
-    if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
-    const Block *b = code ? NULL : memory_find(&device.memory, to, bytes);
-    const Block *a = code ? NULL : memory_find(&device.memory, from, bytes);
-    if (!code && (!a || !b || a->is_pinned || b->is_pinned ||
-                  a->device != device_of(from_context) || b->device != device_of(to_context)))
-        code = device_refuse(CUDA_ERROR_INVALID_VALUE,
-                             "cuMemcpyPeerAsync: %zu bytes that lie not in those contexts", bytes);
-    if (code) return api_end(code);
-    device.stats.copies++, device.stats.copied_bytes += bytes, device.stats.peer_copies++;
-    Op *op = op_new(OP_ON_DEVICE);
-    op->to = to, op->from = from, op->bytes = bytes, op->is_across = true;
-    return api_end(stream_submit(s, op));
-}
 static CUresult fill(const char *name, CUdeviceptr to, uint32_t value, uint32_t width, size_t count,
                      CUstream handle) {
     CUresult code = api_begin_context(name);

@@ -21,8 +21,8 @@
 #define EMU_API __attribute__((visibility("default")))
 /* What the driver was asked for. */
 typedef struct EmuStats {
-    uint64_t calls, launches, copies, pageable_copies, peer_copies, copied_bytes, graph_launches,
-        graph_nodes, events, waits;
+    uint64_t calls, launches, copies, pageable_copies, copied_bytes, graph_launches, graph_nodes,
+        events, waits;
 } EmuStats;
 /* As after a start of the process, with another seed; all handles and memory are gone. */
 EMU_API void emu_reset(uint64_t seed);

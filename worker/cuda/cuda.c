@@ -38,6 +38,7 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     if (CUDA(l, err, cuMemAlloc_v2, &c->base,
              c->total + ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS +
                  (cuda_wants_blas() ? BLAS_BYTES : 0))) {
+        cuda_lend(c);
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;
         if (!cuda_open_failures(c, c->side + SIDE_BYTES)) return *err = c->lost, false;
@@ -66,7 +67,7 @@ static void cuda_close(Engine **e) {
         for (int k = 0; k < MARKS; k++)
             if (c->mark[k].event) l->cuEventDestroy_v2(c->mark[k].event);
         if (c->ring) l->cuMemFreeHost(c->ring);
-        if (c->base) l->cuMemFree_v2(c->base);
+        cuda_close_arenas(c);
     }
     cuda_close_device(c);
     if (c->inner) c->inner->ops->close(&c->inner);
@@ -133,11 +134,14 @@ static bool has_passed(Cuda *c, Ticket t, bool wait) {
     for (int i = 0; !c->lost.code; i++) {
         CUresult code = c->libs->cuEventQuery(c->mark[t / 2 % MARKS].event);
         if (code == CUDA_SUCCESS) return true;
-        if (code != CUDA_ERROR_NOT_READY) break;
+        if (code != CUDA_ERROR_NOT_READY) {
+            cuda_try(c, code, "cuEventQuery");
+            break;
+        }
         if (!wait || i == STEPS) return false;
         usleep(STEP_US);
     }
-    return CALL(c, cuEventQuery, c->mark[t / 2 % MARKS].event) || true; /* a lost device is done */
+    return true; /* a lost device is done */
 }
 
 static bool cuda_lost(const Engine *e, Err *err) {
@@ -191,5 +195,7 @@ const EngineOps engine_cuda = {
     .maker = &cuda_maker,
     .hash = cuda_hash,
     .about = cuda_about,
+    .reach = cuda_reach,
+    .leave = cuda_leave,
     .lost = cuda_lost,
 };

@@ -47,6 +47,7 @@ typedef struct Mark {
 typedef struct Failures Failures;
 typedef struct CudaBlas CudaBlas;
 typedef struct ProductArgs ProductArgs;
+typedef struct CudaArena CudaArena;
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
@@ -58,6 +59,8 @@ typedef struct Cuda {
     CUdeviceptr base;
     char *shadow; /* the reservation */
     uint64_t total;
+    CudaArena *arena, *reached[MAX_WORKERS]; /* its own, and those of others that it may read */
+    int n_reached;
     int capability, arch; /* 10 * major + minor: the device's, and what kernels are compiled for */
     int processors;       /* SMs */
     bool is_ptx;          /* the driver assembles: NVRTC does not know the device */
@@ -117,6 +120,13 @@ void cuda_close_device(Cuda *c);
 /* This worker's share of 80 % of the memory that the device has free. */
 bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err);
 void cuda_about(const Engine *e, Bytes *out); /* see EngineOps */
+
+/* ---- peer.c ---- */
+
+void cuda_lend(Cuda *c);         /* others may read the arena: c->base, which it owns from now on */
+void cuda_close_arenas(Cuda *c); /* the stream must be idle */
+bool cuda_reach(Engine *e, const void *base, uint64_t bytes); /* see EngineOps */
+void cuda_leave(Engine *e, const void *base);
 
 /* ---- kernel.c ---- */
 

@@ -143,6 +143,12 @@ typedef struct EngineOps {
     /* Optional: appends KEY=VALUE lines about the device: its name, and what is known about its
      * memory, temperature and load. */
     void (*about)(const Engine *e, Bytes *out);
+    /* Optional, for ordered engines. reach: true if `copy` and calls may now read the arena
+     * [base, base + bytes) of another engine of this process. It stays until leave, which waits for
+     * all reads, or until this engine is closed. Its owner may know that something was read once a
+     * later mark of the reader is done. */
+    bool (*reach)(Engine *e, const void *base, uint64_t bytes);
+    void (*leave)(Engine *e, const void *base);
     /* Optional: true once the device is lost; err, if not NULL, says why. From then on nothing is
      * computed, all marks are done, and what was read from the device may be garbage: nobody may
      * see it. */

@@ -41,7 +41,7 @@ static char *chunk_at(Fold *f, int k) {
 }
 
 /* Copies bytes [begin, begin + bytes) of a term to a chunk. */
-static bool get_term(Fold *f, const View *term, bool is_own, uint64_t begin, uint64_t bytes,
+static bool get_term(Fold *f, const View *term, bool is_here, uint64_t begin, uint64_t bytes,
                      char *to) {
     Exec *x = f->x;
     View chunk = bytes_view(to, bytes);
@@ -49,13 +49,13 @@ static bool get_term(Fold *f, const View *term, bool is_own, uint64_t begin, uin
         x->ops->read(x->engine, term, begin, bytes, to);
         return true;
     }
-    if (is_own && view_is_contiguous(term)) {
+    if (is_here && view_is_contiguous(term)) {
         View from = bytes_view((char *)term->data + begin, bytes);
         x->ops->copy(x->engine, &chunk, &from);
         return true;
     }
     if (!f->stage && !(f->stage = malloc(CHUNK_BYTES))) return false;
-    if (is_own) {
+    if (is_here) {
         x->ops->read(x->engine, term, begin, bytes, f->stage);
         marks_settle(x);
     } else {
@@ -97,18 +97,18 @@ static bool is_right_half(const Fold *f, const SumNode *node) {
 }
 
 /* Adds the chunk of a term at byte `begin`. */
-static bool add_term(Fold *f, const View *term, bool is_own, SumNode node, bool is_node,
+static bool add_term(Fold *f, const View *term, bool is_here, SumNode node, bool is_node,
                      uint64_t begin, Err *err) {
     uint64_t bytes = (uint64_t)f->n * (uint64_t)dtype_info[f->dtype].size_bytes;
     bool joins = is_node ? is_right_half(f, &node) : f->depth > 0;
     const char *data = (const char *)term->data + begin;
-    if (joins && (is_own || !f->x->marks) && view_is_contiguous(term)) { /* read where it is */
+    if (joins && (is_here || !f->x->marks) && view_is_contiguous(term)) { /* read where it is */
         SumNode *left = &f->waits[f->depth - 1];
         if (!combine(f, chunk_at(f, f->depth - 1), data, err)) return false;
         left->level++, left->index >>= 1;
     } else {
         char *to = chunk_at(f, f->depth);
-        if (!to || !get_term(f, term, is_own, begin, bytes, to))
+        if (!to || !get_term(f, term, is_here, begin, bytes, to))
             return err_set(err, ERR_MEMORY, "no memory to combine terms");
         f->waits[f->depth++] = node;
         if (joins && !join(f, err)) return false;
@@ -124,8 +124,8 @@ static bool add_term(Fold *f, const View *term, bool is_own, SumNode node, bool 
 }
 
 /* One chunk of all terms; the result is on the stack's bottom. */
-static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const int *at, int own,
-                       uint64_t begin, Err *err) {
+static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const int *at,
+                       const bool *is_here, uint64_t begin, Err *err) {
     SumNode node[NODES_MAX] = {{0}};
     bool is_stacked = layout_is_stacked(l), are_nodes = l->block > 0;
     f->depth = 0;
@@ -142,7 +142,7 @@ static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const i
                 term.data = (char *)term.data +
                             k * box[i].stride[0] * dtype_info[term.type.dtype].size_bytes;
             }
-            if (!add_term(f, &term, i == own, node[k], are_nodes, begin, err)) return false;
+            if (!add_term(f, &term, is_here[i], node[k], are_nodes, begin, err)) return false;
         }
     }
     while (f->depth > 1) /* a right half that lacks leaves */
@@ -150,8 +150,8 @@ static bool fold_chunk(Fold *f, const Layout *l, int n, const View *box, const i
     return true;
 }
 
-bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, int own,
-                const View *out, Err *err) {
+bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at,
+                const bool *is_here, const View *out, Err *err) {
     Fold f = {.x = x, .op = (Op)l->op, .dtype = (DType)out->type.dtype};
     int size = dtype_info[f.dtype].size_bytes;
     int64_t all = type_numel(&out->type),
@@ -159,7 +159,7 @@ bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at,
     bool ok = true;
     for (int64_t i = 0; i < all && ok; i += f.n) {
         f.n = all - i < chunk ? all - i : chunk;
-        ok = fold_chunk(&f, l, n, box, at, own, (uint64_t)(i * size), err);
+        ok = fold_chunk(&f, l, n, box, at, is_here, (uint64_t)(i * size), err);
         if (!ok) break;
         View from = bytes_view(chunk_at(&f, 0), (uint64_t)(f.n * size));
         View to = bytes_view((char *)out->data + i * size, (uint64_t)(f.n * size));

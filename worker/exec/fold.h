@@ -7,8 +7,8 @@
 
 /* out = the terms of n ranks, at[i] in the group, in ascending order, combined; box[i] is what rank
  * at[i] has of out's elements: one term, or with a stacked layout one for each of its nodes.
- * box[own] is in the engine's memory, the others (own -1: all) in the host's. out is row-major. The
- * others may be given back afterwards. Returns false if the engine failed. */
-bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at, int own,
-                const View *out, Err *err);
+ * box[i] is in memory that the engine reads if is_here[i], else in the host's, and may then be
+ * given back afterwards. out is row-major. Returns false if the engine failed. */
+bool fold_terms(Exec *x, const Layout *l, int n, const View *box, const int *at,
+                const bool *is_here, const View *out, Err *err);
 #endif

@@ -154,6 +154,7 @@ struct Client {
 typedef struct Peer {
     const char *base; /* its arena, mapped here; NULL: it cannot be read */
     uint64_t bytes;
+    bool is_direct; /* it is device memory, which the engine reaches (EngineOps.reach) */
     bool is_gone;
     uint32_t n_early; /* descriptors that arrived before their instruction */
     uint64_t early_bytes;
@@ -205,7 +206,7 @@ struct Exec {
     Map imports;      /* number -> Job of kind JOB_IMPORT that is not done */
     Map pins, early;  /* number and rank -> Pin, Early (peer.c) */
     uint64_t n_sweep; /* frames since the last peer_sweep */
-    uint64_t moves, bytes_in, bytes_out, inline_bytes;
+    uint64_t moves, bytes_in, bytes_out, inline_bytes, direct_bytes;
     Watch *watch;     /* what was done last */
     Hashing *hashing; /* NULL: results are not hashed (hash.h) */
     bool hashes_all;  /* ... or all of them are, and all their elements */

@@ -31,6 +31,7 @@ typedef struct Source {
     uint8_t state;
     bool is_own, is_pinned; /* is_pinned: its owner keeps a pin until TAKEN */
     bool is_staged;         /* buf is for its pieces */
+    bool is_direct;         /* box is a peer's device memory, which the engine reaches */
     ErrCode status;
     Region region; /* of the whole */
     View box;      /* data NULL: its pieces must be requested */
@@ -312,7 +313,7 @@ bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
         view_strides(&s->box.type, s->box.stride);
     } else if (!s->status && p->base) {
         if (box_lies_within(&d->box, d->stride, d->offset, p->bytes))
-            s->box.data = (char *)p->base + d->offset;
+            s->box.data = (char *)p->base + d->offset, s->is_direct = p->is_direct;
         else
             s->status = ERR_INTERNAL;
     }
@@ -322,13 +323,22 @@ bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
 
 /* ---- Reading ---- */
 
+/* The owner may give the box's memory to others: not before the engine has read it. */
+static void unpin_source(Exec *x, const Job *j, Source *s) {
+    if (s->is_pinned && s->is_direct)
+        peer_taken_late(x, j->frame->client->id, j->number, s->rank);
+    else if (s->is_pinned)
+        peer_taken(x, j->frame->client->id, j->number, s->rank);
+    s->is_pinned = false;
+}
+
 static void source_read(Exec *x, Job *j, Source *s) {
     s->state = SOURCE_READ;
     j->import->n_read++;
     buf_unref(&s->buf);
     if (!s->is_own) x->bytes_in += s->bytes;
-    if (s->is_pinned) peer_taken(x, j->frame->client->id, j->number, s->rank);
-    s->is_pinned = false;
+    if (s->is_direct) x->direct_bytes += s->bytes;
+    unpin_source(x, j, s);
 }
 
 /* Releases all sources. */
@@ -339,8 +349,7 @@ static void import_release(Exec *x, Job *j) {
     for (int i = 0; i < m->n; i++) {
         Source *s = &m->source[i];
         buf_unref(&s->buf);
-        if (s->is_pinned) peer_taken(x, j->frame->client->id, j->number, s->rank);
-        s->is_pinned = false;
+        unpin_source(x, j, s);
     }
 }
 
@@ -401,16 +410,17 @@ void import_drop(Exec *x, Job *j) { import_release(x, j); }
 static bool fold(Exec *x, Job *j) {
     Import *m = j->import;
     View *box = arena_alloc(&j->frame->arena, sizeof *box * (size_t)m->n);
-    int *at = arena_alloc(&j->frame->arena, sizeof *at * (size_t)m->n), own = -1;
+    int *at = arena_alloc(&j->frame->arena, sizeof *at * (size_t)m->n);
+    bool *is_here = arena_alloc(&j->frame->arena, sizeof *is_here * (size_t)m->n);
     Err err = {0};
     for (int i = 0; i < m->n; i++) {
         const Source *s = &m->source[i];
         box[i] = s->is_own ? j->call.in[0] : s->box;
         at[i] = s->at;
-        if (s->is_own) own = i;
+        is_here[i] = s->is_own || s->is_direct;
     }
     if (x->ops == &engine_null || /* its tensors have no values */
-        fold_terms(x, &m->move.from.layout, m->n, box, at, own, &j->call.out[0], &err)) {
+        fold_terms(x, &m->move.from.layout, m->n, box, at, is_here, &j->call.out[0], &err)) {
         for (int i = 0; i < m->n; i++) source_read(x, j, &m->source[i]);
         return true;
     }
@@ -441,8 +451,8 @@ static void write_box(Exec *x, const View *to, const View *from) {
 
 static void take_box(Exec *x, Job *j, Source *s) {
     View to = box_of(&j->call.out[0], j->import->mine.begin, &s->region);
-    if (s->is_own)
-        x->ops->copy(x->engine, &to, &j->call.in[0]);
+    if (s->is_own || s->is_direct)
+        x->ops->copy(x->engine, &to, s->is_own ? &j->call.in[0] : &s->box);
     else
         write_box(x, &to, &s->box);
     source_read(x, j, s);

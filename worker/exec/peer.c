@@ -98,9 +98,16 @@ Peer *peer_of(Exec *x, uint32_t rank) {
 
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes) {
     Peer *p = peer_of(x, rank);
-    if (!p) return;
+    if (!p || p->is_direct) return;
     p->base = base;
     p->bytes = base ? bytes : 0;
+}
+
+void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes) {
+    Peer *p = peer_of(x, rank);
+    if (!p || p->is_direct || rank == x->rank || !x->ops->reach) return;
+    if (!x->ops->reach(x->engine, base, bytes)) return;
+    *p = (Peer){.base = base, .bytes = bytes, .is_direct = true};
 }
 
 void exec_on_peer_there(Exec *x, uint32_t rank) {
@@ -142,8 +149,8 @@ static void send_offer(Exec *x, void *ctx) {
     free(o);
 }
 
-/* Sends the descriptor when the box's values are there (if they are sent along) and known to be
- * good. */
+/* Sends the descriptor when the box's values are there (if they are sent along or may be read where
+ * they are) and known to be good. */
 static void offer_late(Exec *x, uint32_t rank, const Storage *st, const View *box, const Shard *s) {
     Offer *o = xcalloc(1, sizeof *o);
     o->shard = *s;
@@ -153,7 +160,7 @@ static void offer_late(Exec *x, uint32_t rank, const Storage *st, const View *bo
         x->ops->copy_out(x->engine, o->data->data, box);
     }
     doubt_add(x, &o->doubt, &o->poison, doubt_bits(st->doubt));
-    if (o->data || o->doubt)
+    if (o->data || o->doubt || x->ops->reach) /* the reader may read the box where it is */
         marks_put(x, send_offer, o);
     else
         send_offer(x, o);
@@ -241,6 +248,14 @@ void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
     Msg m = {0};
     wire_taken(&(Taken){.client = client, .number = number}, &m);
     outbox_put(&x->peer_out, rank, &m);
+}
+
+void peer_taken_late(Exec *x, uint32_t client, uint64_t number, uint32_t rank) {
+    if (is_gone(x, rank)) return;
+    Outgoing *o = xcalloc(1, sizeof *o);
+    o->rank = rank;
+    wire_taken(&(Taken){.client = client, .number = number}, &o->m);
+    marks_put(x, send_later, o);
 }
 
 /* True if no instruction waits for the descriptor, now or later: its instruction was issued, or its
@@ -367,7 +382,9 @@ void exec_on_peer_gone(Exec *x, uint32_t rank) {
     size_t n;
     Peer *peer = peer_of(x, rank);
     if (!peer || rank == x->rank) return;
+    const void *reached = peer->is_direct ? peer->base : NULL;
     peer->is_gone = true;
+    peer->is_direct = false;
     peer->base = NULL;
     peer->bytes = 0;
     void **all = values(&x->pins, &n);
@@ -381,6 +398,7 @@ void exec_on_peer_gone(Exec *x, uint32_t rank) {
     all = values(&x->imports, &n);
     for (size_t i = 0; i < n; i++) import_peer_gone(x, all[i], rank);
     free(all);
+    if (reached) x->ops->leave(x->engine, reached);
 }
 
 void peer_fini(Exec *x) {

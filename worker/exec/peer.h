@@ -16,6 +16,9 @@ bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
 /* Sets where the peer's arena is mapped, until exec_on_peer_gone. base NULL: it is not mapped, and
  * boxes are requested (GET). Call it before the first message from that peer. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
+/* The peer is of this process, with the arena [base, base + bytes): if the engine reaches it, boxes
+ * are read where they are. */
+void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
 /* Call this when a worker with that rank joins, perhaps in place of one that died. */
 void exec_on_peer_there(Exec *x, uint32_t rank);
 /* Call this when that worker is dead. Unpins the storages that it was reading, poisons (gone)
@@ -38,6 +41,8 @@ void peer_offer(Exec *x, const Job *j, uint32_t rank, Storage *st, const View *b
 void peer_get(Exec *x, const Job *j, uint32_t rank, uint64_t begin, uint64_t bytes);
 /* Tells the owner that this rank has read the box (TAKEN), so that the owner unpins it. */
 void peer_taken(Exec *x, uint32_t client, uint64_t number, uint32_t rank);
+/* The same once the engine has done all that it was asked for. */
+void peer_taken_late(Exec *x, uint32_t client, uint64_t number, uint32_t rank);
 /* Delivers the descriptor from that rank, if it arrived before the instruction. */
 void peer_deliver_early(Exec *x, Job *j, uint32_t rank);
 /* Drops early descriptors: a client's that is gone, or (0) all that nothing will wait for. */

@@ -39,9 +39,11 @@ void exec_stats(const Exec *x, Bytes *out) {
     bytes_printf(out, "bytes_resident=%llu\n", (unsigned long long)resident());
     bytes_printf(out, "tensors=%llu\nstorages=%llu\nclients=%llu\n", (unsigned long long)tensors,
                  (unsigned long long)x->store.n_storages, (unsigned long long)clients);
-    bytes_printf(out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\n",
-                 (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
-                 (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes);
+    bytes_printf(
+        out, "moves=%llu\nbytes_in=%llu\nbytes_out=%llu\ninline_bytes=%llu\ndirect_bytes=%llu\n",
+        (unsigned long long)x->moves, (unsigned long long)x->bytes_in,
+        (unsigned long long)x->bytes_out, (unsigned long long)x->inline_bytes,
+        (unsigned long long)x->direct_bytes);
     if (x->ops->about) x->ops->about(x->engine, out);
     for (const Stage *s = x->stages; s; s = s->next) s->stats(s, out);
     bytes_printf(out, "pins=%zu\nwaiting=%u\n", x->pins.n, x->n_waiting);
