@@ -215,14 +215,19 @@ void cuda_copy_out(Engine *e, void *host, const View *v) {
 
 uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t first,
                    uint16_t sample) {
+    enum { BYTES = 256 << 10 }; /* of a piece: the host need not have room for the tensor */
     Cuda *c = (Cuda *)e;
-    uint64_t bytes = (uint64_t)(n * size), sum = 0;
-    View v = {.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)bytes}}, .stride = {1}};
-    v.data = (void *)data;
-    char *host = xmalloc(bytes);
-    cuda_read(e, &v, 0, bytes, host);
-    if (!c->lost.code && cuda_settle(c))
-        sum = hash_elements(hash_sums, host, n, size, first, sample);
+    int64_t most = n < BYTES / size ? n : BYTES / size;
+    char *host = xmalloc((size_t)(most * size));
+    uint64_t sum = 0;
+    for (int64_t at = 0, some; at < n; at += some) {
+        some = n - at < most ? n - at : most;
+        View v = {.type = {.dtype = DT_U8, .rank = 1, .shape = {some * size}}, .stride = {1}};
+        v.data = (char *)(uintptr_t)data + at * size;
+        cuda_read(e, &v, 0, (uint64_t)(some * size), host);
+        if (c->lost.code || !cuda_settle(c)) break;
+        sum += hash_elements(hash_sums, host, some, size, first + (uint64_t)at, sample);
+    }
     free(host);
     return sum;
 }
