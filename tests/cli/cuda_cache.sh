@@ -66,6 +66,9 @@ cp "$1" "$TMP/one"
 for f in "$@"; do cp "$TMP/one" "$f"; done
 run "kernels under other names" +
 same "kernels under other names: compiled again" "$n" "$((all - 1))"
+# A device without memory for a kernel: its file is not to blame, and stays.
+GT_EMU_FAIL=cuModuleLoadData:1:2 GT_DEBUG_COMPILE=1 "$GTSH" --engine cuda --memory 100M "$TMP/step.gt" >"$TMP/out" 2>"$TMP/err"
+same "no memory for a kernel: compiled again" "$(grep -c "COMPILE. compiling" "$TMP/err")" 0
 # Two processes that fill one cache.
 rm "$cache"/*.ptx
 for p in 1 2; do

@@ -42,7 +42,8 @@ static CudaKernel *load(Cuda *c, const Bytes *source, const char *second, const 
     if (ok) return k;
     if (k->module) c->libs->cuModuleUnload(k->module);
     free(k);
-    /* A file with another kernel in it is replaced. */
+    /* A file with another kernel in it is replaced; but it may be the device that has no memory. */
+    if (err->code == ERR_MEMORY) return NULL;
     return cuda_forget_image(c, image) ? load(c, source, second, key, bytes, image, err) : NULL;
 }
 
