@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/dispatcher.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/heap.h"
 #include "runtime/layout/config.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/base/env.h"
@@ -382,6 +383,7 @@ static void finish(App *a) {
 int main(int argc, char **argv) {
     App *a = &app;
     Err err = {0};
+    heap_keep();
     a->log = getenv("GT_INSTRUCTION_LOG");
     if (a->log && !a->log[0]) a->log = NULL;
     log_environment();

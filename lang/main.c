@@ -18,6 +18,7 @@
 #include "lang/shell/replay_step.h"
 #include "lang/tensor/signal.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/heap.h"
 #include "runtime/base/log.h"
 #include "runtime/inst/gtb.h"
 #include "runtime/inst/tape.h"
@@ -702,6 +703,7 @@ int main(int argc, char **argv) {
     double since_s = now_s();
     LangError e = {0};
     bool at_prompt = false;
+    heap_keep();
     setlocale(LC_CTYPE, "");
     if (!options_parse(argc, argv, &a.o, &e)) return fail(&a, &e);
     /* the prompt looks ahead: see repl.c */

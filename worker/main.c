@@ -7,6 +7,7 @@
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/env.h"
+#include "runtime/base/heap.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/log.h"
 #include "runtime/wire/wire_hash.h"
@@ -191,6 +192,7 @@ static int prove(const App *a) {
 int main(int argc, char **argv) {
     Err err = {0};
     App *a = &app;
+    heap_keep();
     log_environment();
     int code = flags_read("gt-worker", argc, argv, flags, sizeof flags / sizeof *flags, &err);
     if (code < 0 && (!check_prove(a, &err) || !choose(a, &err) || !env_check(&err)))
