@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/tape_words.h"
 #include "runtime/inst/inst_text.h"
+#include "runtime/base/utf8.h"
 #include <string.h>
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
@@ -44,12 +45,6 @@ bool word_pair(Word w, Word *key, Word *value) {
     return true;
 }
 
-static int hex(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 void word_text(Word w, Bytes *out) {
     static const char from[] = "nrt", to[] = "\n\r\t";
     if (!w.n || w.s[0] != '"') {
@@ -61,8 +56,8 @@ void word_text(Word w, Bytes *out) {
         const char *plain;
         if (*s != '\\' || s + 1 == end) {
             bytes_putc(out, *s);
-        } else if (*++s == 'x' && end - s > 2 && hex(s[1]) >= 0 && hex(s[2]) >= 0) {
-            bytes_putc(out, (char)(16 * hex(s[1]) + hex(s[2])));
+        } else if (*++s == 'x' && end - s > 2 && hex_digit(s[1]) >= 0 && hex_digit(s[2]) >= 0) {
+            bytes_putc(out, (char)(16 * hex_digit(s[1]) + hex_digit(s[2])));
             s += 2;
         } else {
             plain = *s ? strchr(from, *s) : NULL;

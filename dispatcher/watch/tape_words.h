@@ -32,7 +32,7 @@ bool word_id(Word w, uint64_t *out);
 /* "w3" -> 3, "g7" -> 7. */
 bool word_place(Word w, char kind, uint64_t most, uint64_t *out);
 
-enum { WORDS_IN = 8, WORDS_OUT = 2 };
+enum { WORDS_IN = 8 };
 typedef struct InstWords {
     uint64_t out; /* first result; UINT64_MAX: none */
     Word op;      /* "signal enter" and its kin are one word, with one space */

@@ -56,11 +56,7 @@ static bool take_word(Reader *r, const char *word) {
 static bool take_hex(Reader *r, uint32_t *out) {
     *out = 0;
     for (int i = 0; i < 4; i++, r->at++) {
-        char c = r->at < r->end ? *r->at : 0;
-        int d = c >= '0' && c <= '9'   ? c - '0'
-                : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                       : -1;
+        int d = r->at < r->end ? hex_digit(*r->at) : -1;
         if (d < 0) return fail(r, "\\u needs four hexadecimal digits");
         *out = *out << 4 | (uint32_t)d;
     }

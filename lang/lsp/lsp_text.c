@@ -20,20 +20,15 @@ static void find_lines(Doc *d) {
     }
 }
 
-static int hex(char c) {
-    return isdigit((unsigned char)c)    ? c - '0'
-           : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10
-                                        : -1;
-}
-
 /* The path of a file: URI, else the URI itself. Owned by the caller. */
 static char *uri_path(const char *uri) {
     if (strncmp(uri, "file://", 7)) return xstrdup(uri);
     const char *s = strchr(uri + 7, '/');
     char *path = xstrdup(s ? s : ""), *w = path;
     for (const char *r = path; *r; r++) {
-        if (*r == '%' && hex(r[1]) >= 0 && hex(r[2]) >= 0 && (hex(r[1]) || hex(r[2]))) {
-            *w++ = (char)(hex(r[1]) * 16 + hex(r[2]));
+        if (*r == '%' && hex_digit(r[1]) >= 0 && hex_digit(r[2]) >= 0 &&
+            (hex_digit(r[1]) || hex_digit(r[2]))) {
+            *w++ = (char)(hex_digit(r[1]) * 16 + hex_digit(r[2]));
             r += 2;
         } else
             *w++ = *r;

@@ -68,17 +68,7 @@ void text_cells_row(const Cells *c, int y, int colors, Bytes *out) {
 
 /* ---- words ---- */
 
-int text_columns(const char *s) {
-    int columns = 0;
-    uint32_t cp;
-    for (size_t n = strlen(s); n;) {
-        int step = utf8_decode(s, n, &cp);
-        columns += step ? utf8_width(cp) : 1;
-        if (!step) step = 1;
-        s += step, n -= (size_t)step;
-    }
-    return columns;
-}
+int text_columns(const char *s) { return utf8_columns(s, strlen(s)); }
 
 void text_cut(const char *s, int columns, bool is_utf8, Bytes *out) {
     const char *more = is_utf8 ? "…" : "...";

@@ -26,8 +26,6 @@ static const struct {
 };
 enum { N_SETTINGS = sizeof settings / sizeof settings[0] };
 
-const char *setting_at(size_t i) { return i < N_SETTINGS ? settings[i].name : NULL; }
-
 /* Appends a setting's present value. */
 static void put_value(Repl *r, size_t i, Bytes *out) {
     PrintOptions p = r->in->print ? *r->in->print : print_defaults;

@@ -7,6 +7,4 @@
 /* rest: "NAME VALUE" sets, "NAME" prints one setting to standard output, "" all. A wrong name or
  * value is reported to standard error. */
 void command_set(Repl *r, const char *rest);
-/* The i-th name in alphabetical order, NULL at the end; for completion. */
-const char *setting_at(size_t i);
 #endif

@@ -219,20 +219,6 @@ static bool run_op(Replay *r, LangError *e) {
     return false;
 }
 
-bool replay_declared_type(const Inst *inst, TensorType *type) {
-    const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
-    if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
-    *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
-    int64_t numel = 1;
-    for (uint32_t i = 0; i < shape->n; i++) {
-        type->shape[i] = shape->ints[i];
-        if (shape->ints[i] < 0 || __builtin_mul_overflow(numel, shape->ints[i], &numel) ||
-            numel > MAX_NUMEL)
-            return false;
-    }
-    return true;
-}
-
 /* Defines the result without its elements: with zeros or random numbers. */
 static bool run_filled(Replay *r, const TensorType *type, LangError *e) {
     bool is_random = r->config.fill == FILL_RANDN && dtype_is_float(type->dtype);
@@ -261,9 +247,8 @@ static bool run_data(Replay *r, LangError *e) {
     TensorType type[MAX_OUT];
     Buf *buf = NULL;
     Err err = {0};
-    if (is_filled(r, inst) && replay_declared_type(inst, &type[0]))
-        return run_filled(r, &type[0], e);
-    if (inst_attr(inst, ATTR_PATH) && !inst->payload && replay_declared_type(inst, &type[0])) {
+    if (is_filled(r, inst) && inst_declared_type(inst, &type[0])) return run_filled(r, &type[0], e);
+    if (inst_attr(inst, ATTR_PATH) && !inst->payload && inst_declared_type(inst, &type[0])) {
         if (!replay_files_data(r->files, inst, type_bytes(&type[0]), &buf, &err))
             return fail_here(r, &err, e);
         inst->payload = buf->data, inst->payload_bytes = buf->n;

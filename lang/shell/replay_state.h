@@ -32,10 +32,6 @@ Span replay_origin(Replay *r);
 /* True if nothing is computed: lines are checked, or written to another file. */
 static inline bool replay_is_dry(const Replay *r) { return stream_mode(r->stream) == STREAM_CHECK; }
 
-/* ---- replay.c ---- */
-/* Reads the type that the attributes dtype and shape declare. False: they declare none. */
-bool replay_declared_type(const Inst *inst, TensorType *type);
-
 /* ---- replay_check.c ---- */
 /* The first pass: checks the form of every line, so that nothing is sent of a file with an error.
  * Cuts off an incomplete last line. */

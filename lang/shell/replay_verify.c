@@ -47,7 +47,7 @@ bool verify_add(Replay *r, LangError *e) {
     TensorType type;
     e->kind = E_SYNTAX;
     if (inst->n_in != 1 || inst->in[0].kind != IN_TENSOR || inst->n_out ||
-        !replay_declared_type(inst, &type))
+        !inst_declared_type(inst, &type))
         return error_at(e, replay_here(r, 0), "value takes an id, a shape, a dtype and elements");
     if (!sha256 && inst->payload_bytes != type_bytes(&type))
         return error_at(e, replay_here(r, 0), "value: not as many elements as the shape says");

@@ -166,17 +166,7 @@ void line_complete(Interp *in, const char *before, size_t n_before, const char *
 
 /* ---- lists ---- */
 
-static int columns_of(const char *s) {
-    int columns = 0;
-    uint32_t cp;
-    for (size_t n = strlen(s); n;) {
-        int len = utf8_decode(s, n, &cp);
-        columns += len ? utf8_width(cp) : 1;
-        s += len ? len : 1;
-        n -= (size_t)(len ? len : 1);
-    }
-    return columns;
-}
+static int columns_of(const char *s) { return utf8_columns(s, strlen(s)); }
 
 /* Appends s, cut to fit the columns; returns those used. */
 static int put_cut(const char *s, int columns, Bytes *out) {

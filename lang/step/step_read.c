@@ -173,15 +173,7 @@ static bool declared(Reader *r, const Inst *inst, TensorType *type) {
     if (!dtype || !shape)
         return wrong(r, "an input needs a dtype and a shape, such as f32 [32,64]");
     if (shape->n > MAX_DIMS) return wrong(r, "more than %d axes", MAX_DIMS);
-    *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
-    int64_t numel = 1;
-    for (uint32_t i = 0; i < shape->n; i++) {
-        type->shape[i] = shape->ints[i];
-        if (shape->ints[i] < 0 || __builtin_mul_overflow(numel, shape->ints[i], &numel) ||
-            numel > MAX_NUMEL)
-            return wrong(r, "the shape is out of range");
-    }
-    return true;
+    return inst_declared_type(inst, type) || wrong(r, "the shape is out of range");
 }
 
 /* Splits the type of recorded elements into rounds and the type of one. */

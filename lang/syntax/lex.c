@@ -261,13 +261,6 @@ static bool escape_bad(const Source *src, uint32_t line, size_t col, size_t n, L
     return error_hint(e, "a backslash itself is \\\\");
 }
 
-static int hex_value(char c) {
-    return is_digit(c)            ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* \xHH and \u{...}: appends the code point. at: the letter. Returns the offset after it, or 0. */
 static size_t unescape_code(const char *s, size_t at, size_t to, Bytes *out) {
     uint32_t cp = 0;
@@ -275,8 +268,8 @@ static size_t unescape_code(const char *s, size_t at, size_t to, Bytes *out) {
     bool braces = s[at] == 'u';
     size_t k = at + 1;
     if (braces && (k >= to || s[k++] != '{')) return 0;
-    for (; k < to && hex_value(s[k]) >= 0 && digits < (braces ? 6 : 2); k++, digits++)
-        cp = cp << 4 | (uint32_t)hex_value(s[k]);
+    for (; k < to && hex_digit(s[k]) >= 0 && digits < (braces ? 6 : 2); k++, digits++)
+        cp = cp << 4 | (uint32_t)hex_digit(s[k]);
     if (braces ? digits == 0 || k >= to || s[k++] != '}' : digits != 2) return 0;
     char utf8[4];
     int n = utf8_encode(cp, utf8);
@@ -347,7 +340,7 @@ static void number_radix(Lexer *x, int bits) {
     for (x->at += 2; x->at < x->to && is_name(x->s[x->at]); x->at++) {
         char c = x->s[x->at];
         if (c == '_') continue;
-        int d = hex_value(c);
+        int d = hex_digit(c);
         if (d < 0 || d >= 1 << bits) {
             number_bad(x, from, "'%.*s' is not a number", NULL);
             return;

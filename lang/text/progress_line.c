@@ -58,17 +58,6 @@ static void put_counts(Bytes *b, const BarLine *l) {
         bytes_printf(b, ", %.2f s/it]", 1 / rate);
 }
 
-static int columns_of(const char *s, size_t n) {
-    int columns = 0;
-    for (uint32_t cp; n;) {
-        int step = utf8_decode(s, n, &cp);
-        columns += step ? utf8_width(cp) : 1;
-        if (!step) step = 1;
-        s += step, n -= (size_t)step;
-    }
-    return columns;
-}
-
 /* Cuts the text from `from` on to the columns. */
 static void cut(Bytes *b, size_t from, int columns) {
     size_t at = from;
@@ -94,9 +83,9 @@ int progress_line(const BarLine *l, int columns, bool is_utf8, Bytes *out) {
     else
         bytes_printf(out, "%3.0f%% |", floor(part * 100));
     if (columns > 0 && cells) {
-        int room = columns - columns_of(out->data + from, out->n - from) -
-                   columns_of(counts.data, counts.n);
-        if (*l->tracked) room -= columns_of(l->tracked, strlen(l->tracked)) + 1;
+        int room = columns - utf8_columns(out->data + from, out->n - from) -
+                   utf8_columns(counts.data, counts.n);
+        if (*l->tracked) room -= utf8_columns(l->tracked, strlen(l->tracked)) + 1;
         cells = room > BAR_CELLS ? BAR_CELLS : room < BAR_LEAST ? 0 : room;
     }
     put_bar(out, part, cells, is_utf8);
@@ -104,5 +93,5 @@ int progress_line(const BarLine *l, int columns, bool is_utf8, Bytes *out) {
     if (*l->tracked) bytes_printf(out, " %s", l->tracked);
     bytes_fini(&counts);
     if (columns > 0) cut(out, from, columns);
-    return columns_of(out->data + from, out->n - from);
+    return utf8_columns(out->data + from, out->n - from);
 }

@@ -77,3 +77,21 @@ int utf8_width(uint32_t c) {
         if (c >= range[i].from && c <= range[i].to) return range[i].width;
     return 1;
 }
+
+int utf8_columns(const char *s, size_t n) {
+    int columns = 0;
+    for (uint32_t cp; n;) {
+        int step = utf8_decode(s, n, &cp);
+        columns += step ? utf8_width(cp) : 1;
+        if (!step) step = 1;
+        s += step, n -= (size_t)step;
+    }
+    return columns;
+}
+
+int hex_digit(char c) {
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}

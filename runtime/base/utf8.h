@@ -1,4 +1,4 @@
-/* utf8.h: code points in byte strings, and their width in terminal columns.
+/* utf8.h: code points in byte strings, their width in terminal columns, and hexadecimal digits.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_UTF8_H
 #define GT_RUNTIME_BASE_UTF8_H
@@ -11,5 +11,7 @@ int utf8_decode(const char *s, size_t n, uint32_t *cp);
 int utf8_encode(uint32_t cp, char out[4]);  /* bytes written; 0: not a code point          */
 size_t utf8_count(const char *s, size_t n); /* code points; an invalid byte counts as one  */
 size_t utf8_skip(const char *s, size_t n, size_t count); /* bytes of the first count code points */
-int utf8_width(uint32_t cp); /* columns: 0 combining, 2 wide, else 1        */
+int utf8_width(uint32_t cp);               /* columns: 0 combining, 2 wide, else 1        */
+int utf8_columns(const char *s, size_t n); /* of all code points; an invalid byte has one  */
+int hex_digit(char c);                     /* 0 to 15, or -1                               */
 #endif

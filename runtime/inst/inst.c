@@ -70,6 +70,20 @@ bool inst_bool(const Inst *in, AttrKey key, bool missing) {
     return a ? a->b : missing;
 }
 
+bool inst_declared_type(const Inst *inst, TensorType *type) {
+    const Attr *dtype = inst_attr(inst, ATTR_DTYPE), *shape = inst_attr(inst, ATTR_SHAPE);
+    if (!dtype || dtype->dtype >= DT_COUNT || !shape || shape->n > MAX_DIMS) return false;
+    *type = (TensorType){.dtype = (uint8_t)dtype->dtype, .rank = (uint8_t)shape->n};
+    int64_t numel = 1;
+    for (uint32_t i = 0; i < shape->n; i++) {
+        type->shape[i] = shape->ints[i];
+        if (shape->ints[i] < 0 || __builtin_mul_overflow(numel, shape->ints[i], &numel) ||
+            numel > MAX_NUMEL)
+            return false;
+    }
+    return true;
+}
+
 Inst *inst_copy(const Inst *in, Arena *arena) {
     Inst *c = arena_alloc(arena, sizeof *c);
     *c = *in;

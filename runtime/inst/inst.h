@@ -85,6 +85,8 @@ const char *type_text(const TensorType *t, char *buf);
 const Attr *inst_attr(const Inst *in, AttrKey key); /* NULL if absent */
 int64_t inst_int(const Inst *in, AttrKey key, int64_t missing);
 bool inst_bool(const Inst *in, AttrKey key, bool missing);
+/* Reads the type that the attributes dtype and shape declare. False: they declare none. */
+bool inst_declared_type(const Inst *inst, TensorType *type);
 /* Deep copy into an arena (payload kept by pointer, not copied). */
 Inst *inst_copy(const Inst *in, Arena *arena);
 

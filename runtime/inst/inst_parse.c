@@ -6,6 +6,7 @@
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst_pack.h"
 #include "runtime/inst/inst_text.h"
+#include "runtime/base/utf8.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,13 +109,6 @@ static bool parse_i64(const char *s, size_t n, int64_t *v) {
     if (!parse_u64(s + minus, n - minus, &u) || u > (uint64_t)INT64_MAX + minus) return false;
     *v = minus ? (int64_t)(0 - u) : (int64_t)u;
     return true;
-}
-
-static int hex_digit(char c) {
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
 }
 
 /* nan.7ff0000000000001: a nan given by its bits. */

@@ -118,12 +118,6 @@ static void queue_init(Queue *q) {
     atomic_init(&q->spare, NULL);
 }
 
-static void msg_take(Msg *to, Msg *from) {
-    to->n = from->n;
-    memcpy(to->part, from->part, (size_t)from->n * sizeof from->part[0]);
-    from->n = 0;
-}
-
 static void queue_push(Queue *q, Msg *m) {
     Segment *s = q->tail;
     uint32_t i = atomic_load_explicit(&s->written, memory_order_relaxed);
@@ -139,7 +133,7 @@ static void queue_push(Queue *q, Msg *m) {
         atomic_store(&s->next, fresh); /* from here on s is the consumer's */
         s = fresh, i = 0;
     }
-    msg_take(&s->msg[i], m);
+    msg_move(&s->msg[i], m);
     atomic_store(&s->written, i + 1);
 }
 
@@ -158,7 +152,7 @@ static bool queue_pop(Queue *q, Msg *m) {
         q->read = 0;
         free(atomic_exchange_explicit(&q->spare, old, memory_order_acq_rel));
     }
-    msg_take(m, &q->head->msg[q->read++]);
+    msg_move(m, &q->head->msg[q->read++]);
     return true;
 }
 

@@ -83,11 +83,6 @@ static inline uint8_t take_u8(Reader *r) {
     take_into(r, &v, 1);
     return v;
 }
-static inline uint16_t take_u16(Reader *r) {
-    uint16_t v;
-    take_into(r, &v, 2);
-    return v;
-}
 static inline uint32_t take_u32(Reader *r) {
     uint32_t v;
     take_into(r, &v, 4);
