@@ -38,7 +38,7 @@ struct Past {
     Fifo messages;              /* of Msg */
     uint64_t bytes;
     Map clients;
-    Map here; /* place and number -> index + 1 of the line that says it is here */
+    Map here; /* place and number -> index + 1 of the line that lists it as present */
     PastLine *line;
     size_t n_lines, cap_lines;
     Bytes text;
@@ -152,7 +152,7 @@ static PastLine *find_comes(Past *p, const PastEntry *e) {
     return k && p->line[k - 1].n ? &p->line[k - 1] : NULL;
 }
 
-/* Who is here is said once, at the beginning; who left before it is not mentioned. */
+/* The beginning lists once which clients and workers are present, and none that left before. */
 static void put_text(Past *p, const PastEntry *e) {
     static const char events[] = {TAPE_COMES, TAPE_LEAVES, TAPE_FAILED, 0};
     int64_t at_ns = e->at_ns;
@@ -174,8 +174,8 @@ static void put_text(Past *p, const PastEntry *e) {
 
 static void release_nothing(void *data, void *ctx) { (void)data, (void)ctx; }
 
-/* A message with the frame, and parts of zeros in place of its payloads. Of these at most the forms
- * of a body are read, which are no longer than `zeros`. */
+/* A message with the frame, and zeros in place of its payloads. The only payload that is read is
+ * the forms of a body, which are no longer than `zeros`. */
 static bool open_frame(const PastEntry *e, Msg *m) {
     static uint8_t zeros[BODY_BYTES];
     const uint8_t *at = e->data;

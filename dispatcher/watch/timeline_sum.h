@@ -36,14 +36,14 @@ WorkerTotals timeline_total(const Timeline *t);
 
 /* What takes most of the workers' time and could be saved. Candidates are the causes of idleness,
  * each as a whole, and the operations by source position, each by half (twice as fast). gain_ns is
- * the candidate's time divided by the number of workers: how much shorter the run would be if that
- * time were gone, all else took as long as before and the workers shared it evenly. So it is the
- * most that can be hoped for. Nothing, if nothing was executed. */
+ * the candidate's time divided by the number of workers. The run gets shorter by that much if this
+ * time is gone, all else takes as long as before, and the workers share the gain evenly; it is an
+ * upper bound. If nothing was executed, nothing could be saved. */
 typedef struct Win {
     int cause;  /* IdleCause; -1: an operation, or nothing */
     bool is_op; /* op counts */
     OpTotal op;
-    int rank, on; /* of a cause: who waits longest, and for whom (-1: for nobody in particular) */
+    int rank, on; /* of a cause: the worker that waits longest, and the one it waits for, or -1 */
     int64_t worst_ns; /* ... and how long */
     double share;     /* of the workers' time that the cause or the operation takes, 0 to 1 */
     int64_t gain_ns;

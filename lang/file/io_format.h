@@ -10,8 +10,8 @@ enum { IO_STEP_BYTES = 16 << 20 }; /* read or unpacked between two looks for Ctr
 /* Reads the n bytes from `at` of an open file: *out, one reference. ERR_IO if the file ends before,
  * because another program has cut it. */
 bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err);
-/* The limit on the inflated size of n compressed bytes. Deflate expands up to a thousandfold; a
- * file that does so honestly (all zeros) is small. */
+/* The limit on the inflated size of n compressed bytes. Deflate expands up to a thousandfold,
+ * but a file that really does (all zeros) is small. */
 size_t io_inflate_limit(size_t n);
 
 /* The output of encoders: a file that remembers its first error. at: bytes written so far. */
@@ -22,7 +22,7 @@ typedef struct IoSink {
     uint64_t at;
 } IoSink;
 void io_put_bytes(IoSink *s, const void *data, size_t n); /* stops early after Ctrl-C */
-/* As fsync. Ctrl-C ends the wait with success; then the sync goes on by itself. */
+/* Like fsync. Ctrl-C ends the wait, which counts as success; the sync goes on without us. */
 int io_sync(int fd);
 
 bool npy_decode(Buf *bytes, IoValue *out, Err *err);
@@ -31,8 +31,8 @@ bool npy_header(const IoItem *item, Bytes *b, Err *err); /* everything before th
 bool npz_decode(Buf *bytes, IoValue *out, Err *err);
 bool npz_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta, Err *err);
 bool safetensors_decode(Buf *bytes, IoValue *out, Err *err);
-/* As safetensors_decode, but reads of a regular file only the header and what has the name key or
- * is below it. */
+/* Like safetensors_decode, but of a regular file it reads only the header and the values that are
+ * named `key` or lie below it. */
 bool safetensors_pick(int fd, uint64_t size, const char *key, IoValue *out, Err *err);
 bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, size_t n_meta,
                         Err *err);

@@ -203,7 +203,7 @@ static bool complete(Figure *f, const int64_t *n_x, Err *err) {
     return true;
 }
 
-/* The number of elements that the picture leaves out becomes its note. */
+/* Notes in the picture how many elements it leaves out. */
 static void put_note(Figure *f, const ReplyValue *v) {
     double n = type_numel(&v->type) == 1 ? element_float(v->type.dtype, v->data) : 0;
     char note[60];

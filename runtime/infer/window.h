@@ -30,9 +30,9 @@ typedef struct ConvShape {
     int64_t N, C, O, groups;
     Window window;
 } ConvShape;
-/* The images of a leaf of a weight gradient's sum over images, whose tree is as in
- * runtime/base/tree.h: enough of them that adding up two gradients takes little time beside them.
- */
+/* A weight gradient is a sum over images, in a tree like that of runtime/base/tree.h. Returns the
+ * number of images in a leaf: so many that adding two gradients takes little time beside computing
+ * them. */
 static inline int64_t conv_leaf(int64_t out_volume) {
     enum { MOST = 32, RESULTS = 4096 };
     int64_t n = 1;

@@ -1,5 +1,5 @@
-/* box.h: boxes, which are regions of tensors, and copies between views in host memory of different
- * strides.
+/* box.h: boxes, which are regions of tensors, and copies between views of host memory with
+ * different strides.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_BOX_H
 #define GT_WORKER_ENGINE_BOX_H

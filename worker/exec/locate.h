@@ -4,8 +4,8 @@
 #define GT_WORKER_EXEC_LOCATE_H
 #include "worker/exec/job.h"
 
-/* Reads on which ranks j runs into j->group and j->part. Returns false if this rank is none of
- * them, or (err has a code) if that cannot be read. */
+/* Reads which ranks run j, and sets j->group and j->part. Returns false if this rank is none of
+ * them, or, with a code in err, if the ranks cannot be read. */
 bool locate_begin(Exec *x, Job *j, Err *err);
 /* As inst_infer, for the local parts of the results. Sets j->call.inst to the instruction with
  * local sizes. */

@@ -4,7 +4,7 @@
  * to the engine: collect.c, which makes fusions. worker.c adds both. A stage does not change the
  * bits of results.
  *
- * An Observer is told how instructions are executed one by one: plan_record.c, which records plans.
+ * An Observer watches how instructions are executed one by one: plan_record.c, which records plans.
  * Stages and observers run on the worker's thread.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_STAGE_H
@@ -48,9 +48,8 @@ struct Stage {
     /* Called while jobs are pending. is_idle: there is nothing else to do. Called with false when
      * there is something again. */
     void (*idle)(Stage *s, bool is_idle);
-    /* Returns a call of the compiler that has ended, once, as a row for those that watch: its
-     * begin_ns, ns, `bytes` the number of kernels, `id` the first one's key. False: there is no
-     * more. */
+    /* Returns each compiler call that has ended, once, as a row for listeners: begin_ns, ns,
+     * `bytes` (the number of kernels), `id` (the key of the first). False: there is no more. */
     bool (*compiled)(Stage *s, struct TimeRow *row);
     /* Writes KEY=VALUE lines about Storage.kernel (0: none): see exec_kernel. */
     void (*about)(const Stage *s, uint32_t kernel, Bytes *out);

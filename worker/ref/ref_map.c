@@ -7,8 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The steps of a result's number and of a number among those reduced into one, for each axis of x.
- * Returns how many results a node has. */
+/* For each axis of x: how far a step along it moves the index of the result, and the index among
+ * the elements that are folded into that result; one of the two is 0. Returns how many results
+ * there are. */
 static int64_t reduce_steps(const View *x, const Attr *axis, int64_t *out_step, int64_t *in_step) {
     int64_t step = 1, reduced = 1;
     for (int d = x->type.rank - 1; d >= 0; d--) {
