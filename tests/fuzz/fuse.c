@@ -406,7 +406,8 @@ int main(int argc, char **argv) {
         snprintf(room, sizeof room, "%.30s/fuse%d.XXXXXX", tmp ? tmp : "/tmp", k);
         if (!mkdtemp(room)) _exit(2);
         snprintf(cache, sizeof cache, "%s/gt", room);
-        if (!getenv("GT_TEST_ENGINE")) setenv("XDG_CACHE_HOME", room, 1); /* else it is not damaged */
+        if (!getenv("GT_TEST_ENGINE"))
+            setenv("XDG_CACHE_HOME", room, 1); /* else it is not damaged */
         for (uint64_t s = (uint64_t)k * BATCH; s < n; s += (uint64_t)jobs * BATCH)
             run_group(cache, first + s, n - s < BATCH ? (int)(n - s) : BATCH, length);
         remove_cache(cache);
