@@ -28,6 +28,7 @@ static const struct Row {
     {"GT_DEBUG_DISPATCHER", "0 1", NULL, 0, 0},
     {"GT_DEBUG_WORKER", "0 1", NULL, 0, 0},
     {"GT_FUSE", "0 1 wait list", "luck:", 0, 0},
+    {"GT_GRAPH", NULL, NULL, 0, 8},
     {"GT_HASH", "some all", NULL, 0, 0},
     {"GT_HOTPATH_MAX_EXPAND", NULL, NULL, 1, 256},
     {"GT_HOTPATH_MIN_SEQ", NULL, NULL, 1, 2},

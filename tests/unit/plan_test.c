@@ -3,7 +3,8 @@
  * views, indices out of range, effects in the middle, frames that end anywhere: a worker with plans
  * and one without must send the same bytes in the same order. Then the same with cancels, in little
  * memory, and on an engine that finishes later; there only crashes, leaks and effects without a
- * reply are errors. Usage: plan_test [BODIES [SEED]]
+ * reply are errors. With GT_TEST_ENGINE=cuda: random bodies on that engine, by plans and graphs,
+ * against the engine cpu without plans. Usage: plan_test [BODIES [SEED]]
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/cluster_words.h"
 #include "check.h"
@@ -356,7 +357,7 @@ static uint64_t figure(const World *w, const char *key) {
     return (uint64_t)figure_of(&text, key);
 }
 
-static uint64_t planned, instructions, undone;
+static uint64_t planned, instructions, undone, graphs, launches;
 
 /* One body on an engine, and with plans on `with`; how: 'c' with cancels. */
 static void try_both(const EngineOps *ops, const EngineOps *with, uint64_t memory, char how,
@@ -412,6 +413,8 @@ static void try_both(const EngineOps *ops, const EngineOps *with, uint64_t memor
               (unsigned long long)used(&w, 0));
     planned += figure(&w, "plan.instructions=");
     undone += figure(&w, "plan.undone=");
+    graphs += figure(&w, "plan.graphs=");
+    launches += figure(&w, "plan.graph_launches=");
     instructions += w.seq;
     for (int i = 0; i < 2; i++) {
         exec_on_gone(w.x[i], CLIENT);
@@ -589,9 +592,34 @@ static void test_room(void) {
     world_close(&w, true);
 }
 
+/* Random bodies, of which every other one has fusions. */
+static void test_device(const EngineOps *device, int n, uint64_t first) {
+    for (int i = 0; i < n && !check_failed; i++) {
+        char after[8];
+        seed = first + (uint64_t)i;
+        r.state = seed;
+        snprintf(after, sizeof after, "%d", 1 + below(3));
+        setenv("GT_GRAPH", after, 1);
+        setenv("GT_FUSE", i % 2 ? "wait" : "0", 1);
+        if (i % 8 == 7)
+            try_body(device, 64 << 20, 'c', true);
+        else
+            try_both(&engine_cpu, device, 64 << 20, 0, false);
+    }
+    printf("%llu of %llu instructions by plans, %llu undone; %llu graphs, launched %llu times\n",
+           (unsigned long long)planned, (unsigned long long)instructions,
+           (unsigned long long)undone, (unsigned long long)graphs, (unsigned long long)launches);
+    CHECK(n < 10 || launches > graphs);
+}
+
 int main(int argc, char **argv) {
     int n = argc > 1 ? atoi(argv[1]) : rand_rounds(150);
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
+    const char *device = getenv("GT_TEST_ENGINE");
+    if (device) {
+        test_device(engine_find(device), n, first);
+        return check_report("plan");
+    }
     for (int i = 0; i < n; i++) {
         seed = first + (uint64_t)i;
         r.state = seed;

@@ -114,6 +114,7 @@ static void finish_reads(Cuda *c) {
 }
 
 bool cuda_settle(Cuda *c) {
+    if (cuda_is_captured(c)) return false;
     if (!CALL(c, cuStreamSynchronize, c->stream)) return false;
     finish_reads(c);
     return true;
@@ -123,6 +124,7 @@ bool cuda_settle(Cuda *c) {
 static char *take(Cuda *c, uint64_t bytes) {
     enum { LINE = 64 };
     uint64_t need = (bytes + LINE - 1) / LINE * LINE;
+    if (cuda_is_captured(c)) return NULL;
     if (c->ring_at + need > RING_BYTES && !cuda_settle(c)) return NULL;
     char *p = c->ring + c->ring_at;
     c->ring_at += need;

@@ -10,7 +10,10 @@
 bool cuda_try(Cuda *c, CUresult code, const char *call) {
     Err err = {0};
     if (cuda_ok(c->libs, code, call, &err)) return true;
-    if (!c->lost.code) c->lost = err;
+    if (c->capture)
+        cuda_capture_fail(c);
+    else if (!c->lost.code)
+        c->lost = err;
     return false;
 }
 
@@ -36,13 +39,15 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     for (int k = 0; k < MARKS; k++)
         if (!CUDA(l, err, cuEventCreate, &c->mark[k].event, CU_EVENT_DISABLE_TIMING)) return false;
     if (CUDA(l, err, cuMemAlloc_v2, &c->base,
-             c->total + ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS +
+             c->total + ENGINE_SCRATCH + SIDE_BYTES + LIVE_BYTES + FAIL_RECORDS +
                  (cuda_wants_blas() ? BLAS_BYTES : 0))) {
         cuda_lend(c);
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;
-        if (!cuda_open_failures(c, c->side + SIDE_BYTES)) return *err = c->lost, false;
-        return cuda_open_blas(c, c->side + SIDE_BYTES + FAIL_RECORDS, err);
+        c->live = c->side + SIDE_BYTES;
+        char *records = c->live + LIVE_BYTES;
+        if (!cuda_open_failures(c, records)) return *err = c->lost, false;
+        return cuda_open_blas(c, records + FAIL_RECORDS, err);
     }
     size_t left = 0, all = 0;
     if (err && err->code == ERR_MEMORY && !l->cuMemGetInfo_v2(&left, &all)) {
@@ -90,12 +95,17 @@ static Engine *cuda_open(const EngineConfig *config, Err *err) {
 /* ---- Memory ---- */
 
 static void *cuda_alloc(Engine *e, uint64_t bytes) {
-    const Cuda *c = (Cuda *)e;
+    Cuda *c = (Cuda *)e;
+    if (c->capture) return cuda_capture_alloc(c, bytes);
     char *p = host_alloc(e, bytes);
     return p ? (char *)c->base + (p - c->shadow) : NULL;
 }
 static void cuda_free(Engine *e, void *p, uint64_t bytes) {
-    const Cuda *c = (Cuda *)e;
+    Cuda *c = (Cuda *)e;
+    if (c->capture) {
+        cuda_capture_free(c, p, bytes);
+        return;
+    }
     if (bytes) mem_release(c->host.mem, c->shadow + ((char *)p - (char *)c->base), bytes);
 }
 static void cuda_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
@@ -193,6 +203,10 @@ const EngineOps engine_cuda = {
     .write = cuda_write,
     .fused = cuda_fused,
     .maker = &cuda_maker,
+    .capture_begin = cuda_capture_begin,
+    .capture_end = cuda_capture_end,
+    .launch = cuda_graph_launch,
+    .graph_free = cuda_graph_free,
     .hash = cuda_hash,
     .about = cuda_about,
     .reach = cuda_reach,

@@ -26,6 +26,7 @@ enum {
     RING_BYTES = 8 << 20,  /* pinned memory, through which copies to and from the host go */
     BLAS_BYTES = 32 << 20, /* cuBLASLt's workspace, if that is used */
     SIDE_BYTES = 1 << 20,  /* device memory beside the arena, for copies of strided views */
+    LIVE_BYTES = 1 << 15,  /* device memory beside it, for the scalars of a graph */
     FAIL_SLOTS = 128,
     FAIL_RECORDS = FAIL_SLOTS * (int)sizeof(IndexRecord), /* fail.c */
     READS_MAX = 256,
@@ -48,6 +49,7 @@ typedef struct Failures Failures;
 typedef struct CudaBlas CudaBlas;
 typedef struct ProductArgs ProductArgs;
 typedef struct CudaArena CudaArena;
+typedef struct Capture Capture;
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
@@ -65,7 +67,8 @@ typedef struct Cuda {
     int processors;       /* SMs */
     bool is_ptx;          /* the driver assembles: NVRTC does not know the device */
     char isa[64], name[96];
-    char *side, *scratch; /* behind the arena */
+    char *side, *live, *scratch; /* behind the arena */
+    Capture *capture;            /* graph.c: what is being recorded; NULL: calls are executed */
     char *ring;
     uint64_t ring_at;
     Read read[READS_MAX]; /* in order */
@@ -154,6 +157,27 @@ bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 
 extern const Maker cuda_maker;
+
+/* ---- graph.c: see EngineOps ---- */
+
+void cuda_capture_begin(Engine *e, void *temps, uint64_t bytes);
+EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes);
+void cuda_graph_launch(Engine *e, EngineGraph *g);
+void cuda_graph_free(Engine *e, EngineGraph **g);
+/* While calls are recorded: */
+void *cuda_capture_alloc(Cuda *c, uint64_t bytes);
+void cuda_capture_free(Cuda *c, void *p, uint64_t bytes);
+/* True if calls are recorded, which then cannot be: the caller must not go on. */
+bool cuda_is_captured(Cuda *c);
+void cuda_capture_fail(Cuda *c);
+/* A scalar of a call: 8 bytes at `from`, or, if the dtypes differ, a value to convert. */
+typedef struct CudaScalar {
+    const void *from;
+    DType from_dtype, to_dtype;
+} CudaScalar;
+/* While calls are recorded, returns device memory of 8 bytes for each of n scalars, which each
+ * launch fills; else NULL. */
+const char *cuda_capture_scalars(Cuda *c, const CudaScalar *scalar, int n);
 
 /* ---- op.c ---- */
 

@@ -130,6 +130,7 @@ void cuda_pass_failures(Cuda *c, Ticket t) { report_area(c, t, (int)(t / 2 % MAR
 IndexRecord *cuda_take_slot(Cuda *c, const Indices *of) {
     Failures *f = c->failures;
     int k = 0;
+    if (cuda_is_captured(c)) return NULL;
     if (f->n_open == FAIL_SLOTS) { /* the caller left none: waits */
         if (!read_area(c, MARKS) || !cuda_settle(c)) return NULL;
         report_area(c, UINT64_MAX, MARKS);

@@ -55,6 +55,7 @@ static void release(Engine *inner, const Call *call, const View *in, const View 
 
 bool cuda_hosted(Cuda *c, const Call *call, Err *err) {
     EngineConfig config = {.memory_bytes = c->total, .threads = c->threads};
+    if (cuda_is_captured(c)) return false;
     if (!c->inner) c->inner = engine_cpu.open(&config, err);
     if (!c->inner) return false;
     Ticket ticket = c->host.engine.last;

@@ -4,12 +4,16 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/source.h"
 
+/* The launches of a graph have their own keys. */
+PRO_FN Philox source_philox(const SourceArgs *A, uint64_t i) {
+    return A->live ? philox(A->live[0], A->live[1], i) : philox(A->seed, A->counter, i);
+}
 /* The words of element i of 4 bytes, or of 8. */
 PRO_FN uint32_t word_of(const SourceArgs *A, int64_t i) {
-    return philox(A->seed, A->counter, (uint64_t)i / 4).w[i % 4];
+    return source_philox(A, (uint64_t)i / 4).w[i % 4];
 }
 PRO_FN void words_of(const SourceArgs *A, int64_t i, uint32_t *low, uint32_t *high) {
-    const Philox p = philox(A->seed, A->counter, (uint64_t)i / 2);
+    const Philox p = source_philox(A, (uint64_t)i / 2);
     *low = p.w[i % 2 * 2], *high = p.w[i % 2 * 2 + 1];
 }
 
@@ -23,7 +27,7 @@ PRO_FN double make_uniform_f64(const SourceArgs *A, int64_t i) {
 }
 /* As in kernel_random.h. */
 PRO_FN float make_normal(const SourceArgs *A, int64_t i) {
-    const Philox p = philox(A->seed, A->counter, (uint64_t)i / 4);
+    const Philox p = source_philox(A, (uint64_t)i / 4);
     const float u = rng_float(p.w[i % 4 / 2 * 2]), v = rng_float(p.w[i % 4 / 2 * 2 + 1]);
     const float r = f32_sqrt(-2 * f32_log(1 - u));
     const double turn = 4 * (double)v, whole = turn + 0x1.8p52;

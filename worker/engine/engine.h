@@ -76,6 +76,7 @@ struct Fusion;
 struct FusedKernel;
 struct Maker;
 typedef struct Engine Engine;
+struct EngineGraph;
 typedef struct EngineOps {
     const char *name; /* "reference", "cpu", "null", "late" */
     bool is_ordered;
@@ -134,6 +135,17 @@ typedef struct EngineOps {
      * parts of both may then have run, and running them again is safe. */
     bool (*fused_product)(Engine *e, const Call *product, struct Fusion *f,
                           const struct FusedKernel *k);
+    /* Optional, for ordered engines. From capture_begin to capture_end `submit` and `fused` record
+     * what they are asked to do, and nothing is executed. temps: device memory of so many bytes for
+     * what the calls need beside their operands. capture_end returns a graph, which `launch`
+     * executes in the order of all calls, any number of times, while that memory is free for it.
+     * All that a Call or a Fusion pointed to is as it was, except for the scalars in `live`.
+     * capture_end returns NULL if some call cannot be recorded, and sets *bytes to 0; or if the
+     * memory was too small, and sets *bytes to what is needed. */
+    void (*capture_begin)(Engine *e, void *temps, uint64_t bytes);
+    struct EngineGraph *(*capture_end)(Engine *e, uint64_t *bytes);
+    void (*launch)(Engine *e, struct EngineGraph *g);
+    void (*graph_free)(Engine *e, struct EngineGraph **g); /* it may still have to run */
     /* The compiler of its kernels for fusions (maker.h); NULL: the C compiler. */
     const struct Maker *maker;
     /* hash_elements (runtime/inst/hash.h) of adjacent elements in device memory. All calls that
@@ -160,6 +172,11 @@ typedef struct EngineOps {
     void (*set_cancel)(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx);
     void (*cancel)(Engine *e, bool is_cancelled);
 } EngineOps;
+/* Calls that an ordered engine does at once: see capture_begin. */
+typedef struct EngineGraph {
+    int n_live;
+    const void **live; /* the host addresses of the scalars that `launch` reads again */
+} EngineGraph;
 struct Engine {
     const EngineOps *ops;
     Ticket last; /* of the newest call or fusion of an ordered engine */

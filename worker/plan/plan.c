@@ -411,18 +411,6 @@ static bool variable_agrees(Plan *p, Variable *var, const uint8_t *args) {
 
 /* ---- Running a plan ---- */
 
-typedef struct Run {
-    Exec *x;
-    Client *client;
-    Frame *frame;
-    Plan *p;
-    const uint8_t *args;
-    uint64_t base, added, seq;
-    char *block;
-    bool is_given; /* a tensor from outside was freed or overwritten: undo is impossible */
-    bool is_bad;   /* a step has failed after that: results are poisoned */
-} Run;
-
 static bool has_room(const Exec *x, uint64_t bytes) {
     if (x->ops->has_room) return x->ops->has_room(x->engine, bytes);
     void *p = x->ops->alloc(x->engine, bytes);
@@ -430,18 +418,18 @@ static bool has_room(const Exec *x, uint64_t bytes) {
     return p != NULL;
 }
 
-/* Frees the memory of the results of the first n_steps, and the block. */
-static void undo(Run *u, int n_steps) {
+/* Frees the memory of the results, and the block. */
+static void undo(Run *u) {
     Plan *p = u->p;
     Store *store = &u->x->store;
     Names *names = u->client->names;
-    for (int i = 0; i < n_steps; i++)
+    for (int i = 0; i < p->n_steps; i++)
         for (int k = 0; k < p->step[i].n_begin; k++) {
             const Begin *b = &p->step[i].begin[k];
             if (p->base[b->region]) store_free(store, names, p->base[b->region], b->bytes);
             p->base[b->region] = NULL;
         }
-    store_free(store, names, u->block, p->block);
+    store_free(store, names, u->block, u->block_bytes);
 }
 
 static void drop(Run *u, const int *which, int n) {
@@ -502,6 +490,7 @@ static bool do_step(Run *u, const Step *s, Err *err) {
     char **base = u->p->base;
     for (int i = 0; i < s->n_begin; i++) {
         const Begin *b = &s->begin[i];
+        if (base[b->region]) continue; /* by graph_run */
         base[b->region] = store_alloc(&u->x->store, u->client->names, b->bytes);
         if (!base[b->region]) return err_set(err, ERR_MEMORY, "out of memory");
     }
@@ -540,13 +529,36 @@ static uint64_t note(Run *u, const Step *s, uint64_t began) {
     return now;
 }
 
+/* What remains to do for the steps of a graph that was launched. */
+static uint64_t pass_stretch(Run *u, const Stretch *g, uint64_t began) {
+    Plan *p = u->p;
+    for (int i = g->begin; i < g->end; i++) {
+        const Step *s = &p->step[i];
+        u->is_given |= s->gives || s->n_drop;
+        late_step(u->x, u->frame, u->seq, p, s);
+        if (s->kind != STEP_SHIFT) began = note(u, s, began);
+        if (s->entry) collect_launched(p->owner->collect, s->entry);
+        drop(u, s->drop, s->n_drop);
+    }
+    return began;
+}
+
 static bool do_steps(Run *u) {
     Plan *p = u->p;
     uint64_t began = watch_tick(u->x);
+    Stretch *stretch = p->stretch, *last = stretch + p->n_stretches;
     Trial *trial = p->trial, *end = trial + p->n_trials;
     for (int i = 0; i < p->n_steps; i++) {
         const Step *s = &p->step[i];
         Err err;
+        if (stretch < last && i == stretch->begin) {
+            Stretch *g = stretch++;
+            if (!u->is_bad && graph_run(u, g)) {
+                began = pass_stretch(u, g, began);
+                i = g->end - 1;
+                continue;
+            }
+        }
         if (trial < end && i == trial->begin) trial->begin_ns = trial->alone_ns = exec_now_ns(u->x);
         if (trial < end && i == trial->alone && i > trial->begin)
             trial->alone_ns = exec_now_ns(u->x);
@@ -564,7 +576,7 @@ static bool do_steps(Run *u) {
         if (s->kind != STEP_SHIFT) began = note(u, s, began);
         if (!ok) {
             if (!u->is_given) {
-                undo(u, i + 1);
+                undo(u);
                 return false;
             }
             poison(u, s, &err);
@@ -656,9 +668,11 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     if (is_stale(p)) return MISS_STALE;
     for (int i = 0; i < p->n_variables; i++)
         if (!variable_agrees(p, &p->variable[i], u.args)) return MISS_VALUES;
-    uint64_t need = p->block + p->own + p->beside + 1024;
+    graphs_look(x, p);
+    u.block_bytes = p->block + p->temps;
+    uint64_t need = u.block_bytes + p->own + p->beside + 1024;
     if (!has_room(x, need)) return MISS_MEMORY;
-    u.block = store_alloc(&x->store, u.client->names, p->block);
+    u.block = store_alloc(&x->store, u.client->names, u.block_bytes);
     if (!u.block) return MISS_MEMORY;
     for (int i = 0; i < p->n_regions; i++)
         if (p->place[i] >= 0) p->base[i] = u.block + p->place[i];
@@ -669,7 +683,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     name_results(&u);
     late_end(p);
     drop(&u, p->drop, p->n_drops);
-    store_free(&x->store, u.client->names, u.block, p->block);
+    store_free(&x->store, u.client->names, u.block, u.block_bytes);
     count(&u);
     u.client->compiles = p->compiles_after;
     frame_pass_hot(r, p->n, u.args + p->n_args);
@@ -750,6 +764,8 @@ static void stats(const Stage *s, Bytes *out) {
                  (unsigned long long)p->bodies, (unsigned long long)p->all.n,
                  (unsigned long long)p->made, (unsigned long long)p->runs);
     bytes_printf(out, "plan.instructions=%llu\n", (unsigned long long)p->instructions);
+    bytes_printf(out, "plan.graphs=%llu\nplan.graph_launches=%llu\n", (unsigned long long)p->graphs,
+                 (unsigned long long)p->graph_launches);
     bytes_printf(out,
                  "plan.miss_types=%llu\nplan.miss_values=%llu\nplan.miss_memory=%llu\n"
                  "plan.miss_waiting=%llu\nplan.undone=%llu\n",
@@ -768,6 +784,7 @@ Stage *plans_new(Stage *collect) {
     if (!env_is_on("GT_PLAN")) return NULL;
     Plans *p = xcalloc(1, sizeof *p);
     p->collect = collect;
+    p->graph_after = env_int("GT_GRAPH");
     p->stage = (Stage){
         .look = look, .before = before, .forget = forget, .stats = stats, .free = free_stage};
     return &p->stage;

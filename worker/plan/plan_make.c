@@ -329,6 +329,7 @@ void plan_free(Plan **pp) {
     *pp = NULL;
     if (!p) return;
     plan_hold_entries(p->step, p->n_steps, p->trial, p->n_trials, false);
+    graphs_free(p);
     arena_fini(&p->arena);
     free(p);
 }

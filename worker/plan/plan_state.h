@@ -192,6 +192,22 @@ typedef struct Kept {
     Storage *storage; /* of this run */
 } Kept;
 
+/* plan_graph.c: consecutive steps that the engine may launch as one graph. */
+enum { GRAPHS = 4 };
+typedef struct Stretch {
+    int begin, end; /* steps */
+    bool is_off;
+    bool has_fixed; /* the first graph has been made, and `fixed` is known */
+    int n_fixed;
+    int *fixed; /* values that a graph keeps: a graph is for certain numbers */
+    uint64_t clock;
+    struct PlanGraph {
+        uint64_t key; /* of the addresses, and of what is fixed */
+        uint64_t runs, used_at;
+        EngineGraph *graph; /* NULL: not yet */
+    } of[GRAPHS];
+} Stretch;
+
 typedef struct Plans Plans;
 typedef struct Plan Plan;
 struct Plan {
@@ -222,6 +238,11 @@ struct Plan {
     Doubt **doubt;               /* of regions; NULL: none was needed yet */
     bool is_doubtful;            /* this run keeps `bad` and `doubt` */
     uint64_t block, own, beside; /* bytes: of temporaries, of results, of calls meanwhile */
+    uint64_t temps;              /* bytes behind the block for calls of graphs */
+    Stretch *stretch;
+    int n_stretches;
+    bool has_stretches; /* they have been looked for */
+    bool *is_alone;     /* of steps: it cannot be in a graph; NULL: none is known */
     uint32_t kernels, fused_ops, unstored, products; /* for the statistics */
     uint64_t bytes_saved;
 };
@@ -335,7 +356,23 @@ struct Plans {
     Lru all;
     uint64_t bodies, made, runs, instructions;
     uint64_t misses[MISS_COUNT], miss_state;
+    int64_t graph_after; /* runs with the same addresses until a graph is made; 0: none is */
+    uint64_t graphs, graph_launches;
 };
+
+/* A run of a plan. */
+typedef struct Run {
+    Exec *x;
+    Client *client;
+    Frame *frame;
+    Plan *p;
+    const uint8_t *args;
+    uint64_t base, added, seq;
+    char *block;
+    uint64_t block_bytes;
+    bool is_given; /* a tensor from outside was freed or overwritten: undo is impossible */
+    bool is_bad;   /* a step has failed after that: results are poisoned */
+} Run;
 
 /* Where a value lies: slot and offset; PLAN_NONE: nowhere. A shift on the way becomes a step. */
 int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
@@ -350,6 +387,15 @@ void late_begin(Exec *x, Plan *p); /* the externals have been found */
 void late_step(Exec *x, Frame *f, uint64_t seq, Plan *p, const Step *s);
 void late_result(Exec *x, const Plan *p, const Kept *k); /* k has its storage */
 void late_end(Plan *p);
+
+/* ---- plan_graph.c ---- */
+
+/* Before a run of p: looks for its stretches, if the engine has graphs. */
+void graphs_look(Exec *x, Plan *p);
+/* Allocates the results of the stretch and launches it as a graph. Returns false if there is none
+ * yet: then its steps are to be executed one by one. */
+bool graph_run(Run *u, Stretch *g);
+void graphs_free(Plan *p);
 
 /* Jit entries stay in their table as long as they are held. */
 void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
