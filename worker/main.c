@@ -51,7 +51,7 @@ static const Flag flags[] = {
     {0, "data-endpoint", "WHERE",
      "listen for other workers here (default: on the route to the dispatcher)", FLAG_TEXT,
      &app.worker.data_endpoint},
-    {0, "engine", "NAME", "cpu, cuda, reference or null (GT_BACKEND; cpu)", FLAG_TEXT,
+    {0, "engine", "NAME", "auto, cpu, cuda, reference or null (GT_BACKEND; auto)", FLAG_TEXT,
      &app.worker.engine},
     {'t', "threads", "N", "compute threads (its share of the cores)", FLAG_INT, &app.worker.threads,
      1, 1024},
@@ -84,7 +84,7 @@ static bool choose(App *a, Err *err) {
     TRY(watch_hashing(a->hash, &w->hashing, err));
     if (w->data_endpoint) TRY(endpoint_find(w->data_endpoint, &where, err));
     if (!w->engine && backend && *backend) w->engine = backend;
-    if (w->engine && !engine_find(w->engine)) {
+    if (w->engine && strcmp(w->engine, "auto") && !engine_find(w->engine)) {
         err_set(err, ERR_ARG, "there is no engine '%.60s'", w->engine);
         return err_hint(err, "%s", flag_engine_hint(w->engine));
     }
@@ -138,9 +138,11 @@ static void on_waiting(void) {
 
 static void on_welcome(const Worker *w) {
     if (app.is_quiet) return;
-    printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB)\n", worker_rank(w), app.endpoint.text,
-           worker_isa(w), worker_threads(w), worker_threads(w) == 1 ? "" : "s",
-           (double)worker_memory_bytes(w) / (1u << 30));
+    const char *chosen = worker_chosen(w);
+    printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB%s%s)\n", worker_rank(w),
+           app.endpoint.text, worker_isa(w), worker_threads(w), worker_threads(w) == 1 ? "" : "s",
+           (double)worker_memory_bytes(w) / (1u << 30), chosen ? "; auto: " : "",
+           chosen ? chosen : "");
     fflush(stdout);
 }
 
@@ -174,6 +176,7 @@ static int prove(const App *a) {
     Err err = {0};
     ProveConfig c = {.seed = (uint64_t)a->seed,
                      .memory_bytes = a->worker.memory_bytes,
+                     .device = a->worker.device,
                      .threads = a->worker.threads,
                      .is_quick = a->is_quick,
                      .stop = &stop,
@@ -182,7 +185,7 @@ static int prove(const App *a) {
         complain(&err);
         return FLAGS_USAGE;
     }
-    switch (prove_run(&c)) {
+    switch (prove_all(&c)) {
     case PROVE_PASSED: return EXIT_SUCCESS;
     case PROVE_FAILED: return EXIT_FAILURE;
     default: return EXIT_STOPPED;

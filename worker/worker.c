@@ -14,6 +14,7 @@
 #include "worker/jit/jit_cc.h"
 #include "worker/engine/mem.h"
 #include "worker/plan/plan.h"
+#include "worker/prove/choose.h"
 #include "worker/plane/plane.h"
 
 #include <sched.h>
@@ -24,12 +25,14 @@
 
 enum { STEP_US = 200, IDLE_MS = 1000, TRIM_MS = 3000, BEAT_MS = 2000 };
 enum { WAITING_MS = 2000, WELCOME_MS = 10000 };
+enum { CHOSEN = 240 /* bytes of a sentence */ };
 
 struct Worker {
     Exec *exec;
     const Plane *plane; /* the shell's, for statistics; NULL: none */
     uint32_t rank;
-    uint64_t token; /* authenticates this worker to peers */
+    uint64_t token;      /* authenticates this worker to peers */
+    char chosen[CHOSEN]; /* why auto chose the engine; "": it was named */
     bool is_greeted, is_welcome, has_left, is_refused, is_lost;
     uint8_t hashing;               /* WorkerConfig's */
     void (*on_waiting_hook)(void); /* NULL: none, or it was called */
@@ -85,32 +88,64 @@ Exec *worker_exec(const EngineOps *ops, const EngineConfig *config, Err *err) {
     return x;
 }
 
-Worker *worker_new(const WorkerConfig *config, Err *err) {
-    const char *name = config->engine;
+/* Returns the engine of that name, or the one that auto chooses; then `chosen` says why, else it is
+ * "". NULL: there is no such engine. */
+static const EngineOps *find_engine(const char *name, const EngineConfig *engine, char *chosen,
+                                    size_t size, Err *err) {
+    chosen[0] = 0;
     if (!name || !name[0]) name = getenv("GT_BACKEND");
-    if (!name || !name[0]) name = "cpu";
+    if (!name || !name[0] || !strcmp(name, "auto")) return choose_engine(engine, chosen, size);
     const EngineOps *ops = engine_find(name);
-    if (!ops) {
-        err_set(err, ERR_ARG, "there is no engine '%s'", name);
-        err_hint(err, "engines: cpu, cuda, reference, null");
-        return NULL;
+    if (ops) return ops;
+    err_set(err, ERR_ARG, "there is no engine '%s'", name);
+    err_hint(err, "engines: auto, cpu, cuda, reference, null");
+    return NULL;
+}
+
+static Exec *open_engine(const EngineOps *ops, EngineConfig *engine, Err *err) {
+    uint64_t used, peak;
+    if (!engine->memory_bytes && !ops->is_device)
+        engine->memory_bytes = mem_default_bytes(engine->workers);
+    Exec *exec = worker_exec(ops, engine, err);
+    if (exec && ops->is_device) ops->memory(exec_engine(exec), &used, &peak, &engine->memory_bytes);
+    return exec;
+}
+
+/* Makes the executor. An engine that auto has chosen and that cannot be opened (its memory is
+ * taken, another process has the device) is replaced by the engine cpu. */
+static Exec *choose_exec(const char *name, EngineConfig *engine, char *chosen, size_t size,
+                         Err *err) {
+    Err why = {0};
+    const EngineOps *ops = find_engine(name, engine, chosen, size, err);
+    if (!ops) return NULL;
+    bool may_fall = chosen[0] && ops != &engine_cpu;
+    Exec *exec = open_engine(ops, engine, may_fall ? &why : err);
+    if (!exec && may_fall) {
+        snprintf(chosen, size, "%s cannot be used: %.150s", ops->name, why.text);
+        exec = open_engine(&engine_cpu, engine, err);
     }
+    for (char *p = chosen; *p; p++) /* one line of statistics */
+        if ((unsigned char)*p < ' ') *p = ' ';
+    return exec;
+}
+
+Worker *worker_new(const WorkerConfig *config, Err *err) {
+    char chosen[CHOSEN];
     int workers = config->workers_on_host > 0 ? config->workers_on_host : 1;
     EngineConfig engine = {.memory_bytes = config->memory_bytes,
                            .threads = config->threads,
                            .is_shared = config->is_shared,
                            .device = config->device,
                            .workers = workers};
-    if (!engine.memory_bytes && !ops->is_device) engine.memory_bytes = mem_default_bytes(workers);
     if (engine.threads <= 0) engine.threads = cores() / workers;
     if (engine.threads <= 0) engine.threads = 1;
-    Exec *exec = worker_exec(ops, &engine, err);
+    Exec *exec = choose_exec(config->engine, &engine, chosen, sizeof chosen, err);
     if (!exec) return NULL;
-    uint64_t used, peak;
-    if (ops->is_device) ops->memory(exec_engine(exec), &used, &peak, &engine.memory_bytes);
+    const EngineOps *ops = exec_engine(exec)->ops;
     Worker *w = xcalloc(1, sizeof *w);
     w->exec = exec;
     w->why = config->why;
+    memcpy(w->chosen, chosen, sizeof chosen);
     w->on_waiting_hook = config->on_waiting;
     w->on_welcome_hook = config->on_welcome;
     w->stop = config->stop;
@@ -204,6 +239,7 @@ static bool next_stats(Worker *w, Msg *out) {
     case ASKED_PROFILE: exec_profile(w->exec, q->client, &text); break;
     case ASKED_COUNTERS:
         exec_stats(w->exec, &text);
+        if (w->chosen[0]) bytes_printf(&text, "engine_why=%s\n", w->chosen);
         if (w->plane) plane_stats(w->plane, &text);
         break;
     }
@@ -295,6 +331,7 @@ void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
 bool worker_has_left(const Worker *w) { return w->has_left; }
 uint32_t worker_rank(const Worker *w) { return w->rank; }
 const char *worker_isa(const Worker *w) { return w->hello.name; }
+const char *worker_chosen(const Worker *w) { return w->chosen[0] ? w->chosen : NULL; }
 uint64_t worker_memory_bytes(const Worker *w) { return w->hello.memory_bytes; }
 int worker_threads(const Worker *w) { return (int)w->hello.threads; }
 

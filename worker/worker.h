@@ -14,7 +14,7 @@
 typedef struct Worker Worker;
 struct Exec;
 typedef struct WorkerConfig {
-    const char *engine;    /* "cpu", "reference"; NULL: GT_BACKEND, else cpu */
+    const char *engine;    /* "cpu", "auto", ...; NULL: GT_BACKEND, else auto */
     int threads;           /* of the pool, including the worker's own; 0: its share of the cores */
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
@@ -61,6 +61,7 @@ void worker_arena(const Worker *w, void **base, uint64_t *bytes);
 bool worker_has_left(const Worker *w); /* after BYE, REFUSE or the loss of the dispatcher */
 uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
+const char *worker_chosen(const Worker *w); /* why auto chose its engine; NULL: it was named */
 uint64_t worker_memory_bytes(const Worker *w);
 int worker_threads(const Worker *w);
 /* For a signal handler, before the process dies: leaves no compiler and no file behind. */

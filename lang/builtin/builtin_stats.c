@@ -219,6 +219,18 @@ static void put_worker(Value name, Value w, Bytes *out) {
     bytes_putc(out, '\n');
 }
 
+/* Why auto has chosen the engines: a line for each reason that differs from the one before. */
+static void put_choices(const Value *all, Bytes *out) {
+    const char *last = "";
+    Value name, w;
+    for (size_t i = 0; mapv_at(all->map, i, &name, &w); i++) {
+        Value why = figure(w, "engine_why"), engine = figure(w, "engine");
+        if (why.kind != V_STR || engine.kind != V_STR || !strcmp(why.str->s, last)) continue;
+        bytes_printf(out, "engine auto: %s, %s\n", engine.str->s, why.str->s);
+        last = why.str->s;
+    }
+}
+
 /* A line per worker. Before the first tensor, how many there will be. */
 static bool bi_print_workers(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value all, name, w;
@@ -238,6 +250,7 @@ static bool bi_print_workers(Interp *in, const Value *arg, Value *out, LangError
         bytes_printf(&text, "%d worker%s, to be started with the first tensor\n", n,
                      n == 1 ? "" : "s");
     for (size_t i = 0; mapv_at(all.map, i, &name, &w); i++) put_worker(name, w, &text);
+    put_choices(&all, &text);
     bool ok = print_text(in, &text, e);
     bytes_fini(&text);
     value_drop(all);

@@ -79,8 +79,9 @@ static bool count(const char *what, const char *s, int *out, LangError *e) {
 /* Sets *out to our name of the engine; names of the original's backends are accepted. */
 static bool engine(const char *what, const char *s, const char **out, LangError *e) {
     static const char *const known[][2] = {
-        {"cpu", "cpu"},     {"reference", "reference"}, {"null", "null"}, {"numpy", "reference"},
-        {"pytorch", "cpu"}, {"torch", "cpu"},           {"late", "late"}, {"cuda", "cuda"}};
+        {"auto", "auto"}, {"cpu", "cpu"},         {"reference", "reference"},
+        {"null", "null"}, {"numpy", "reference"}, {"pytorch", "cpu"},
+        {"torch", "cpu"}, {"late", "late"},       {"cuda", "cuda"}};
     enum { N = sizeof known / sizeof known[0] };
     const char *names[N];
     for (int k = 0; k < N; k++) {
@@ -92,7 +93,7 @@ static bool engine(const char *what, const char *s, const char **out, LangError 
     }
     const char *near = nearest_name(s, strlen(s), names, 3), *hint = flag_engine_hint(s);
     usage(e, "%s: there is no engine '%.100s'", what, s);
-    if (near && *hint == 'c') return error_hint(e, "did you mean '%s'?", near);
+    if (near && !strncmp(hint, "auto", 4)) return error_hint(e, "did you mean '%s'?", near);
     return error_hint(e, "%s", hint);
 }
 

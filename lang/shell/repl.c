@@ -562,7 +562,7 @@ static void banner(const Repl *r) {
         fprintf(stderr, "gtsh %s · dispatcher at %s", GTSH_VERSION, c->endpoint);
     else
         fprintf(stderr, "gtsh %s · local dispatcher · %d worker%s (%s)", GTSH_VERSION, c->workers,
-                c->workers == 1 ? "" : "s", c->engine ? c->engine : "cpu");
+                c->workers == 1 ? "" : "s", c->engine ? c->engine : "auto");
     fputs(" · ?help  :q quits\n", stderr);
 }
 

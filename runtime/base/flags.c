@@ -174,5 +174,5 @@ const char *flag_engine_hint(const char *name) {
     for (size_t k = 0; k < sizeof device / sizeof *device; k++)
         if (!strncasecmp(name, device[k], strlen(device[k])))
             return "an NVIDIA GPU is the engine cuda; there is none for other devices";
-    return "cpu, cuda or reference";
+    return "auto, cpu, cuda or reference";
 }

@@ -7,4 +7,8 @@
 /* What --version prints: GTSH_VERSION, in a checkout followed by the commit, such as
  * 0.1-g0123456789-dirty. It depends on nothing else: no date, no folder, no user. */
 extern const char gt_version[];
+/* What tells builds apart whose workers may compute differently: a hash of the sources of worker/
+ * and runtime/, in hexadecimal digits, the same for all programs of a build. "" in test programs.
+ */
+extern const char gt_build[];
 #endif

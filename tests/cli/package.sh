@@ -13,10 +13,11 @@ code "compile" 0 env CCACHE_DISABLE=1 make -s --no-print-directory B="$TMP/b" $o
 for object in $objects; do
     ! LC_ALL=C grep -qaF "$PWD" "$object" || fail "${object##*/} contains the name of the folder that it was built in"
 done
-# scripts/describe: only what git says about the commit.
+# scripts/describe: what git says about the commit, and a hash of the sources of runtime/ and worker/.
 mkdir -p "$TMP/tree/runtime/base"
 cp runtime/base/version.h "$TMP/tree/runtime/base"
-describe() { (cd "$TMP/tree" && sh "$OLDPWD/scripts/describe" "$TMP/describe.h") && sed 's/g[0-9a-f]\{10\}/gHASH/' "$TMP/describe.h"; }
+describe() { (cd "$TMP/tree" && sh "$OLDPWD/scripts/describe" "$TMP/describe.h") && sed '/GT_BUILD/d; s/g[0-9a-f]\{10\}/gHASH/' "$TMP/describe.h"; }
+build() { describe >/dev/null; sed -n 's/^#define GT_BUILD "\([0-9a-f]\{16\}\)"$/\1/p' "$TMP/describe.h"; }
 same "outside of a checkout" "$(describe)" '#define GT_DESCRIBE ""'
 if command -v git >/dev/null; then
     git() { command git -C "$TMP/tree" -c user.name=a -c user.email=a@localhost -c commit.gpgsign=false "$@"; }
@@ -26,13 +27,17 @@ if command -v git >/dev/null; then
     same "a commit" "$(describe)" '#define GT_DESCRIBE "-gHASH"'
     git tag "v$version"
     same "the tag of the version" "$(describe)" '#define GT_DESCRIBE ""'
+    one=$(build)
+    [ "$one" ] || fail "no build: $(cat "$TMP/describe.h")"
     git commit -q --allow-empty -m two
+    same "the build of a commit that changes nothing" "$(build)" "$one"
     same "a commit after it" "$(describe)" '#define GT_DESCRIBE "-1-gHASH"'
     touch -d '2001-01-01' "$TMP/describe.h"
     describe >/dev/null
     same "the date of a file that stays the same" "$(stat -c %y "$TMP/describe.h" | cut -c1-4)" 2001
     echo >>"$TMP/tree/runtime/base/version.h"
     same "a change" "$(describe)" '#define GT_DESCRIBE "-1-gHASH-dirty"'
+    [ "$(build)" != "$one" ] || fail "another source is the same build"
     mv "$TMP/tree/.git/HEAD" "$TMP/HEAD"
     same "git refuses" "$(describe)" '#define GT_DESCRIBE "-1-gHASH-dirty"'
 else

@@ -184,6 +184,7 @@ const EngineOps engine_cuda = {
     .is_device = true,
     .open = cuda_open,
     .close = cuda_close,
+    .identify = cuda_identify,
     .isa = cuda_isa,
     .alloc = cuda_alloc,
     .free = cuda_free,

@@ -252,6 +252,10 @@ bool cuda_product(Cuda *c, const Call *call, Err *err);
 /* Writes what tile.h needs to know of dtypes, of operands and result. Returns that of the sums. */
 DType cuda_put_types(Bytes *out, DType from, DType to);
 
+/* ---- identify.c: see EngineOps ---- */
+
+bool cuda_identify(const EngineConfig *config, EngineDevice *out, Err *err);
+
 /* ---- copy.c: see EngineOps ---- */
 
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);

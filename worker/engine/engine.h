@@ -70,6 +70,15 @@ typedef struct EngineConfig {
     int device, workers;
 } EngineConfig;
 
+/* What an engine for a device computes on, and with: words for people, and what a proof of it is
+ * compared by (worker/prove). */
+typedef struct EngineDevice {
+    char name[96];                /* "NVIDIA H100 80GB HBM3" */
+    char capability[16];          /* "9.0" */
+    char driver[64], toolkit[64]; /* "CUDA 13.0, 580.65.06", "NVRTC 13.0" */
+    uint64_t memory_bytes;
+} EngineDevice;
+
 enum { ENGINE_SCRATCH = 1 << 20 };
 
 struct Fusion;
@@ -83,6 +92,9 @@ typedef struct EngineOps {
     bool is_device; /* its memory is a device's; memory_bytes 0: open takes this worker's share */
     Engine *(*open)(const EngineConfig *config, Err *err);
     void (*close)(Engine **e); /* all tickets must be done */
+    /* Optional: describes the device that `open` would use, without opening it. False: there is
+     * none, or what it needs is missing; err says what. */
+    bool (*identify)(const EngineConfig *config, EngineDevice *out, Err *err);
     /* The class within which results have the same bits: "cpu-v4". */
     const char *(*isa)(const Engine *e);
     /* Device memory, 64-byte aligned. alloc returns NULL when it is full; free takes effect when

@@ -2,6 +2,7 @@
  * operations one by one, which the engine cpu computes. Each graph is drawn twice, with other
  * shapes and values, which mostly share a kernel.
  * SPDX-License-Identifier: MIT */
+#include "worker/engine/maker.h"
 #include "worker/jit/jit.h"
 #include "worker/kernel/emit.h"
 #include "worker/kernel/kernels.h"
@@ -14,8 +15,7 @@
 enum { BATCH = 16 /* kernels that are compiled together, where the C compiler does it */ };
 
 typedef struct Done {
-    int cases, unfit; /* unfit: without a kernel of this engine */
-    int batch[BATCH];          /* which cases are under way: their numbers */
+    int cases, unfit; /* unfit: the engine has no kernels for such */
 } Done;
 
 static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
@@ -25,8 +25,7 @@ static const FusedKernel *ask(const Part *p, Jit *j, Fusion *f) {
                    maker ? maker->source : make_source, f);
 }
 
-/* Draws case number k. Returns NULL if it is no fusion, or one of which the engine makes no kernel.
- */
+/* Draws case number k. Returns NULL if it is no fusion, or none that the engine fuses. */
 static FusedCase *draw(const Part *p, int k, Done *done) {
     const Maker *maker = p->config->ops->maker;
     uint64_t seed = p->config->seed;
@@ -77,7 +76,8 @@ static bool prove_batch(Part *p, Jit *jit, int first, Done *done) {
 }
 
 void part_fusions(Part *p) {
-    int n = part_rounds(p, 48, 2400);
+    enum { DRAWS = 4 }; /* for each fusion, at most */
+    int n = part_rounds(p, 32, 1600);
     Done done = {0};
     if (!p->config->ops->fused) {
         part_leave_out(p, "this engine fuses nothing");
@@ -91,11 +91,13 @@ void part_fusions(Part *p) {
     if (jit_is_off(jit)) {
         part_leave_out(p, jit_why_off(jit));
     } else {
-        for (int first = 0; first < n; first += BATCH)
+        for (int first = 0; first < DRAWS * n && done.cases < n; first += BATCH)
             if (!prove_batch(p, jit, first, &done)) break;
         JitStats s = jit_stats(jit);
-        part_done(p, "%d fusions, %llu kernels; %d have none", done.cases,
-                  (unsigned long long)(s.compiled + s.cached), done.unfit);
+        char unfit[64] = "";
+        if (done.unfit) snprintf(unfit, sizeof unfit, "; %d are not for one kernel", done.unfit);
+        part_done(p, "%d fusions, %llu kernels%s", done.cases,
+                  (unsigned long long)(s.compiled + s.cached), unfit);
     }
     jit_free(&jit);
     part_close(p, &p->e);

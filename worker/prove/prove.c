@@ -111,6 +111,7 @@ int part_rounds(const Part *p, int quick, int full) { return p->config->is_quick
 Engine *part_open(Part *p, const EngineOps *ops, uint64_t memory_bytes) {
     Err err = {0};
     EngineConfig config = {.memory_bytes = memory_bytes ? memory_bytes : p->config->memory_bytes,
+                           .device = p->config->device,
                            .threads = ops == p->config->ops ? p->config->threads : 1};
     snprintf(p->tally->now, sizeof p->tally->now, "opening the engine %s", ops->name);
     Engine *e = ops->open(&config, &err);
@@ -240,10 +241,15 @@ static void report(FILE *out, const Watched *w) {
     fflush(out);
 }
 
+static void *shared_memory(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) panic("no memory for %zu bytes", bytes);
+    return p;
+}
+
 /* Returns how the part ended. */
 static ProveEnd prove_part(const ProveConfig *config, int k, FILE *out) {
-    Tally *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (t == MAP_FAILED) panic("no memory for a tally");
+    Tally *t = shared_memory(sizeof *t);
     Watched w = {.config = config, .name = parts[k].name, .tally = t};
     w.began = w.moved = now_ms();
     fflush(NULL);
@@ -261,6 +267,35 @@ static ProveEnd prove_part(const ProveConfig *config, int k, FILE *out) {
     ProveEnd end = w.is_stopped ? PROVE_STOPPED : t->failed ? PROVE_FAILED : PROVE_PASSED;
     munmap(t, sizeof *t);
     return end;
+}
+
+typedef struct Identity {
+    bool is_known;
+    EngineDevice device;
+    Err err;
+} Identity;
+
+bool prove_identify(const ProveConfig *config, EngineDevice *out, Err *err) {
+    const EngineOps *ops = config->ops;
+    int status;
+    *out = (EngineDevice){0};
+    if (!ops->identify) return true;
+    Identity *i = shared_memory(sizeof *i);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        i->is_known = ops->identify(&(EngineConfig){.device = config->device}, &i->device, &i->err);
+        _exit(0);
+    }
+    if (pid < 0) err_set(&i->err, ERR_IO, "no process: %s", strerror(errno));
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    if (!i->is_known && !i->err.code)
+        err_set(&i->err, ERR_IO, "the process that looks for a device has died");
+    *out = i->device;
+    if (err) *err = i->err;
+    bool is_known = i->is_known;
+    munmap(i, sizeof *i);
+    return is_known;
 }
 
 ProveEnd prove_run(const ProveConfig *given) {

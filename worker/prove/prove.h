@@ -26,6 +26,7 @@ typedef struct ProveConfig {
     Agree agree;           /* ... and how much of the oracle's results must be the same */
     uint64_t seed;         /* 0 counts as 1 */
     uint64_t memory_bytes; /* of each engine; 0: 256 MiB */
+    int device;            /* EngineConfig's */
     int threads;           /* of engines that compute on the host; 0: 1 */
     bool is_quick;         /* a small part of the draws */
     int stall_s;           /* a part without progress for so long is ended; 0: 300 */
@@ -40,7 +41,15 @@ typedef enum ProveEnd { PROVE_PASSED, PROVE_FAILED, PROVE_STOPPED } ProveEnd;
 /* Sets ops, oracle and agree for the engine of that name. Returns false, and err says why, if there
  * is none, or it computes no values. */
 bool prove_find(const char *name, ProveConfig *config, Err *err);
+/* Describes the engine's device, in a process of its own: no device's library is loaded into this
+ * one, which is going to fork. Returns false, and err says why, if there is none. *out stays empty
+ * if the engine computes on the host. */
+bool prove_identify(const ProveConfig *config, EngineDevice *out, Err *err);
 /* Runs the parts and prints a line for each, with its failures below it. Passed: all parts that the
  * engine has did. */
 ProveEnd prove_run(const ProveConfig *config);
+/* The whole of `gt-worker --prove`: says what is proved, runs the parts, and says how it ended. Of
+ * a device that passed, all parts and not quickly, it leaves a record (record.h), and it removes
+ * the record of one that failed. */
+ProveEnd prove_all(const ProveConfig *config);
 #endif
