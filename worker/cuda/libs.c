@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OLDEST = 12000 };
+/* NEWEST: the newest major version of NVRTC whose library is looked for. */
+enum { OLDEST = 12000, NEWEST = 13 };
 
 /* Opens the first of the names (up to NULL) that is in one of the folders of GT_CUDA_LIBRARIES,
  * where the loader looks, or in the toolkit's folder. */
@@ -90,10 +91,11 @@ static bool open_nvrtc(CudaLibs *l, Err *err) {
     void *library = open_library(newest + (l->driver < 13000));
     if (!library) library = open_library(newest);
     if (!library) {
+        int wanted = l->driver / 1000 <= NEWEST ? l->driver : 1000 * NEWEST;
         err_set(err, ERR_IO, "no NVRTC, the compiler of kernels: libnvrtc.so.%d is not there",
-                l->driver / 1000);
+                wanted / 1000);
         return err_hint(err, "install cuda-nvrtc-%d-%d, or `pip install nvidia-cuda-nvrtc`; %s",
-                        l->driver / 1000, l->driver % 1000 / 10, remedy);
+                        wanted / 1000, wanted % 1000 / 10, remedy);
     }
 #define X(name, args) find(library, #name, &l->name, &missing);
     NVRTC_FUNCTIONS(X)
