@@ -29,36 +29,72 @@ static void drop_image(Twin *t) {
     cuda->ops->free(cuda, t->device.data, t->bytes);
 }
 
-/* kind 0: conv, 1: conv_dx, 2: conv_dw. Returns the bytes of cuda's result. */
-static char *try_conv(DType d, const Shape *s, int kind, bool is_last, bool is_near) {
-    int64_t P = windows(s->H, s), Q = windows(s->W, s), n[2] = {s->stride, s->stride};
-    int64_t pad[2] = {s->padding, s->padding}, gap[2] = {s->dilation, s->dilation};
+typedef enum Direction { FORWARD, DX, DW } Direction;
+static const uint8_t op_of[] = {OP_CONV, OP_CONV_DX, OP_CONV_DW};
+
+/* The instruction of this kind, with a result of this shape. */
+#define CONVOLUTION(kind, s, result)                                                               \
+    (Inst) {                                                                                       \
+        .op = op_of[kind], OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0),                       \
+        ATTRS(attr_ints(ATTR_STRIDE, 2, (int64_t[]){(s)->stride, (s)->stride}),                    \
+              attr_ints(ATTR_PADDING, 2, (int64_t[]){(s)->padding, (s)->padding}),                 \
+              attr_ints(ATTR_DILATION, 2, (int64_t[]){(s)->dilation, (s)->dilation}),              \
+              (Attr){.key = ATTR_GROUPS, .i = (s)->groups}, attr_ints(ATTR_SHAPE, 4, result))      \
+    }
+
+/* Returns the bytes of cuda's result. */
+static char *try_conv(DType d, const Shape *s, Direction kind, bool is_last, bool is_near) {
+    int64_t P = windows(s->H, s), Q = windows(s->W, s);
     Twin x = image(d, s->N, s->C, s->H, s->W, is_last),
          w = image(d, s->O, s->C / s->groups, s->K, s->K, is_last),
          y = image(d, s->N, s->O, P, Q, is_last);
-    Twin in[2] = {kind == 1 ? y : x, kind == 2 ? y : w}, *out = kind == 0   ? &y
-                                                                : kind == 1 ? &x
-                                                                            : &w;
+    Twin in[2] = {kind == DX ? y : x, kind == DW ? y : w}, *out = kind == FORWARD ? &y
+                                                                  : kind == DX    ? &x
+                                                                                  : &w;
     view_strides(&out->host.type, out->host.stride),
         view_strides(&out->device.type, out->device.stride);
-    Attr groups = {.key = ATTR_GROUPS, .i = s->groups};
-    Inst inst = {.op = kind == 0   ? OP_CONV
-                       : kind == 1 ? OP_CONV_DX
-                                   : OP_CONV_DW,
-                 OPERANDS(of_tensor(0), of_tensor(0)),
-                 RESULTS(0),
-                 ATTRS(attr_ints(ATTR_STRIDE, 2, n), attr_ints(ATTR_PADDING, 2, pad),
-                       attr_ints(ATTR_DILATION, 2, gap), groups,
-                       attr_ints(ATTR_SHAPE, 4, out->host.type.shape))};
+    Inst inst = CONVOLUTION(kind, s, out->host.type.shape);
     char *got, what[100];
     snprintf(what, sizeof what, "%s %s (%d,%d,%d,%d) O %d", op_info[inst.op].name,
              dtype_info[d].text, (int)s->N, (int)s->C, (int)s->H, (int)s->W, (int)s->O);
     run_both(&inst, in, out, &got);
-    int64_t terms = kind == 2 ? s->N * P * Q : (kind ? s->O : s->C) * s->K * s->K;
+    int64_t terms = kind == DW ? s->N * P * Q : (kind ? s->O : s->C) * s->K * s->K;
     check_twin(d, type_numel(&out->host.type), got, out->host.data, is_near ? near_by(d, terms) : 0,
                what);
     drop_image(&x), drop_image(&y), drop_image(&w);
     return got;
+}
+
+/* Computes images [first, first + n) of `in` on cuda into those of `out`. */
+static void conv_images(Direction kind, const Shape *s, const Twin *in, const Twin *w,
+                        const Twin *out, int64_t first, int64_t n) {
+    View part[2] = {in->device, w->device}, result = out->device;
+    int64_t size = dtype_info[result.type.dtype].size_bytes;
+    part[0].type.shape[0] = result.type.shape[0] = n;
+    part[0].data = (char *)part[0].data + first * part[0].stride[0] * size;
+    result.data = (char *)result.data + first * result.stride[0] * size;
+    Inst inst = CONVOLUTION(kind, s, result.type.shape);
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = part, .out = {result}};
+    run(cuda, &call);
+}
+/* An image has the same bits alone and in a batch. */
+static void try_alone(DType d, const Shape *s, Direction kind, bool is_last) {
+    int64_t P = windows(s->H, s), Q = windows(s->W, s);
+    Twin x = image(d, s->N, s->C, s->H, s->W, is_last), y = image(d, s->N, s->O, P, Q, is_last),
+         w = image(d, s->O, s->C / s->groups, s->K, s->K, is_last);
+    const Twin *in = kind == DX ? &y : &x;
+    Twin out[2];
+    for (int k = 0; k < 2; k++)
+        out[k] = kind == DX ? image(d, s->N, s->C, s->H, s->W, false)
+                            : image(d, s->N, s->O, P, Q, false);
+    conv_images(kind, s, in, &w, &out[0], 0, s->N);
+    for (int64_t k = 0; k < s->N; k++) conv_images(kind, s, in, &w, &out[1], k, 1);
+    for (int k = 0; k < 2; k++) cuda->ops->copy_out(cuda, out[k].host.data, &out[k].device);
+    settle();
+    CHECK_MSG(!memcmp(out[0].host.data, out[1].host.data, out[0].bytes),
+              "%s %s: an image has other bits alone than in a batch of %d", kind ? "dx" : "forward",
+              dtype_info[d].text, (int)s->N);
+    drop_image(&x), drop_image(&y), drop_image(&w), drop_image(&out[0]), drop_image(&out[1]);
 }
 
 static const Shape shapes[] = {
@@ -67,6 +103,7 @@ static const Shape shapes[] = {
     {1, 70, 6, 7, 66, 1, 1, 0, 1, 1}, {2, 6, 12, 10, 6, 3, 3, 2, 2, 6},
 };
 enum { SHAPES = sizeof shapes / sizeof *shapes };
+static const Shape batches[] = {{5, 6, 11, 9, 10, 3, 1, 1, 1, 2}, {5, 40, 7, 8, 33, 3, 2, 1, 1, 1}};
 
 int main(void) {
     if (!twins_open("cuda_conv")) return check_report("cuda_conv");
@@ -81,6 +118,9 @@ int main(void) {
                 if (by_library) free(try_conv(dtypes[d], &shapes[k], kind, (k + kind) % 2, false));
                 is_whole = false;
             }
+    for (int k = 0; k < 8; k++)
+        for (Direction kind = FORWARD; kind <= DX; kind++)
+            try_alone(k % 2 ? DT_BF16 : DT_F32, &batches[k / 2 % 2], kind, k / 4);
     twins_close();
     return check_report("cuda_conv");
 }
