@@ -54,7 +54,7 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
         char wanted[24], free_text[24];
         err_set(err, ERR_MEMORY, "%s has no %s of memory: %s are free", c->name,
                 bytes_text(c->total, wanted), bytes_text(left, free_text));
-        err_hint(err, "--memory says how much a worker takes; default: its share of 80 %% of them");
+        err_hint(err, "--memory says how much a worker takes; default: its share of 80 %% of that");
     }
     return false;
 }
