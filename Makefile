@@ -84,7 +84,7 @@ CUDA_O   := $(patsubst worker/cuda/%.cu,$(B)/obj/gen/cuda_%_cu.o,$(wildcard work
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(CUDA_O) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak unit asan ubsan tsan bench fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch test-cuda lint count deps install uninstall deb test-deb repro clean help
+.PHONY: all run test soak unit asan ubsan tsan bench bench-cuda fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch test-cuda lint count deps install uninstall deb test-deb repro clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -123,6 +123,8 @@ tsan:                                             ## all tests under ThreadSanit
 bench: all                                        ## speed beside PyTorch and NumPy, as a table and a picture (GT_PYTHON, ONLY="charlm adam")
 	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 	$(Q)sh tests/bench/run $(B) $(ONLY)
+bench-cuda: all tests-built                       ## what kernels of the engine cuda do on an emulated device, and the predicted share of the memory bound
+	$(Q)sh tests/bench/cuda $(B)
 ##@ Search for bugs
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
