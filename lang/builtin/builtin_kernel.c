@@ -118,8 +118,8 @@ static void put_state(Value w, Bytes *out) {
     if (!strcmp(state, "compiled") && others > 0)
         bytes_printf(out, " with %lld other%s", others, others == 1 ? "" : "s");
     if (*text_of(w, "key") && (!strcmp(state, "compiled") || !strcmp(state, "cached")))
-        bytes_printf(out, ", %lld bytes, launched %lld time%s: %s.so", number_of(w, "bytes"), hits,
-                     hits == 1 ? "" : "s", text_of(w, "key"));
+        bytes_printf(out, ", %lld bytes, launched %lld time%s: %s", number_of(w, "bytes"), hits,
+                     hits == 1 ? "" : "s", text_of(w, "file"));
 }
 
 static void put_worker(const char *name, Value w, Bytes *out) {
@@ -134,10 +134,8 @@ static void put_worker(const char *name, Value w, Bytes *out) {
                      op);
         if (!*text_of(w, "state")) bytes_puts(out, ", because the kernel would not be faster");
     } else if (!strcmp(filled, "alone")) {
-        bytes_printf(out,
-                     "'%s' by itself, by a function of engine '%s', which was built with the "
-                     "program",
-                     op, text_of(w, "engine"));
+        bytes_printf(out, "'%s' by itself, by the code of engine '%s' for this operation", op,
+                     text_of(w, "engine"));
         if (number_of(w, "off")) bytes_puts(out, "; nothing is compiled there");
         if (*text_of(w, "why"))
             bytes_printf(out, "; nothing is compiled there: %s", text_of(w, "why"));

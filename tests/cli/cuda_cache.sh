@@ -88,4 +88,8 @@ grep -q '__global__' "$TMP"/code/*.cu || fail "GT_SAVE_COMPILED_CODE: no kernel 
 printf 'x = randn(50)\nfor i in range(3) { y = x.exp() * 2 }\nprint(y.sum().item() > 0)\n:kernel y\n' >"$TMP/typed"
 code ":kernel" 0 env GT_FUSE=wait "$GTSH" -q -i --norc --engine cuda --memory 100M <"$TMP/typed"
 has ":kernel" "$(out)" "__global__"
+file=$(sed -n 's/.*: \([0-9a-f]*\.[a-z]*\).*/\1/p' "$TMP/out" | head -n 1)
+[ -f "$cache/$file" ] || fail ":kernel names the file '$file', which is not in the cache: $(grep launched "$TMP/out")"
+code ":kernel of one operation" 0 "$GTSH" --engine cuda --memory 100M -c 'x = randn(4); debug.print_kernel(x)'
+has ":kernel of one operation" "$(out)" "by the code of engine 'cuda' for this operation"
 finish

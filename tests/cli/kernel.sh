@@ -35,7 +35,7 @@ until_has "as values" "fused tanh cached 1 true 32" \
 until_has "two workers: the first" "/* w0: $fused" "$show" -w 2 "$TMP/ask.gt" --both
 until_has "two workers: the second" "/* w1: $fused" "$show" -w 2 "$TMP/ask.gt" --both
 same "its source once" "$(grep -c '^/\* [0-9]* ops' "$TMP/out")" 1
-ask "debug.print_kernel(x @ x)" "$TMP/ask.gt"; has "matmul" "$(out)" "/* w0: 'matmul' by itself, by a function of engine 'cpu', which was built with the program */"
+ask "debug.print_kernel(x @ x)" "$TMP/ask.gt"; has "matmul" "$(out)" "/* w0: 'matmul' by itself, by the code of engine 'cpu' for this operation */"
 ask "debug.print_kernel(tensor([1.0, 2]))" "$TMP/ask.gt"; has "data" "$(out)" "no kernel: it was data"
 printf '%s\n:kernel y\n:kernel\n:kernel 3\n' "$(cat "$TMP/k.gt")" >"$TMP/typed"
 "$GTSH" -i -q --norc <"$TMP/typed" >"$TMP/out" 2>"$TMP/err"

@@ -83,6 +83,7 @@ record "Emulated GPU" "CUDA 12.1" "$build"
 auto "another driver" "cpu, Emulated GPU was proved with the driver CUDA 12.1, and this is $driver"
 record "Emulated GPU" "$driver" "$build"
 auto "this device" "cuda, Emulated GPU was proved on 2026-11-28"
+GT_CUDA_BLAS=1 auto "products by another library" "cpu, Emulated GPU was proved with $toolkit, and this is $toolkit, cublas"
 GT_EMU_FAIL=cuMemAlloc:1:2 auto "a device without memory" "cpu, cuda cannot be used: "
 GT_EMU_FAIL=cuLaunchKernel:9:719
 export GT_EMU_FAIL

@@ -43,26 +43,36 @@ bool cuda_wants_blas(void) {
     return text && *text && strcmp(text, "0") != 0;
 }
 
-bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
+bool cuda_blas_name(char *name, size_t size, Err *err) {
     const char *text = getenv("GT_CUDA_BLAS");
+    *name = 0;
     if (!cuda_wants_blas()) return true;
     if (strcmp(text, "1") != 0 && strcmp(text, "tf32") != 0)
         return err_set(err, ERR_ARG, "GT_CUDA_BLAS is '%.40s': it must be 0, 1 or tf32", text);
     const BlasLibs *libs = cuda_blas_libs(err);
     if (!libs) return false;
+    int version = (int)libs->cublasLtGetVersion();
+    snprintf(name, size, "cublas%d.%d%s", version / 10000, version / 100 % 100,
+             !strcmp(text, "tf32") ? "-tf32" : "");
+    return true;
+}
+
+bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
+    char name[CUDA_BLAS_NAME];
+    if (!cuda_blas_name(name, sizeof name, err)) return false;
+    if (!name[0]) return true;
+    const BlasLibs *libs = cuda_blas_libs(err);
     CudaBlas *b = c->blas = xcalloc(1, sizeof *b);
     b->libs = libs;
     b->workspace = workspace;
-    b->is_tf32 = !strcmp(text, "tf32");
+    b->is_tf32 = strstr(name, "-tf32") != NULL;
     int status = (int)libs->cublasLtCreate(&b->handle);
     if (status) {
         b->handle = NULL;
         return err_set(err, ERR_IO, "cublasLtCreate: status %d", status);
     }
     size_t n = strlen(c->isa);
-    int version = (int)libs->cublasLtGetVersion();
-    snprintf(c->isa + n, sizeof c->isa - n, "-cublas%d.%d%s", version / 10000, version / 100 % 100,
-             b->is_tf32 ? "-tf32" : "");
+    snprintf(c->isa + n, sizeof c->isa - n, "-%s", name);
     return true;
 }
 

@@ -238,6 +238,10 @@ bool cuda_conv(Cuda *c, const Call *call, Err *err); /* conv, conv_dx, conv_dw; 
 
 /* True if the environment's GT_CUDA_BLAS is set, and not to 0. */
 bool cuda_wants_blas(void);
+/* Writes the library's version and the setting, such as "cublas13.2-tf32", or "" if the own kernels
+ * multiply. False: the setting is none, or the library is not there; err says which. */
+enum { CUDA_BLAS_NAME = 32 };
+bool cuda_blas_name(char *name, size_t size, Err *err);
 /* If so, opens cuBLASLt with BLAS_BYTES of device memory, and adds its version to the isa. False:
  * err says why. */
 bool cuda_open_blas(Cuda *c, char *workspace, Err *err);

@@ -22,7 +22,7 @@ bool cuda_identify(const EngineConfig *config, EngineDevice *out, Err *err) {
     int n = 0, major = 0, minor = 0;
     size_t bytes = 0;
     CUdevice device;
-    char driver[32];
+    char driver[32], blas[CUDA_BLAS_NAME];
     *out = (EngineDevice){0};
     if (!l || !CUDA(l, err, cuDeviceGetCount, &n)) return false;
     if (n == 0) return err_set(err, ERR_IO, "the NVIDIA driver finds no device");
@@ -32,14 +32,15 @@ bool cuda_identify(const EngineConfig *config, EngineDevice *out, Err *err) {
         !CUDA(l, err, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
               device) ||
         !CUDA(l, err, cuDeviceGetAttribute, &minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
-              device))
+              device) ||
+        !cuda_blas_name(blas, sizeof blas, err))
         return false;
     out->memory_bytes = bytes;
     read_driver(driver, sizeof driver);
     snprintf(out->capability, sizeof out->capability, "%d.%d", major, minor);
     snprintf(out->driver, sizeof out->driver, "CUDA %d.%d%s%s", l->driver / 1000,
              l->driver % 1000 / 10, driver[0] ? ", " : "", driver);
-    snprintf(out->toolkit, sizeof out->toolkit, "NVRTC %d.%d", l->nvrtc / 1000,
-             l->nvrtc % 1000 / 10);
+    snprintf(out->toolkit, sizeof out->toolkit, "NVRTC %d.%d%s%s", l->nvrtc / 1000,
+             l->nvrtc % 1000 / 10, blas[0] ? ", " : "", blas);
     return true;
 }

@@ -135,6 +135,7 @@ static bool make_fusion(Engine *e, const Fusion *f, const Bytes *source, MadeKer
     CudaKernel *k =
         load(c, source, second_of(&form), f->signature, f->signature_bytes, &image, err);
     memcpy(out->key, image.key, sizeof image.key);
+    out->suffix = c->cache.suffix;
     if (!k) return false;
     k->form = form;
     k->block = FUSED_BLOCK;

@@ -11,6 +11,7 @@ enum { MAKER_KEY = 33 /* bytes of a kernel's name in the cache, with its 0 */ };
 typedef struct MadeKernel {
     const struct FusedKernel *kernel; /* owned by the engine, until `drop` */
     char key[MAKER_KEY];
+    const char *suffix;       /* ... and of its file there: ".cubin"; static */
     bool is_compiled;         /* else it was in the cache */
     int64_t begin_ns, end_ns; /* is_compiled: when, by CLOCK_MONOTONIC */
     uint64_t bytes;           /* its size */

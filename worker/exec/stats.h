@@ -18,7 +18,8 @@ void exec_profile(Exec *x, uint32_t client, Bytes *out);
 
 /* Writes lines about what filled a tensor: filled= (alone, in_turn, fused or otherwise, see
  * store.h), op=; off=1 if fusion is off. For a kernel of several operations, ready or not: state=
- * (collect.h), key=, hits=, bytes=, compile_ms=, batch= (jit.h), and its source, each line after
- * "source="; why=: the reason there is no kernel. Or absent=1, or poisoned=. */
+ * (collect.h), key=, file= (in the cache), hits=, bytes=, compile_ms=, batch= (jit.h), and its
+ * source, each line after "source="; why=: the reason there is no kernel. Or absent=1, or
+ * poisoned=. */
 void exec_kernel(const Exec *x, uint32_t client, uint64_t id, Bytes *out);
 #endif

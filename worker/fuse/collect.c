@@ -747,8 +747,9 @@ static void about(const Stage *s, uint32_t kernel, Bytes *out) {
     if (!is_known) return;
     bytes_printf(out, "state=%s\nhits=%llu\n", states[about.state], (unsigned long long)about.hits);
     if (about.key)
-        bytes_printf(out, "key=%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
-                     (unsigned long long)about.bytes, about.compile_ms, about.batch);
+        bytes_printf(out, "key=%s\nfile=%s%s\nbytes=%llu\ncompile_ms=%.0f\nbatch=%d\n", about.key,
+                     about.key, about.suffix, (unsigned long long)about.bytes, about.compile_ms,
+                     about.batch);
     for (const char *line = about.source; line && *line;) {
         size_t n = strcspn(line, "\n");
         bytes_printf(out, "source=%.*s\n", (int)n, line);

@@ -49,7 +49,8 @@ struct Item {
     _Atomic(const FusedKernel *) kernel;
     _Atomic uint64_t lost_ns; /* time lost without it, in all workers */
     Bytes source;
-    char key[33]; /* hash of source and environment, 32 hexadecimal digits */
+    char key[33];       /* hash of source and environment, 32 hexadecimal digits */
+    const char *suffix; /* of its file in the cache; NULL: ".so" */
     ItemState state;
     bool is_soon;
     bool is_wanted;    /* an earlier program asked for it and ended too soon */
@@ -735,6 +736,7 @@ static void make_at_once(JitService *s, Item *e, const struct Fusion *f) {
     Err err = {0};
     bool ok = s->maker->ops->maker->make(s->maker, f, &e->source, &made, &err);
     memcpy(e->key, made.key, sizeof e->key);
+    e->suffix = made.suffix;
     e->state = !ok ? ITEM_FAILED : made.is_compiled ? ITEM_COMPILED : ITEM_CACHED;
     if (!ok) {
         e->why = xstrdup(err.text);
@@ -899,6 +901,7 @@ bool jit_about(Jit *j, uint32_t number, JitAbout *out) {
     out->source = item->source.data;
     if (item->state > ITEM_BUSY) {
         out->key = item->key;
+        out->suffix = item->suffix ? item->suffix : ".so";
         out->bytes = item->bytes;
         out->compile_ms = item->compile_ms;
         out->batch = item->batch;

@@ -118,7 +118,8 @@ typedef enum JitState {
 /* What is known of one kernel. Strings are borrowed until the next jit_entry. */
 typedef struct JitAbout {
     JitState state;
-    const char *key;    /* its name in the cache; NULL: not known yet */
+    const char *key;    /* its name in the cache; NULL: not known yet ... */
+    const char *suffix; /* ... and that of its file: ".so" */
     const char *source; /* NULL: it was never requested */
     const char *why;    /* why it failed; NULL: it did not */
     uint64_t hits;      /* launches */
