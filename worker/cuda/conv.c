@@ -94,14 +94,13 @@ static int64_t find_room(Cuda *c, ConvArgs *a, int acc_size, int64_t *blocks) {
 }
 
 static bool run(Cuda *c, ConvArgs *a, DType from, DType to, bool is_dw, Err *err) {
-    Bytes source = {0};
+    Bytes head = {0};
     char name[40];
-    DType acc = cuda_put_types(&source, from, to);
+    DType acc = cuda_put_types(&head, from, to);
     int acc_size = dtype_info[acc].size_bytes, size = dtype_info[from].size_bytes;
     snprintf(name, sizeof name, "conv %d %d %d", from, to, is_dw);
-    bytes_printf(&source, "#define IS_DW %d\n%s", is_dw, cuda_conv_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, "finish", err);
-    bytes_fini(&source);
+    bytes_printf(&head, "#define IS_DW %d\n", is_dw);
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_conv_cu, "finish", err);
     if (!k) return false;
     int64_t line = is_dw ? a->pixels : a->K;
     a->read_left = line * size % 16 == 0 && (uintptr_t)a->left % 16 == 0 ? WIDE_BY_K : BY_K;

@@ -37,10 +37,9 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
                     (CUdeviceptr)(a.from + begin * size), (size_t)(n * size), c->stream);
     for (int d = 0; d < to->type.rank; d++)
         add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
-    Bytes source = {0};
-    bytes_printf(&source, "typedef %s T;\n%s", type[size], cuda_copy_cu);
-    const CudaKernel *k = cuda_written(c, type[size], source.data, NULL, err);
-    bytes_fini(&source);
+    Bytes head = {0};
+    bytes_printf(&head, "typedef %s T;\n", type[size]);
+    const CudaKernel *k = cuda_written(c, type[size], &head, cuda_copy_cu, NULL, err);
     return k && cuda_launch(c, k->run, n, &a);
 }
 

@@ -146,10 +146,10 @@ typedef struct CudaKernel {
 /* Returns the kernels of a fusion, compiled when first wanted. block: elements of the blocks of its
  * reductions along rows, FUSED_BLOCK or FUSED_LEAF. NULL: err says why. */
 const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err);
-/* The kernel `run` of a source, by its name, which must tell it from all others; and, as `finish`,
- * the kernel `second`, unless that is NULL. */
-const CudaKernel *cuda_written(Cuda *c, const char *name, const char *source, const char *second,
-                               Err *err);
+/* The kernel `run` of the source head + body, by its name, which must tell it from all others; and,
+ * as `finish`, the kernel `second`, unless that is NULL. Frees head. */
+const CudaKernel *cuda_written(Cuda *c, const char *name, Bytes *head, const char *body,
+                               const char *second, Err *err);
 void cuda_free_kernels(Cuda *c);
 /* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
  * less than all at a time: kernels go on in steps of the grid. args: copied. */

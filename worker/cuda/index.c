@@ -66,12 +66,11 @@ static bool run(Cuda *c, IndexArgs *a, const Indices *of, DType d, const char *m
     bool moves = !meet || !strcmp(meet, "(y)");
     const char *type = moves ? bits[dtype_info[d].size_bytes] : emit_ctype(d);
     char name[96];
-    Bytes source = {0};
+    Bytes head = {0};
     snprintf(name, sizeof name, "index %s %s", type, meet ? meet : "");
-    bytes_printf(&source, "typedef %s T;\n#define PUTS %d\n#define MEET(x, y) %s\n%s", type,
-                 meet != NULL, meet ? meet : "", cuda_index_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, "check", err);
-    bytes_fini(&source);
+    bytes_printf(&head, "typedef %s T;\n#define PUTS %d\n#define MEET(x, y) %s\n", type,
+                 meet != NULL, meet ? meet : "");
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_index_cu, "check", err);
     if (!k || !(a->record = cuda_take_slot(c, of))) return false;
     return cuda_launch(c, k->finish, a->common_n * of->n, a) &&
            cuda_launch(c, k->run, a->lines * a->buckets, a);

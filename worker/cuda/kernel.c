@@ -100,17 +100,18 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err) {
     return keep(c, hash, k);
 }
 
-const CudaKernel *cuda_written(Cuda *c, const char *name, const char *body, const char *second,
-                               Err *err) {
+const CudaKernel *cuda_written(Cuda *c, const char *name, Bytes *head, const char *body,
+                               const char *second, Err *err) {
     size_t n = strlen(name);
     uint64_t hash = hash_bytes(name, n, 1);
     const CudaKernel *found = find(c, hash, 0, name, n);
-    if (found) return found;
-    Bytes source = {0};
-    bytes_puts(&source, body);
-    CudaKernel *k = load_single(c, &source, second, name, n, err);
-    bytes_fini(&source);
-    return k ? keep(c, hash, k) : NULL;
+    if (!found) {
+        bytes_puts(head, body);
+        CudaKernel *k = load_single(c, head, second, name, n, err);
+        found = k ? keep(c, hash, k) : NULL;
+    }
+    bytes_fini(head);
+    return found;
 }
 
 /* ---- Of fusions ---- */

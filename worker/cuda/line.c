@@ -47,13 +47,11 @@ static void put_types(Bytes *out, DType d) {
 /* Runs scan.cu's ROW on elements of dtype d. */
 static bool scan(Cuda *c, int row, DType d, const LineArgs *l, Err *err) {
     char name[32];
-    Bytes source = {0};
+    Bytes head = {0};
     snprintf(name, sizeof name, "scan %d %d", row, d);
-    bytes_printf(&source, "#define ROW %d\n", row);
-    put_types(&source, d);
-    bytes_puts(&source, cuda_scan_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, NULL, err);
-    bytes_fini(&source);
+    bytes_printf(&head, "#define ROW %d\n", row);
+    put_types(&head, d);
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_scan_cu, NULL, err);
     return k && cuda_launch(c, k->run, row == ROW_BEST ? l->lines * CUDA_THREADS : l->lines, l);
 }
 
@@ -136,13 +134,11 @@ bool cuda_sort(Cuda *c, const Call *call, Err *err) {
     uint64_t bytes = (uint64_t)(l.lines * l.padded) * ITEM_BYTES;
     l.items = e->ops->alloc(e, bytes);
     if (!l.items) return err_set(err, ERR_MEMORY, "no memory to sort in");
-    Bytes source = {0};
+    Bytes head = {0};
     char name[32];
     snprintf(name, sizeof name, "sort %d", x->type.dtype);
-    put_types(&source, (DType)x->type.dtype);
-    bytes_puts(&source, cuda_sort_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, "step", err);
-    bytes_fini(&source);
+    put_types(&head, (DType)x->type.dtype);
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_sort_cu, "step", err);
     bool ok = k && sort(c, k, &l);
     e->ops->free(e, l.items, bytes);
     return ok;

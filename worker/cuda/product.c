@@ -93,11 +93,11 @@ static int64_t find_room(Cuda *c, ProductArgs *p, int acc_size, bool is_thin, in
 }
 
 /* Runs the product that p describes, but for how it is cut. */
-static bool run(Cuda *c, ProductArgs *p, DType from, DType to, bool subtracts, Err *err) {
-    Bytes source = {0};
+static bool run(Cuda *c, ProductArgs *p, DType from, DType to, Err *err) {
+    Bytes head = {0};
     char name[48];
     int size = dtype_info[from].size_bytes;
-    DType acc = cuda_put_types(&source, from, to);
+    DType acc = cuda_put_types(&head, from, to);
     int acc_size = dtype_info[acc].size_bytes, thin = 16 / acc_size;
     if (p->N < p->M && p->N <= thin) turn(p);
     bool is_thin = p->M <= thin;
@@ -111,11 +111,9 @@ static bool run(Cuda *c, ProductArgs *p, DType from, DType to, bool subtracts, E
     int64_t down = is_thin ? 1 : (p->M + TILE - 1) / TILE,
             across = is_thin ? (p->N + COLUMNS - 1) / COLUMNS : (p->N + TILE - 1) / TILE;
     choose_chunk(c, p, p->batch * down * across, is_thin ? THIN_LEAVES : TILE_LEAVES);
-    snprintf(name, sizeof name, "%s %d %d %d", is_thin ? "thin" : "product", from, to, subtracts);
-    bytes_printf(&source, "#define SUBTRACTS %d\n%s", subtracts,
-                 is_thin ? cuda_thin_cu : cuda_product_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, "finish", err);
-    bytes_fini(&source);
+    snprintf(name, sizeof name, "%s %d %d", is_thin ? "thin" : "product", from, to);
+    const CudaKernel *k =
+        cuda_written(c, name, &head, is_thin ? cuda_thin_cu : cuda_product_cu, "finish", err);
     if (!k) return false;
     int64_t units = p->batch * p->chunks * down * across,
             blocks = units < (int64_t)PER_PROCESSOR * c->processors
@@ -151,7 +149,7 @@ static bool product(Cuda *c, const Call *call, Err *err) {
     }
     int done = cuda_blas_product(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
     if (done) return done > 0;
-    return run(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, false, err);
+    return run(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
 }
 
 bool cuda_product(Cuda *c, const Call *call, Err *err) {

@@ -13,7 +13,7 @@ __device__ __forceinline__ void store_tile(const ProductArgs *P, int64_t matrix,
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
         if (m + i >= P->M) break;
-        if (P->chunks == 1 && P->is_wide && n + EACH <= P->N && !SUBTRACTS) {
+        if (P->chunks == 1 && P->is_wide && n + EACH <= P->N) {
             RESULT *to = (RESULT *)P->out + matrix * P->out_batch + (m + i) * P->out_m + n;
 #pragma unroll
             for (int j = 0; j < EACH; j += W) {

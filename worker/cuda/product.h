@@ -23,7 +23,7 @@ struct ProductArgs {
 typedef struct ProductArgs ProductArgs;
 
 /* For product.cu and thin.cu. RESULT is an element of the result, and OUT(x) makes one of a sum;
- * with SUBTRACTS, `out` loses the product; tile.h says what else a dtype defines. */
+ * tile.h says what else a dtype defines. */
 #ifdef __CUDACC__
 /* Sets a and b to the operands of a matrix of the batch. */
 __device__ __forceinline__ void find_matrix(const ProductArgs *P, int64_t matrix, const T **a,
@@ -39,8 +39,7 @@ __device__ __forceinline__ void find_matrix(const ProductArgs *P, int64_t matrix
 /* Element (m, n) of a matrix of the batch gets the sum x. */
 __device__ __forceinline__ void store(const ProductArgs *P, int64_t matrix, int64_t m, int64_t n,
                                       ACC x) {
-    RESULT *to = (RESULT *)P->out + matrix * P->out_batch + m * P->out_m + n * P->out_n;
-    *to = SUBTRACTS ? (RESULT)(*to - OUT(ADD(x, (ACC)0))) : OUT(ADD(x, (ACC)0));
+    ((RESULT *)P->out)[matrix * P->out_batch + m * P->out_m + n * P->out_n] = OUT(ADD(x, (ACC)0));
 }
 
 /* Adds the sums of chunks, in the order of the tree above them: warp y of a block adds every 8th

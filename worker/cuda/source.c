@@ -67,10 +67,8 @@ bool cuda_source(Cuda *c, const Call *call, Err *err) {
     char name[64], make[96];
     make_text(op, d, make, sizeof make);
     snprintf(name, sizeof name, "source %d %d", op, d);
-    Bytes source = {0};
-    bytes_printf(&source, "typedef %s T;\n#define MAKE %s\n%s", emit_ctype(d), make,
-                 cuda_source_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, NULL, err);
-    bytes_fini(&source);
+    Bytes head = {0};
+    bytes_printf(&head, "typedef %s T;\n#define MAKE %s\n", emit_ctype(d), make);
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_source_cu, NULL, err);
     return k && cuda_launch(c, k->run, args.n, &args);
 }

@@ -41,13 +41,7 @@ __device__ __forceinline__ void add_columns(const ACC *x, const T *b, int64_t ap
             const int c = i / ACROSS, k = i % ACROSS * W;
             const T *from = b + c * apart + (k0 + k) * step;
             const int left = c < columns ? deep - k0 - k : 0;
-            Wide<T, W> w;
-            if (left >= W) {
-                w = wide_load<T, W>((const char *)from, 0);
-            } else {
-#pragma unroll
-                for (int j = 0; j < W; j++) w.at[j] = j < left ? from[j] : (T)0;
-            }
+            const Wide<T, W> w = load_some<W>(from, left);
 #pragma unroll
             for (int j = 0; j < W; j++) room[c * APART + k + j] = IN(w.at[j]);
         }

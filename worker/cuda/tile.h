@@ -55,6 +55,15 @@ __device__ __forceinline__ void put4(ACC *p, const ACC *from) {
     }
 }
 
+/* W elements side by side, of which `left` are there; the others are 0. */
+template <int W> __device__ __forceinline__ Wide<T, W> load_some(const T *from, int left) {
+    if (left >= W) return wide_load<T, W>((const char *)from, 0);
+    Wide<T, W> w;
+#pragma unroll
+    for (int j = 0; j < W; j++) w.at[j] = j < left ? from[j] : (T)0;
+    return w;
+}
+
 /* An operand in memory: element k of line l is p[l * line + k * k_step]. lines: how many there are
  * from p on. Each call brings the next elements of K. */
 struct Strided {
@@ -71,13 +80,7 @@ struct Strided {
                       k = ALONG_K ? i % ACROSS * W : i / ACROSS;
             const T *from = p + l * line + k * k_step;
             const int left = ALONG_K ? l < lines ? deep - k : 0 : k < deep ? lines - l : 0;
-            Wide<T, W> w;
-            if (left >= W) {
-                w = wide_load<T, W>((const char *)from, 0);
-            } else {
-#pragma unroll
-                for (int j = 0; j < W; j++) w.at[j] = j < left ? from[j] : (T)0;
-            }
+            const Wide<T, W> w = load_some<W>(from, left);
 #pragma unroll
             for (int j = 0; j < W; j++)
                 to[(ALONG_K ? k + j : k) * LINE + (ALONG_K ? l : l + j)] = IN(w.at[j]);

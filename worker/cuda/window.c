@@ -24,16 +24,14 @@ static bool run(Cuda *c, const Call *call, const void *x, Err *err) {
         a.dilation[i] = s.window.dilation[i];
     }
     char name[32];
-    Bytes source = {0};
+    Bytes head = {0};
     snprintf(name, sizeof name, "window %d %d", row, d);
-    bytes_printf(&source, "typedef %s T;\n#define ROW %d\n", emit_ctype(d), row);
+    bytes_printf(&head, "typedef %s T;\n#define ROW %d\n", emit_ctype(d), row);
     if (dtype_is_float(d))
-        bytes_puts(&source, "#define LOWEST (-__builtin_inff())\n");
+        bytes_puts(&head, "#define LOWEST (-__builtin_inff())\n");
     else
-        bytes_printf(&source, "#define LOWEST %s_lowest\n", dtype_info[d].text);
-    bytes_puts(&source, cuda_window_cu);
-    const CudaKernel *k = cuda_written(c, name, source.data, NULL, err);
-    bytes_fini(&source);
+        bytes_printf(&head, "#define LOWEST %s_lowest\n", dtype_info[d].text);
+    const CudaKernel *k = cuda_written(c, name, &head, cuda_window_cu, NULL, err);
     return k && cuda_launch(c, k->run, a.n, &a);
 }
 
