@@ -52,6 +52,16 @@ static void test_products(void) {
                 try_product(dtypes[d], &shapes[k], (k + d) % 4, (k / 4 + d + (d > 0)) % 4);
 }
 
+/* Matrices whose lines are aligned for loads of 16 bytes, but not the matrices of the batch. */
+static void test_batch_gaps(void) {
+    static const Shape shapes[] = {{3, 64, 64, 64}, {3, 2, 128, 64}};
+    for (int k = 0; k < 2; k++)
+        for (int order = 0; order < 3; order++) {
+            try_product(DT_F32, &shapes[k], order < 2 ? 4 : 0, order > 0 ? 4 : 0);
+            try_product(DT_BF16, &shapes[k], order < 2 ? 4 : 0, order > 0 ? 4 : 0);
+        }
+}
+
 /* ---- cuBLASLt ---- */
 
 static Engine *open_cuda(const char *blas) {
@@ -140,7 +150,7 @@ int main(void) {
     if (getenv("GT_TEST_COUNTERS"))
         count_products();
     else
-        test_products(), test_blas();
+        test_products(), test_batch_gaps(), test_blas();
     twins_close();
     return check_report("cuda_dense");
 }

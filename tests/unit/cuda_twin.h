@@ -27,13 +27,15 @@ static inline double unit(void) { /* in [-0.5, 0.5) */
 }
 
 /* (batch, rows, columns); order: 0 row-major, 1 columns outermost, 2 row-major with a gap of an
- * element after each row, from element 1 on, 3 the same matrix for the whole batch. */
+ * element after each row, from element 1 on, 3 the same matrix for the whole batch, 4 row-major
+ * with a gap of an element after each matrix. */
 static inline Twin twin(DType d, int64_t batch, int64_t rows, int64_t columns, int order) {
     Twin t = {.host = {.type = {(uint8_t)d, 3, {batch, rows, columns}}}};
     int64_t gap = order == 2, line = columns + gap;
-    int64_t *s = t.host.stride, n = batch * rows * line + gap;
+    int64_t *s = t.host.stride, n = batch * (rows * line + (order == 4)) + gap;
     int size = dtype_info[d].size_bytes;
-    s[0] = order == 3 ? 0 : rows * line, s[1] = order == 1 ? 1 : line, s[2] = order == 1 ? rows : 1;
+    s[0] = order == 3 ? 0 : rows * line + (order == 4), s[1] = order == 1 ? 1 : line,
+    s[2] = order == 1 ? rows : 1;
     t.bytes = (uint64_t)(n * size);
     char *p = aligned_alloc(64, (t.bytes + 64) / 64 * 64);
     for (int64_t i = 0; i < n; i++) {
