@@ -320,11 +320,10 @@ bool infer_reduce(Infer *s) {
     unsigned set;
     TRY(axis_set(s, x->rank, &set));
     bool keep = inst_bool(s->inst, ATTR_KEEPDIMS, false);
-    bool has_neutral = s->inst->op != OP_MAX && s->inst->op != OP_MIN;
     TensorType r = {.dtype = x->dtype};
     for (int i = 0; i < x->rank; i++) {
         bool reduced = set >> i & 1;
-        if (reduced && x->shape[i] == 0 && !has_neutral) return empty_axis(s, i);
+        if (reduced && x->shape[i] == 0 && op_has(s->inst->op, FACT_FIRST)) return empty_axis(s, i);
         if (!reduced)
             r.shape[r.rank++] = x->shape[i];
         else if (keep)

@@ -61,8 +61,8 @@ static inline bool layout_covers(const Layout *l, const TensorType *t, int n) {
 /* The type in which ranks hold their parts of a t: t, or float32 if these are terms of halves. */
 static inline TensorType layout_held(const Layout *l, const TensorType *t) {
     TensorType held = *t;
-    bool adds_up = l->kind == LAYOUT_PARTIAL && (l->op == OP_SUM || l->op == OP_PROD);
-    if (adds_up && dtype_is_half((DType)t->dtype)) held.dtype = DT_F32;
+    bool adds = l->kind == LAYOUT_PARTIAL && op_has((Op)l->op, FACT_ADDS);
+    if (adds && dtype_is_half((DType)t->dtype)) held.dtype = DT_F32;
     return held;
 }
 /* True if ranks hold float32 for a half. */

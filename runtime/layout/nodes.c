@@ -20,7 +20,7 @@ bool nodes_sums_rows(const Inst *inst, const TensorType *x) {
 int64_t nodes_leaf(const Inst *inst, const TensorType *x) {
     if (!dtype_is_float((DType)x->dtype)) return 0;
     if (inst->op == OP_MATMUL || nodes_sums_rows(inst, x)) return LEAF_ROWS;
-    return inst->op == OP_SUM || inst->op == OP_PROD ? LEAF_LINE : 0;
+    return op_has(inst->op, FACT_ADDS) ? LEAF_LINE : 0;
 }
 
 Layout nodes_layout(Op op, int64_t leaf, int64_t block, int64_t extent) {

@@ -71,7 +71,7 @@ static void test_row(Op op, uint64_t seed, const Bench *bench, int n) {
         for (int r = 0; r < rand_rounds(ROUNDS); r++) {
             Style style = styles[r % 3];
             if (draw++ % every) continue;
-            if (style == STYLE_SPECIAL && case_adds_up(op)) style = STYLE_WHOLE;
+            if (style == STYLE_SPECIAL && op_has(op, FACT_ADDS)) style = STYLE_WHOLE;
             cases += test_case(op, (DType)d, style,
                                seed + (uint64_t)op * 1000003u + (uint64_t)d * 10007u + (uint64_t)r,
                                bench, n);

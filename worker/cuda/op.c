@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/layout/nodes.h"
+#include "runtime/inst/reduction.h"
 #include "worker/cuda/cuda.h"
 #include <string.h>
 
@@ -187,7 +188,7 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
         v.stride[v.type.rank] = 1, v.type.shape[v.type.rank++] = 1;
     }
     if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
-        return fill(c, out, DT_I64, &(int64_t){r.op == OP_PROD || r.op == OP_ALL}, false, err);
+        return fill(c, out, DT_I64, &(int64_t){op_neutral_int(r.op, DT_I64)}, false, err);
     return nodes ? reduce_nodes(c, &r, nodes, &v, out, err) : reduce(c, &r, &v, out, err);
 }
 

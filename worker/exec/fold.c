@@ -7,6 +7,7 @@
 #include "worker/exec/mark.h"
 #include "runtime/base/tree.h"
 #include "runtime/layout/nodes.h"
+#include "runtime/inst/reduction.h"
 #include "worker/engine/view.h"
 #include "worker/engine/box.h"
 #include <stdlib.h>
@@ -67,13 +68,9 @@ static bool get_term(Fold *f, const View *term, bool is_here, uint64_t begin, ui
 
 /* a = a combined with b, n elements. */
 static bool combine(const Fold *f, void *a, const void *b, Err *err) {
-    static const Op map[OP_COUNT] = {
-        [OP_SUM] = OP_ADD,     [OP_PROD] = OP_MUL, [OP_MAX] = OP_MAXIMUM,
-        [OP_MIN] = OP_MINIMUM, [OP_ANY] = OP_OR,   [OP_ALL] = OP_AND,
-    };
     Exec *x = f->x;
     Operand in[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
-    Inst inst = {.op = map[f->op], .n_in = 2, .n_out = 1, .out = {3}, .in = in};
+    Inst inst = {.op = op_pair(f->op), .n_in = 2, .n_out = 1, .out = {3}, .in = in};
     View acc = {.type = {.dtype = (uint8_t)f->dtype, .rank = 1, .shape = {f->n}}, .stride = {1}};
     View views[2] = {acc, acc};
     acc.data = views[0].data = a, views[1].data = (void *)b;

@@ -4,9 +4,8 @@
  * and on the parts, and the results must agree. On a group of one rank nothing of this runs.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/locate.h"
-#include "runtime/inst/element.h"
+#include "runtime/inst/reduction.h"
 
-#include <math.h>
 #include <string.h>
 
 const Group *locate_group(const Exec *x, uint32_t id) { return map_get(&x->groups, id); }
@@ -113,31 +112,6 @@ bool locate_infer(Exec *x, Job *j, TensorType *types, int *n_out, Err *err) {
     return infer_parts(x, j, types, *n_out, err);
 }
 
-/* ---- The neutral element ---- */
-
-static double neutral_float(Op row) {
-    switch (row) {
-    case OP_PROD:
-    case OP_ALL: return 1;
-    case OP_MAX: return -INFINITY;
-    case OP_MIN: return INFINITY;
-    case OP_SUM: return -0.0; /* keeps the sign of zeros */
-    default: return 0;
-    }
-}
-
-static int64_t neutral_int(Op row, DType t) {
-    int64_t low, high;
-    dtype_range(t, &low, &high);
-    switch (row) {
-    case OP_PROD:
-    case OP_ALL: return 1;
-    case OP_MAX: return low;
-    case OP_MIN: return high;
-    default: return 0;
-    }
-}
-
 void locate_neutral(Job *j, Op row, const TensorType *type) {
     struct {
         Inst inst;
@@ -160,10 +134,10 @@ void locate_neutral(Job *j, Op row, const TensorType *type) {
     *v = (View){.is_scalar = true, .data = &j->imm[0]};
     v->type.dtype = is_real ? DT_F64 : DT_I64;
     if (is_real) {
-        full->value = (Operand){.kind = IN_IMM_FLOAT, .f = neutral_float(row)};
+        full->value = (Operand){.kind = IN_IMM_FLOAT, .f = op_neutral(row)};
         j->imm[0].f = full->value.f;
     } else {
-        full->value = (Operand){.kind = IN_IMM_INT, .i = neutral_int(row, (DType)type->dtype)};
+        full->value = (Operand){.kind = IN_IMM_INT, .i = op_neutral_int(row, (DType)type->dtype)};
         j->imm[0].i = full->value.i;
     }
     j->call.inst = &full->inst;

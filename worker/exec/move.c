@@ -82,7 +82,7 @@ static bool pull(const Roles *r, int i, int k, Region *out) {
 /* Checks that terms can be combined and that j has a unique number, by which peers know it. */
 static bool check_move(const Exec *x, const Job *j, const Roles *r, Err *err) {
     const Layout *l = &r->m.from.layout;
-    if (l->kind == LAYOUT_PARTIAL && (l->op == OP_ANY || l->op == OP_ALL) &&
+    if (l->kind == LAYOUT_PARTIAL && op_info[l->op].out == OUT_boolean &&
         r->m.type.dtype != DT_BOOL)
         return err_set(err, ERR_INTERNAL, "%s: terms of %s that are not bool",
                        op_info[j->inst.op].name, op_info[l->op].name);

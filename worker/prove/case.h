@@ -64,9 +64,4 @@ void case_make_indices(Case *c, CaseArg *a, int64_t size, bool from_zero);
 uint64_t case_pick(Case *c, uint64_t n); /* in 0 .. n-1; n 0: 0 */
 /* Writes a number to element i of a, from its base on, converted to its dtype. */
 void case_set(const CaseArg *a, int64_t i, double x);
-/* With infinities and huge numbers the results of these rows depend on the order of their sums, so
- * cases have STYLE_WHOLE. */
-bool case_adds_up(Op op);
-/* Rows that are exact on small whole numbers: sums in any order have the same bits. */
-bool case_keeps_whole(Op op);
 #endif

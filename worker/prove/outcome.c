@@ -157,7 +157,7 @@ static double share_of(const Case *c, DType d, Agree how, const void *got, const
     if (how != AGREE_BITS && x == y) return 0; /* zeros of either sign */
     if (isinf(x) || isinf(y)) return INFINITY;
     if (how == AGREE_DEVICE && outcome_is_of_library(c->inst.op, d)) return library_share(x, y);
-    bool is_whole = c->style == STYLE_WHOLE && case_keeps_whole(c->inst.op);
+    bool is_whole = c->style == STYLE_WHOLE && op_has(c->inst.op, FACT_WHOLE);
     bool is_near = how == AGREE_NEAR || (how == AGREE_DEVICE && is_other_order(c->inst.op, d));
     if (!is_near || c->is_exact || is_whole) return INFINITY;
     return near_share(x, y, d, c->terms);

@@ -69,7 +69,7 @@ static bool prove_row(Part *p, Op op, Done *done) {
         for (int r = 0, tries = 0; r < rounds && tries < TRIES; tries++) {
             Style style = styles[(r + (rounds == 1 ? (int)op + k : 0)) % ROUNDS];
             bool made;
-            if (style == STYLE_SPECIAL && case_adds_up(op)) style = STYLE_WHOLE;
+            if (style == STYLE_SPECIAL && op_has(op, FACT_ADDS)) style = STYLE_WHOLE;
             uint64_t seed = p->config->seed * 7919 + (uint64_t)op * 1000003u +
                             (uint64_t)dtype[k] * 10007u + (uint64_t)tries;
             if (!prove_case(p, op, dtype[k], style, seed, &made)) return false;

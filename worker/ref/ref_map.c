@@ -2,6 +2,7 @@
  * for each dtype with the F_xxx of expr.h. ref_map_body.h has the loops.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/expr.h"
+#include "runtime/inst/reduction.h"
 #include "worker/ref/ref.h"
 
 #include <math.h>
@@ -70,22 +71,15 @@ void ref_map(const Call *c) {
     }
 }
 
-/* The extreme of no elements, which occurs only on a rank without rows: the dtype's own last
- * value. */
+/* The extreme of no elements, which occurs only on a rank without rows. */
 static void extreme_of_nothing(const Call *c) {
     const View *o = &c->out[0];
-    int64_t n = type_numel(&o->type), lowest = 0, highest = 1;
-    int bits = 8 * dtype_info[o->type.dtype].size_bytes;
-    if (o->type.dtype == DT_U8)
-        highest = UINT8_MAX;
-    else if (o->type.dtype != DT_BOOL)
-        highest = INT64_MAX >> (64 - bits), lowest = -highest - 1;
-    for (int64_t i = 0; i < n; i++) ref_set_int(o, i, c->inst->op == OP_MAX ? lowest : highest);
+    int64_t n = type_numel(&o->type), least = op_neutral_int(c->inst->op, (DType)o->type.dtype);
+    for (int64_t i = 0; i < n; i++) ref_set_int(o, i, least);
 }
 
 void ref_reduce(const Call *c) {
-    bool is_extreme = c->inst->op == OP_MAX || c->inst->op == OP_MIN;
-    if (is_extreme && !ref_is_float(&c->in[0]) && ref_is_empty(&c->in[0].type))
+    if (op_has(c->inst->op, FACT_FIRST) && !ref_is_float(&c->in[0]) && ref_is_empty(&c->in[0].type))
         extreme_of_nothing(c);
     else if (ref_is_float(&c->in[0]))
         reduce_f64(c);
