@@ -1,11 +1,12 @@
-/* graph.c: calls recorded as a CUDA graph. The stream is in capture mode meanwhile: launches and
- * copies on the device become nodes, with their arguments as they are then. What needs the host in
- * the middle (copies to and from it, slots for failures, operations that the host computes) cannot
- * be recorded.
+/* graph.c: records calls as a CUDA graph, and launches it. worker/plan/plan_graph.c decides which
+ * calls become a graph, and when a graph is launched instead of single calls. While calls are
+ * recorded the stream is in capture mode: launches, and copies on the device, become nodes with
+ * their present arguments. A call that needs the host in the middle (copies to and from the host,
+ * slots for failures, operations that the host computes) cannot be recorded.
  *
- * Scalars of the calls change from one launch to the next. Kernels of a graph read them from
- * `live`, memory that is one for all graphs: each launch copies its graph's scalars there first, in
- * stream order, so that no two graphs meet in it.
+ * The scalars of the calls change from launch to launch. Kernels of a graph read them from `live`,
+ * device memory that all graphs share. Each launch first copies its graph's scalars there. The
+ * stream keeps the order of copies and launches, so no graph reads the scalars of another.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "worker/cuda/cuda.h"
@@ -41,7 +42,7 @@ static uint64_t rounded(uint64_t bytes) {
     return (bytes + TEMP_ALIGN - 1) / TEMP_ALIGN * TEMP_ALIGN;
 }
 
-/* The memory is a stack: what is freed under other memory stays until that is freed. */
+/* The memory is a stack: what is not on top when it is freed stays until the recording ends. */
 void *cuda_capture_alloc(Cuda *c, uint64_t bytes) {
     Capture *k = c->capture;
     char *p = k->temps + k->used;
@@ -88,7 +89,7 @@ static CudaGraph *graph_of(Cuda *c, const Capture *k, CUgraph captured) {
     return g;
 }
 
-/* A failure here is that of the recording, not of the device. */
+/* A failure here fails the recording, not the device. */
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes) {
     Cuda *c = (Cuda *)e;
     Capture *k = c->capture;

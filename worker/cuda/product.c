@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* As in tile.h and thin.cu. A chunk of a thin product has at most THIN_LEAVES leaves. */
+/* TILE is that of tile.h, COLUMNS that of thin.cu; a chunk has at most *_LEAVES leaves of K. */
 enum {
     TILE = 64,
     COLUMNS = 32,
@@ -41,7 +41,7 @@ DType cuda_put_types(Bytes *out, DType from, DType to) {
     return acc;
 }
 
-/* Returns how an operand is read whose elements lie k apart along K, and `line` across it. */
+/* Returns how to read an operand. Its elements lie k apart along K, and `line` apart across K. */
 static int find_read(const char *data, int size, int64_t line, int64_t k, int64_t lines,
                      const int64_t *batch, int64_t rank) {
     bool by_k = k == 1 || (line != 1 && llabs(k) < llabs(line));
@@ -51,7 +51,7 @@ static int find_read(const char *data, int size, int64_t line, int64_t k, int64_
     return is_wide ? by_k ? WIDE_BY_K : WIDE_BY_LINES : by_k ? BY_K : BY_LINES;
 }
 
-/* Makes of (M, K) @ (K, N) the product of the transposed operands. */
+/* Replaces a @ b by the product of the transposed operands, whose result is transposed. */
 static void turn(ProductArgs *p) {
     ProductArgs was = *p;
     p->a = was.b, p->b = was.a, p->M = was.N, p->N = was.M;
@@ -61,8 +61,8 @@ static void turn(ProductArgs *p) {
         p->a_batch[d] = was.b_batch[d], p->b_batch[d] = was.a_batch[d];
 }
 
-/* Chooses the leaves of a chunk: K is cut while there are fewer tiles than thread blocks find
- * place. The choice changes no bit. */
+/* Chooses how many leaves of K a chunk has: halves it while there are fewer units of work (chunks
+ * of tiles) than two per multiprocessor. The choice changes no bit. */
 static void choose_chunk(const Cuda *c, ProductArgs *p, int64_t tiles, int64_t most) {
     int64_t leaves = p->K ? tree_leaves(p->K) : 1;
     for (p->chunk = 1; p->chunk < leaves;) p->chunk *= 2;
@@ -73,8 +73,8 @@ static void choose_chunk(const Cuda *c, ProductArgs *p, int64_t tiles, int64_t m
     p->chunks = (leaves + p->chunk - 1) / p->chunk;
 }
 
-/* Allocates what `run` needs beside the operands, for as many thread blocks as can be had, up to
- * *blocks. Returns the number of bytes; -1: there is no memory for one. */
+/* Allocates what `run` needs beside the operands. Halves *blocks, the number of thread blocks,
+ * until there is enough memory. Returns the bytes allocated; -1: too little for one block. */
 static int64_t find_room(Cuda *c, ProductArgs *p, int acc_size, bool is_thin, int64_t *blocks) {
     Engine *e = &c->host.engine;
     int64_t leaves = p->K ? tree_leaves(p->K) : 1;
@@ -92,7 +92,7 @@ static int64_t find_room(Cuda *c, ProductArgs *p, int acc_size, bool is_thin, in
     }
 }
 
-/* Runs the product that p describes, but for how it is cut. */
+/* Runs the product that p describes. Sets the members of p that say how it is cut and read. */
 static bool run(Cuda *c, ProductArgs *p, DType from, DType to, Err *err) {
     Bytes head = {0};
     char name[48];
