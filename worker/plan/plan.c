@@ -1,4 +1,4 @@
-/* plan.c: chooses the plan for what comes next, and runs it: see plan.h.
+/* plan.c: chooses the plan for the next segment of a body, and runs it: see plan.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/base/env.h"
@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If at RETRY visits in a row no plan of a spot could run, only every RETRY-th visit tries one. A
- * spot is recorded RETRY times, and once more for every RETRY visits. If types change at more than
- * one of RETRY visits, segments span one iteration. With 16, plans execute 8 % fewer of charlm's
- * instructions (a mean of 5 runs of 40 steps). */
+/* After RETRY visits in a row at which no plan of a spot could run, only every RETRY-th visit tries
+ * one. A spot may be recorded RETRY times, and once more for every RETRY visits. If its types
+ * change more often than at every RETRY-th visit, its segments span one iteration. With 16, plans
+ * execute 8 % fewer of charlm's instructions (a mean of 5 runs of 40 steps). */
 enum { RETRY = 8 };
 
 /* ---- Spots ---- */
@@ -108,7 +108,7 @@ static uint64_t key_of(Spot *spot, const Client *c, const uint8_t *args, const u
     return spot->last_key = key;
 }
 
-/* To be called if e has another type than in the recording. */
+/* Call this if e has another type than in the recording. */
 static void see_change(Plan *p, const External *e, uint32_t round) {
     Spot *spot = (Spot *)p->variant.of;
     if (p->n > round && e->inst >= round)
@@ -144,18 +144,19 @@ static bool ends_segment(Op op) {
     }
 }
 
-/* True if a segment may begin there: at the body's first instruction, after such an instruction,
- * and where another segment ended. */
+/* True if a segment may begin there: at the body's first instruction, after an instruction that no
+ * plan can contain, and where another segment ended. */
 static bool is_natural(const Body *b, uint32_t at) {
     return at == 0 || spot_at(b, at) || ends_segment((Op)b->form[at - 1].op);
 }
 
 /* ---- Holding ---- */
 
-/* Results of a segment that is worth waiting for: queueing them one by one would take as long.
- * Steps of a small data-parallel GPT (2 workers of one machine, Zen 5, CPU time, medians of 7
- * interleaved runs) take as long with 2 and 4, 1.06 to 1.15 of that with 16 and 48, and 1.13 to
- * 1.24 if no client is held; over zmq 1.07 to 1.12 with 48, and 1.13 to 1.24. */
+/* A client is held (plan.h) before a segment with at least this many results: queueing them one by
+ * one would take as long as the wait. Steps of a small data-parallel GPT (2 workers of one machine,
+ * Zen 5, CPU time, medians of 7 interleaved runs) take the same time with 2 and 4, 1.06 to 1.15
+ * times as long with 16 and 48, and 1.13 to 1.24 times if no client is held. Over zmq they take
+ * 1.07 to 1.12 times as long with 48, and 1.13 to 1.24 times if no client is held. */
 enum { LONG = 8 };
 
 /* True if the segment that begins there is worth waiting for. */
@@ -190,7 +191,7 @@ static bool is_recording(const Plans *plans, const Client *c) {
     return r && r->client == c;
 }
 
-/* True if what comes next in f may be run by a plan, or held. */
+/* True if a plan may run what comes next in f, or if f's client is to be held before it. */
 static bool is_next(const Plans *plans, Frame *f) {
     if (frame_peek(&f->reader) != FRAME_HOT || is_recording(plans, f->client)) return false;
     const Spot *spot = spot_at(f->reader.hot_body, f->reader.hot_at);
@@ -248,7 +249,7 @@ static void begin_recording(Plans *plans, Job *j) {
                     plans->all.n ? plans->all.bytes / plans->all.n : 0, PLANS_BYTES))
         return;
     const Plan *p = (Plan *)variants_get(&spot->plans, key);
-    for (; p; p = (Plan *)p->variant.next) /* it would only differ in length */
+    for (; p; p = (Plan *)p->variant.next) /* a new plan would differ from it only in length */
         if (p->n <= limit && spot->last_miss != MISS_TYPES && spot->last_miss != MISS_VALUES &&
             !spot->renews && p->compiles == c->compiles)
             return;
@@ -347,7 +348,7 @@ static bool externals_agree(const Client *c, Plan *p, const FrameReader *r) {
         if (e->is_dropped && tensor_is_sole(t) != e->is_sole) return false;
         p->base[e->region] = (char *)st->data + t->offset;
     }
-    for (int i = 0; i < p->n_left; i++) /* a name in use: issuing reports it */
+    for (int i = 0; i < p->n_left; i++) /* a name in use: issuing reports the error */
         if (store_get(c->names, p->left[i].delta + (p->left[i].is_added ? r->hot_added : base)))
             return false;
     return true;
@@ -437,8 +438,8 @@ static void drop(Run *u, const int *which, int n) {
         store_drop(&u->x->store, u->client->names, u->p->external[which[i]].id);
 }
 
-/* To be called if step s fails when is_given is set, for lack of memory or because of a cancel.
- * Poisons its results; the steps that read them are skipped, and the others run. */
+/* Call this if step s fails when is_given is set, for lack of memory or because of a cancel.
+ * Poisons its results. do_steps then skips the steps that read them, and runs the others. */
 static void poison(Run *u, const Step *s, const Err *err) {
     Plan *p = u->p;
     if (!u->is_bad && !p->is_doubtful) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
@@ -507,7 +508,7 @@ static bool do_step(Run *u, const Step *s, Err *err) {
     return true;
 }
 
-/* Adds a row for those that watch. Returns the time now. */
+/* Adds a row to the ring of watch.h. Returns the time now. */
 static uint64_t note(Run *u, const Step *s, uint64_t began) {
     const FrameReader *r = &u->frame->reader;
     uint64_t now = watch_tick(u->x), number = r->number ? r->number + r->next : 0;
@@ -529,7 +530,7 @@ static uint64_t note(Run *u, const Step *s, uint64_t began) {
     return now;
 }
 
-/* What remains to do for the steps of a graph that was launched. */
+/* Does for the steps of a launched graph what do_steps does beside executing a step. */
 static uint64_t pass_stretch(Run *u, const Stretch *g, uint64_t began) {
     Plan *p = u->p;
     for (int i = g->begin; i < g->end; i++) {
@@ -567,7 +568,7 @@ static bool do_steps(Run *u) {
             continue;
         }
         u->is_given |= s->gives;
-        if (u->x->marks && s->n_fails) { /* a slot cannot be undone */
+        if (u->x->marks && s->n_fails) { /* a slot (mark.h) cannot be undone */
             u->is_given = true;
             doubt_reserve(u->x, s->n_fails);
         }
@@ -645,9 +646,9 @@ static void count(Run *u) {
     x->store.n_changes++;
 }
 
-/* True if p's fusions may run differently now, so that p is to be recorded again. Looks once in
- * CHOICE_TRIALS runs, because deciding a way takes as many. If no new plan replaces p, it is stale
- * again after twice the runs. */
+/* True if p must be recorded again, because its fusions may run differently now. Looks once in
+ * CHOICE_TRIALS runs, because choice.h times each way that often before it decides. If no new plan
+ * replaces p, it is stale again after twice the runs. */
 static bool is_stale(Plan *p) {
     bool is = false;
     if (!p->n_trials || p->runs < p->look_at) return false;
@@ -690,8 +691,8 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
     return MISS_NONE;
 }
 
-/* True if p is not to be tried this time, because it was undone many times in a row: a run that is
- * undone costs as much as one that is not. */
+/* True if p is skipped this time, because it was undone many times in a row. An undone run costs as
+ * much as a complete one. */
 static bool should_skip(const Plan *p) {
     return p->undone % (RETRY * RETRY) && (p->undone & (p->undone - 1));
 }
