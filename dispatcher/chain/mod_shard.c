@@ -1,17 +1,18 @@
 /* mod_shard.c: chooses the group that runs an instruction, and the layout of its results.
  *
- * In a scope that names a group W and an axis: sources are created on W, split along the axis
- * (or whole: `replicated`, or if the axis is missing or shorter than 2). Any other operation
- * runs on W. Operands elsewhere are moved there, laid out so that the result is split along
- * the axis. But if an operand is already split on W, the operation's own rule decides, as outside
- * of scopes.
+ * In a scope that names a group W and an axis, a source is created on W, split along the axis. It
+ * is whole if the scope says `replicated`, or if its shape has no such axis or fewer than 2
+ * elements along it. Any other operation runs on W. Operands elsewhere move there, in layouts that
+ * let the result be split along the axis. But if an operand is already split on W, the operation's
+ * own rule decides, as outside of scopes.
  *
  * Outside of scopes an operation runs where its operands are. If they are on different groups, the
  * operand that is split over most ranks decides, then the largest, then the first. A view stays
- * on its operand's group, a source with a model gets the model's layout, and `p op= e` (attribute
- * keep) keeps the layout of p. An effect runs on one rank that has all of its operands.
+ * on its operand's group, a source whose shape comes from an operand gets that operand's layout,
+ * and `p op= e` (attribute keep) keeps the layout of p. An effect runs on one rank, and its
+ * operands move there.
  *
- * A client whose tensors are all on its home worker has no cost here, outside of scopes that name
+ * A client whose tensors are all on its home worker costs nothing here, outside of scopes that name
  * other workers.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/convert.h"
@@ -49,7 +50,7 @@ static void set_operand(Flow *f, int i, uint64_t id) {
     ((Operand *)f->inst.in)[i].id = id;
 }
 
-/* Called after the instruction has passed. */
+/* Evicts conversions above the limit. Call this after the instruction has passed. */
 static void trim(Flow *f, TensorHandle **h) {
     for (int i = 0; i < f->inst.n_in; i++)
         if (h[i] && h[i]->converted) convert_trim(f, h[i]);
@@ -77,7 +78,8 @@ static void place_results(Flow *f, const Members *g, const Layout *l) {
 
 /* ---- Effects ---- */
 
-/* A rank that has as many operands whole as possible: home, or the first rank of the first one. */
+/* The rank of an effect: home if it has a part of an operand or an operand is poisoned, else the
+ * first rank of the first operand's group. */
 static int rank_for(const Flow *f, TensorHandle **h) {
     const Client *c = f->client;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -110,7 +112,7 @@ static void place_effect(Flow *f, int stage) {
 
 /* ---- Tensors ---- */
 
-/* The axis along which the target splits such a tensor, counted from 0; -1: whole. */
+/* The axis along which the target splits a tensor of this type, counted from 0; -1: whole. */
 static int axis_of(const Target *t, const TensorType *type) {
     int axis = t->axis < 0 ? t->axis + type->rank : t->axis;
     if (t->is_whole || axis < 0 || axis >= type->rank || type->shape[axis] < 2) return -1;
@@ -123,7 +125,7 @@ static Layout birth_layout(const Target *t, const TensorType *type) {
     return layout_split(type, axis, t->group->n);
 }
 
-/* The group of the operand that decides if no scope does. */
+/* The group that runs the operation if no scope names one: see the head of this file. */
 static const Members *most_spread(const Flow *f, TensorHandle **h) {
     const TensorHandle *best = NULL;
     for (int i = 0; i < f->inst.n_in; i++) {
@@ -180,7 +182,7 @@ static void place_copy(Flow *f, int stage) {
     const Members *g = t.group ? t.group : h->group;
     bool is_there = convert_is_there(h, g, &l);
     TensorHandle from = *h;
-    if (!is_there && layout_widens(&from.layout, &from.type)) { /* rounded by the move */
+    if (!is_there && layout_widens(&from.layout, &from.type)) { /* the move rounds it */
         set_operand(f, 0, convert_to(f, id, h, g, l));
         is_there = true;
     }
@@ -225,9 +227,9 @@ static void log_place(const Flow *f, const Members *g, const Layout *l) {
     inst_debug("DISPATCHER", prefix, &f->inst, NULL, 0);
 }
 
-/* An operation that makes terms of halves computes in float32, so that they are not rounded:
- * operands that are halves are widened. Returns how many; the caller must forget their ids
- * afterwards. */
+/* An operation whose results are terms (LAYOUT_PARTIAL) of halves computes in float32, so that the
+ * terms are not rounded. Widens its operands that are halves. Returns how many; the caller must
+ * forget their ids afterwards. */
 static int widen_operands(Flow *f, TensorHandle **h, const Members *g, const Layout *need,
                           uint64_t *wide) {
     int n = 0;
@@ -260,7 +262,7 @@ static void place_tensor(Flow *f, int stage) {
     if (inst->n_in > FEW) need = arena_alloc(&f->d->scratch, inst->n_in * sizeof *need);
     if (g->n > 1) {
         int want = !stays && t.group ? axis_of(&t, &f->out_type[0]) : -1;
-        /* A reduction over the axis: its terms are spread. */
+        /* A reduction over the scope's axis: each rank computes terms of it. */
         if (want < 0 && !stays && t.group && class_ == CLASS_REDUCE)
             want = axis_of(&t, &h[0]->type);
         give = apply_rule(f, h, g, want, keeps, need);

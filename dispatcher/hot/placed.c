@@ -11,8 +11,8 @@ struct Placed {
     const Members *home, *group; /* group: as in Flow */
     Target target, auto_target;  /* that were in force */
     Layout layout;               /* of the results */
-    bool is_view, is_fill;       /* is_fill: the results are constant, like those of `fill` or a
-                                  * view of one */
+    bool is_view, is_fill;       /* is_fill: all elements are equal, as those of `full` and of its
+                                  * views are */
     Operand fill;
     int n_in, n_out;
     TensorType out_type[MAX_OUT];
@@ -27,7 +27,8 @@ struct Placed {
 
 /* ---- Numbers ---- */
 
-/* The dtype that an immediate is converted to; halves take factors as they are. */
+/* Returns the dtype that an immediate is converted to. DT_F64 for factors of halves, which are not
+ * rounded to a half (FACT_SCALES). */
 static DType held_as(const Flow *f, const Inst *in) {
     DType t = DT_NONE;
     if (op_info[in->op].class_ != CLASS_MAP) return t;
@@ -44,7 +45,7 @@ void number_note(Number *n, const Flow *f, const Inst *inst, int k) {
     memcpy(&n->value, &o->id, o->kind == IN_IMM_BOOL ? 1 : 8);
 }
 
-/* Rules also ask whether a number is 0. */
+/* Rules of layouts also depend on whether a number is 0. */
 static bool is_zero(const Number *n, uint64_t value) {
     Operand o = {.id = value};
     return n->kind == IN_IMM_FLOAT ? o.f == 0 : o.id == 0;
@@ -86,7 +87,7 @@ Placed *placed_new(const Flow *f, const Inst *was, const PlacedIn *in) {
     bool is_fill = false;
     Operand fill;
     if (f->is_for_all || f->has_to || !results_are_placed(f, was, &fill, &is_fill)) return NULL;
-    if (convert_makes_terms(f, &f->layout)) return NULL; /* it needed other instructions */
+    if (convert_makes_terms(f, &f->layout)) return NULL; /* it needs other instructions */
     Located located;
     FrameWriter w = {.edge_id = UINT64_MAX};
     size_t n_form;
