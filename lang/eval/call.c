@@ -298,7 +298,7 @@ static void drop_args(Interp *in, Value *base, int n) {
     in->stack->top = base;
 }
 
-/* Reports a call of a namespace, as F(1) for f(1). */
+/* Reports a call of a namespace, such as F(1) in place of f(1). */
 static bool space_is_called(Interp *in, Value space, const Node *call, LangError *e) {
     const Node *callee = call && call->n_kids ? call->kid[0] : NULL;
     const char *said = space.map->name, *name;
@@ -476,8 +476,9 @@ static const char *with_article(Value v, char *buf, size_t n) {
     return buf;
 }
 
-/* True if a function of the prelude uses a list, number or string as a tensor, because the program
- * passed it as an argument. e then names the argument; trace.c adds the function. */
+/* Reports a list, number or string that the program passed to a function of the prelude in place of
+ * a tensor. Returns false if that is not the mistake. e names the argument; trace.c adds the
+ * function. */
 static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
     static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
     bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;
@@ -503,8 +504,8 @@ static bool assigns(const Node *block, const char *name, bool of_self) {
     return false;
 }
 
-/* Hints at why an object lacks a member: its constructor, or a method init
- * that did not run, assigns the name. */
+/* Hints at why an object lacks a member: its constructor assigns a variable of that name, or a
+ * method `init`, which nothing called, assigns the field. */
 static void hint_member(const Object *o, const char *name, LangError *e) {
     const Node *body = o->module->make->ast->body;
     if (assigns(body, name, false)) {
@@ -520,7 +521,7 @@ static void hint_member(const Object *o, const char *name, LangError *e) {
     }
 }
 
-/* Explains x.shape(): a field of a tensor, called. False if it is no field. */
+/* Reports x.shape(), the call of a field of a tensor. Returns false if it is no field. */
 static bool is_field_called(Interp *in, Node *field, Tensor *t, LangError *e) {
     char quote[80];
     Value v;
@@ -546,7 +547,7 @@ static bool no_method_of_none(Interp *in, Node *field, LangError *e) {
     return hint_none(field->kid[0], e);
 }
 
-/* Hints at PyTorch's x.relu_(), where x has a method relu. False if it has none. */
+/* Hints at x.relu(…) for PyTorch's x.relu_(). Returns false if x has no method relu. */
 static bool hint_in_place(Interp *in, const Node *field, Value recv, LangError *e) {
     char quote[80];
     size_t n = strlen(field->str);
@@ -736,8 +737,8 @@ static bool push_spread(Interp *in, Node *arg, int *n_pos, LangError *e) {
     return ok && more == 0;
 }
 
-/* Adds the entries of m, given as **m, to *all, which has those of the call's earlier maps.
- * Consumes m. */
+/* Adds the entries of m, given as **m, to *all, the entries of the call's earlier **maps (none: the
+ * value none). Consumes m. */
 static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e) {
     Value k, v;
     bool ok = m.kind == V_MAP && !m.map->is_space;
@@ -757,7 +758,8 @@ static bool spread_map(Interp *in, Node *arg, Value m, Value *all, LangError *e)
 }
 
 /* Pushes the argument values of a call: positional ones, then those of keywords, then those of
- * **maps, in the order of *spread, the map of all their entries. Drops all of them on failure. */
+ * **maps. Sets *spread to a map of all entries of the **maps, in the order of their values. Drops
+ * the values on failure. */
 static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, Value *spread,
                       LangError *e) {
     Value v, k;
@@ -788,8 +790,8 @@ static bool push_args(Interp *in, Node *n, Value *base, int *n_pos, int *n_kw, V
     return ok;
 }
 
-/* Suggests nn.Linear after nn.linear(4, 2) failed: nn falls back to the builtins, and the first
- * argument is not a tensor. */
+/* Suggests nn.Linear after nn.linear(4, 2) failed. nn has no linear of its own, so the builtin
+ * linear was called, and its first argument was not a tensor. */
 static void hint_layer(Interp *in, const Node *callee, LangError *e) {
     char quote[80], layer[64];
     if (callee->kind != N_FIELD || e->kind != E_RUN) return;
@@ -899,8 +901,8 @@ static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     return false;
 }
 
-/* .values and .indices of a two-element list as topk, kthvalue, mode and cummax return it: a tensor
- * and integers of the same shape. */
+/* Gives .values and .indices of a list as topk, kthvalue, mode and cummax return it: a tensor, and
+ * a tensor of int64 of the same shape. */
 static bool pair_field(Value base, const char *name, Value *out) {
     bool is_values = !strcmp(name, "values");
     if (base.kind != V_LIST || base.list->n != 2 || (!is_values && strcmp(name, "indices")))
