@@ -43,7 +43,7 @@ enum {
     LINGER_MS = 500,
     COPY_BYTES = 32 << 10,
     IDENTITY_BYTES = 5,
-    SOCKETS_MAX = 8192, /* a link has three; a worker a link to each of its peers */
+    SOCKETS_MAX = 8192, /* three per link; a worker has a link to each of its peers */
     PART_MAX = 1 << 20,
     SEALED_MAX = PART_MAX + 4096, /* such a piece, encrypted */
     AHEAD_MAX = 4096,             /* messages of a peer that a hub reads ahead */
@@ -53,22 +53,19 @@ enum {
     KEEPALIVE_S = 2, /* of silence, then the interval of three probes */
     MAXRT_MS = 8000, /* until unacknowledged data ends the connection */
     LOOK_MS = 100,   /* between checks for a socket that does not exist yet */
-    REFUSALS = 3     /* connections closed by the other end in the handshake: it refuses us */
+    REFUSALS = 3     /* after the other end closed so many in the handshake, it refuses us */
 };
-
-/* ---- Messages ---- */
 
 /* ---- Shared by all sockets of a process ---- */
 
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
-static void
-    *process_context; /* made by the first ZeroMQ endpoint; other programs never pay for it */
+static void *process_context;  /* made for the first ZeroMQ endpoint; NULL: there is none yet */
 static unsigned monitors_made; /* makes their names unique */
 typedef struct Name {
     struct Name *next;
     char text[];
 } Name;
-static Name *inproc_names; /* bound names: ZeroMQ would let a link wait forever */
+static Name *inproc_names; /* bound names: a link to an unbound one would wait forever */
 
 static void *context(void) {
     pthread_mutex_lock(&process_lock);
@@ -142,8 +139,8 @@ typedef struct Socket {
     void *zmq, *monitor;
     int wake_fd;
     bool is_inproc, is_dealer;
-    bool is_connected, has_broken; /* a DEALER: what its monitor reported ... */
-    bool is_refused;               /* ... in the handshake                                    */
+    bool is_connected, has_broken; /* a DEALER: what its monitor reported, ... */
+    bool is_refused;               /* ... in the handshake */
     int n_refusals;
     int fd; /* of its connection, while it is connected */
 } Socket;
@@ -223,8 +220,9 @@ static int socket_event(Socket *s, int *fd) {
     return kind;
 }
 
-/* Handles the events of a DEALER's monitor. A connection that ends in the handshake is retried,
- * because the other end may be about to stop, or may be full. */
+/* Handles the events of a DEALER's monitor. If the other end closes a connection in the handshake
+ * without a reason, it may be about to stop, or full: ZeroMQ tries again. The link counts as
+ * refused after REFUSALS such closes, or one with a reason. */
 static void dealer_watch(Socket *s) {
     for (int fd, kind; (kind = socket_event(s, &fd));) {
         if (kind == ZMQ_EVENT_CONNECTED) s->fd = fd;
@@ -238,8 +236,8 @@ static void dealer_watch(Socket *s) {
     }
 }
 
-/* Polls the sockets once. True if one may have a message, or after a wake. A DEALER that has
- * just connected ends the wait, but is not a message. */
+/* Polls the sockets once. True if one may have a message, or after a wake; false if a DEALER has
+ * only connected. Sets *is_over if the time is over or a signal came. */
 static bool sockets_poll(Socket *const *s, int n_sockets, int timeout_ms, bool *is_over) {
     zmq_pollitem_t item[6];
     Socket *of[6];
@@ -277,7 +275,7 @@ static bool sockets_wait(Socket *const *s, int n_sockets, int timeout_ms) {
 
 static bool socket_wait(Socket *s, int timeout_ms) { return sockets_wait(&s, 1, timeout_ms); }
 
-/* True if bytes arrived at a TCP connection. Precondition: fd is one. */
+/* True if bytes arrived at the TCP connection fd within that time. False if it is none. */
 static bool is_arriving(int fd, int within_ms) {
     struct tcp_info info = {0};
     socklen_t n = sizeof info;
@@ -371,7 +369,7 @@ static Buf *part_take(Socket *s, zmq_msg_t *m, bool is_head) {
     Buf *b;
     if (s->is_inproc) {
         b = buf_ref(data);
-        /* Pairs with the sender's count: its writes to the bytes come before our reads. */
+        /* Pairs with the release in part_send: the sender wrote the bytes before we read them. */
         atomic_fetch_add_explicit(&b->refs, 0, memory_order_acq_rel);
     } else if (is_head || n < COPY_BYTES || (uintptr_t)data % 16) {
         b = buf_copy(data, n);
@@ -460,8 +458,8 @@ static void goodbye(Msg *msg) { *msg = (Msg){.n = 1, .part = {buf_new(0)}}; }
 
 typedef struct Peer {
     PeerId id;
-    uint32_t route;          /* the ROUTER's own number for it                           */
-    int fd;                  /* of its connection; -1 over inproc                         */
+    uint32_t route;          /* the ROUTER's own number for it */
+    int fd;                  /* of its connection; -1 over inproc */
     bool is_lost;            /* its connection broke: gone when its messages are read */
     bool is_dropped;         /* by hub_drop: its messages are ignored */
     uint64_t unread, looked; /* hub_unread: bytes, and how many there were at the last look */
@@ -486,7 +484,7 @@ static bool ipc_claim(Hub *hub, const char *endpoint, Err *err) {
     if (strlen(path) >= sizeof address.sun_path)
         return err_set(err, ERR_IO, "cannot listen at ipc://%s: the path is longer than %zu bytes",
                        path, sizeof address.sun_path - 1);
-    if (path[0] == '@' || !strcmp(path, "*")) return true; /* Names made by the kernel or ZeroMQ. */
+    if (path[0] == '@' || !strcmp(path, "*")) return true; /* The kernel or ZeroMQ names it. */
     char lock[sizeof address.sun_path + 8];
     snprintf(lock, sizeof lock, "%s.lock", path);
     struct stat mine, there;
@@ -506,7 +504,7 @@ static bool ipc_claim(Hub *hub, const char *endpoint, Err *err) {
         return err_set(err, ERR_IO, "cannot listen at ipc://%s: it exists and is not a socket",
                        path);
     strcpy(address.sun_path, path);
-    /* Without waiting: EAGAIN is a full queue of somebody who listens. */
+    /* Does not wait. EAGAIN: a process listens there, and its queue is full. */
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     bool is_served =
         fd >= 0 && (!connect(fd, (struct sockaddr *)&address, sizeof address) || errno == EAGAIN);
@@ -713,7 +711,7 @@ void hub_drop(Hub *hub, PeerId peer) {
         peer_remove(hub, p);
 }
 
-/* True if the socket takes more bytes, or is not there any more. */
+/* True if the socket takes more bytes, or is closed. */
 static bool is_writable(int fd) {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     return poll(&p, 1, 0) != 0;
@@ -799,8 +797,8 @@ struct Link {
     int64_t looked_ms;
 };
 
-/* Connects over ipc once this user listens there, and sends the waiting messages first. Looks
- * every LOOK_MS. */
+/* Connects over ipc once a process of this user listens there, and then sends the queued messages.
+ * Looks at most once in LOOK_MS. */
 static void link_look(Link *l) {
     if (!l->endpoint || l->is_gone || now_ms() - l->looked_ms < LOOK_MS) return;
     l->looked_ms = now_ms();
@@ -913,12 +911,13 @@ void link_hold(Link *link, bool is_held) {
 }
 
 static void link_refused(Link *l) {
-    err_set(&l->why, ERR_GONE, "connection refused: it has another token, or too many connections");
+    err_set(&l->why, ERR_GONE,
+            "the other end refused the connection: it has another token, or too many connections");
     const char *given = getenv("GT_TOKEN");
     char file[ENDPOINT_MAX];
     guard_token_file(file);
     if (*file)
-        err_hint(&l->why, "the token is from '%.100s': is that file of this dispatcher?", file);
+        err_hint(&l->why, "the token is from '%.100s': is that the file of this dispatcher?", file);
     else if (given && *given)
         err_hint(&l->why, "GT_TOKEN is set: unset it if it is not the dispatcher's token");
     else

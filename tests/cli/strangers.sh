@@ -114,7 +114,7 @@ has "refused with an error" "$(err)" "it has another token"
 has "and why" "$(err)" "hint: GT_TOKEN is set: unset it if it is not the dispatcher's token"
 printf 'ipc://%s\n%s\n' "$TMP/gt/dispatcher" fedcba9876543210fedcba9876543210 >"$TMP/old"; chmod 600 "$TMP/old"
 GT_TOKEN=0123456789abcdef0123456789abcdef code "the token of a file" 69 "$GTSH" -d @"$TMP/old" -c 'print(ones(5).sum())'
-has "and which" "$(err)" "hint: the token is from '$TMP/old': is that file of this dispatcher?"
+has "and which" "$(err)" "hint: the token is from '$TMP/old': is that the file of this dispatcher?"
 case $(err) in *GT_TOKEN*) fail "the environment is not meant: $(err)" ;; esac
 
 # A peer with the token but without a hello floods small messages: SIGTERM still ends the dispatcher.
