@@ -23,12 +23,12 @@ broken() {
     shift 2
     printf '%s\n' "$@" >"$TMP/$name"; chmod +x "$TMP/$name"
     GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name"
-    has "$name, reported" "$(err)" "a kernel cannot be compiled and is not fused: $words"
+    has "$name, reported" "$(err)" "a kernel cannot be compiled; its operations run one by one: $words"
     has "$name, :kernel" "$(out)" "it could not be made: $words"
     once "$name"
     same "$name: what is left" "$(ls "$TMP/cache-$name/gt")" ""
     GT_DEBUG_COMPILE=1 GT_CC=$TMP/$name XDG_CACHE_HOME=$TMP/cache-$name run "$name, of each"
-    same "$name: each" "$(grep -cF "cannot be compiled and is not fused: $words" "$TMP/err")" 2
+    same "$name: each" "$(grep -cF "cannot be compiled; its operations run one by one: $words" "$TMP/err")" 2
     same "$name: lines that end in a blank" "$(grep -c ' $' "$TMP/err")" 0
 }
 output='while [ $# -gt 1 ]; do [ "$1" = -o ] && out=$2; shift; done'
@@ -45,7 +45,7 @@ broken noformat "cannot run '$TMP/noformat': Exec format error" 'no program'
 echo '#!/bin/sh' >"$TMP/noexec"
 for c in noexec:" (Permission denied)" absent: .:" (Is a directory)"; do
     GT_CC=$TMP/${c%%:*} XDG_CACHE_HOME=$TMP/cache-none run "$c"
-    has "$c" "$(err)" "kernels are not fused: no C compiler${c#*:}: $TMP/${c%%:*}"; once "$c"
+    has "$c" "$(err)" "operations are not fused: no C compiler${c#*:}: $TMP/${c%%:*}"; once "$c"
     has "$c, :kernel" "$(out)" "no C compiler${c#*:}: $TMP/${c%%:*}"
 done
 
@@ -53,8 +53,8 @@ done
 mkdir -p "$TMP/a b"; printf '%s\n' '#!/bin/sh' '[ "$1$2$3" = "-DX=1 2-DY=3-DZ" ] || exit 4; shift 3' 'exec cc "$@"' >"$TMP/a b/c c"; chmod +x "$TMP/a b/c c"
 GT_CC="  '$TMP/a b/c c'  -DX='1 2' -D\"Y=3\" -DZ " XDG_CACHE_HOME=$TMP/cache-blanks run "blanks"
 same "blanks" "$(err)" ""; has "blanks" "$(out)" "compiled in"
-GT_CC="'$TMP/a b/c c" run "open quote"; has "open quote" "$(err)" "kernels are not fused: no C compiler (Invalid argument): '$TMP/a b/c c"
-GT_CC="cc $(printf '%0300d' 1)" run "too long"; has "too long" "$(err)" "kernels are not fused: no C compiler (Argument list too long): cc 000"
+GT_CC="'$TMP/a b/c c" run "open quote"; has "open quote" "$(err)" "operations are not fused: no C compiler (Invalid argument): '$TMP/a b/c c"
+GT_CC="cc $(printf '%0300d' 1)" run "too long"; has "too long" "$(err)" "operations are not fused: no C compiler (Argument list too long): cc 000"
 # Clang, also through a link of another name.
 if command -v clang >/dev/null; then
     ln -s "$(command -v clang)" "$TMP/cc1"

@@ -96,6 +96,6 @@ run "$TMP/train.gt" --stats; has "kernels at work" "$(out)" "true 0"
 has "the source that was compiled" "$(cat "$TMP"/code/*.c)" "/* rsqrt */"
 cc -std=c11 -w -fsyntax-only "$TMP"/code/*.c || fail "the sources do not compile"
 GT_SHIPPED_KERNELS=0 GT_CC=/no/such/compiler XDG_CACHE_HOME=$TMP/other run "$TMP/train.gt"
-has "no compiler, said" "$(err)" "kernels are not fused: no C compiler: /no/such/compiler"
+has "no compiler, said" "$(err)" "operations are not fused: no C compiler: /no/such/compiler"
 same "said once" "$(grep -c COMPILE "$TMP/err")" 1
 finish

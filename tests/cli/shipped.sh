@@ -64,7 +64,7 @@ GT_FUSE=wait GT_CC=/no/such/compiler "$GTSH" -c 'y = tanh(rand(64, 64) * 2.5 + 1
     >"$TMP/out" 2>"$TMP/err"
 has "another kernel, without a compiler" "$(err)" "no more kernels are compiled: no C compiler: /no/such/compiler"
 run "not wanted" "" GT_SHIPPED_KERNELS=0 GT_FUSE=wait GT_CC=/no/such/compiler
-has "not wanted" "$(out)" " false false"; has "not wanted" "$(err)" "kernels are not fused: no C compiler"
+has "not wanted" "$(out)" " false false"; has "not wanted" "$(err)" "operations are not fused: no C compiler"
 # What :kernel says of one.
 for try in 1 2 3 4 5 6 7 8; do
     GT_FUSE=wait "$GTSH" -c 'y = layer_norm(randn(256, 256), 256); debug.print_kernel(y)' >"$TMP/out" 2>"$TMP/err"

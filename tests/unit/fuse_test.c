@@ -377,7 +377,7 @@ static void test_bounds(void) {
     config.bytes_max = 0;
     /* No compiler; no cache directory, or one that others can write or that another user owns. */
     int n_bad = geteuid() == 0 ? 4 : 3;
-    fprintf(stderr, "fuse_test: %d lines that say why kernels are not fused are expected:\n",
+    fprintf(stderr, "fuse_test: %d lines that say why operations are not fused are expected:\n",
             n_bad);
     JitConfig bad[4] = {config, config, config, config};
     bad[0].compiler = "/no/such/compiler -x";

@@ -110,7 +110,7 @@ struct JitEntry {
     Item *item;   /* NULL: not requested yet */
     bool is_ours; /* this worker was the first to request it */
     int requests;
-    bool is_soon; /* it was requested at once */
+    bool is_soon; /* an earlier jit_want had is_soon */
     uint32_t number;
     uint64_t hits;
     const FusedKernel *kernel;
@@ -137,7 +137,7 @@ static void turn_off(JitService *s, const char *why, const char *what) {
     snprintf(s->why_off, sizeof s->why_off, "%.180s%s%.160s", why, what ? ": " : "",
              what ? what : "");
     s->is_off = true;
-    log_line("COMPILE", "kernels are not fused: %s", s->why_off);
+    log_line("COMPILE", "operations are not fused: %s", s->why_off);
 }
 
 static void disable_compiler(JitService *s, const char *why, const char *what) {
@@ -148,7 +148,8 @@ static void disable_compiler(JitService *s, const char *why, const char *what) {
     log_line("COMPILE", "no more kernels are compiled: %s", s->why_disabled);
 }
 
-/* Of kernels that cannot be compiled or kept: the shipped ones are left, if there are any. */
+/* Call this if kernels cannot be compiled or kept. If kernels came with the program, those stay in
+ * use; otherwise there are no kernels. */
 static void go_without(JitService *s, const char *why, const char *what) {
     pthread_mutex_lock(&s->lock);
     bool is_shipped = shipped_open(&s->shipped);
@@ -244,8 +245,8 @@ static void put_source(const Item *e, Bytes *out) {
     bytes_puts(out, "#undef FUSED\n");
 }
 
-/* GT_SAVE_COMPILED_CODE: writes the head once, and each kernel to a file that includes it. A list
- * has the compiler's flags too. */
+/* GT_SAVE_COMPILED_CODE: writes the head once, and each kernel to a file that includes it. With
+ * is_list, also writes the compiler's flags. */
 static void save_code(JitService *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir || s->has_logged_save) return;
@@ -279,7 +280,7 @@ static void set_failed(JitService *s, Item *e, const char *why) {
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Logs only the first of a kind of failure that may recur; with GT_DEBUG_COMPILE=1, all. */
+/* Logs the first failure of a kind that may recur; with GT_DEBUG_COMPILE=1, every one. */
 static void log_once(bool *has_logged, const char *what, const char *why) {
     if (!*has_logged || log_is(LOG_COMPILE))
         log_line("COMPILE", "%s: %s%s", what, why,
@@ -291,7 +292,8 @@ static void log_lost(JitService *s, const char *why) {
              why);
 }
 static void log_failed(JitService *s, const char *why) {
-    log_once(&s->has_logged_failed, "a kernel cannot be compiled and is not fused", why);
+    log_once(&s->has_logged_failed, "a kernel cannot be compiled; its operations run one by one",
+             why);
 }
 
 /* REFUSED: by the compiler; NO_PLACE: the cache's disk is full or gone; OVER_LIMIT: see
@@ -393,8 +395,8 @@ static void compile_batch(JitService *s, Item **e, int n) {
     if (made == MADE) keep(s, e, n, object);
 }
 
-/* Only one process per machine compiles at a time; the others then find its kernels on disk. None
- * waits longer than one call may take. */
+/* Of the processes that share the cache one compiles at a time; the others then find its kernels
+ * on disk. None waits longer than a compiler call may take. */
 static void make_kernels(JitService *s, Item **e, int n) {
     int lock = cache_lock(&s->cache, s->cc.limit_ms, &s->ends), rest = 0;
     for (int i = 0; i < n; i++) {
@@ -483,7 +485,7 @@ static void drop_done(JitService *s) {
 
 static void item_unref(JitService *s, Item *e) {
     pthread_mutex_lock(&s->lock);
-    /* If open, the thread drops it, or service_free records that it was wanted. */
+    /* An open item stays: the thread drops it, or service_free records that it was wanted. */
     bool is_open = false;
     for (const Item *o = s->open; o && !is_open; o = o->next) is_open = o == e;
     if (--e->refs == 0 && !is_open) item_drop(s, e);
@@ -624,7 +626,7 @@ static void service_unref(JitService *s) {
     if (is_last) service_free(s);
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
 Jit *jit_new(const JitConfig *config) {
     Jit *j = xcalloc(1, sizeof *j);

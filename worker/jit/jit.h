@@ -29,8 +29,8 @@
  *
  * An engine may have a compiler of its own (worker/engine/maker.h), as the engine cuda does. Its
  * kernels are then compiled by the caller's thread, in jit_want, which returns when there is a
- * kernel or has failed; nothing is shared with other workers but the disk cache. What follows about
- * threads, GT_CC and kernels that came with the program is not for them.
+ * kernel or has failed; they share only the disk cache with other workers. What is said here about
+ * threads, GT_CC and kernels that came with the program does not apply to them.
  *
  * GT_CC: the compiler and its first arguments ("cc"). GT_SAVE_COMPILED_CODE=DIR: also saves the
  * sources; no kernel that came with the program is used then.
