@@ -155,6 +155,8 @@ void cuda_free_kernels(Cuda *c);
  * less than all at a time: kernels go on in steps of the grid. args: copied. */
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
+/* True if it keeps the rows in shared memory: args->table is not used. */
+bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args);
 
 extern const Maker cuda_maker;
 

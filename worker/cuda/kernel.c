@@ -77,6 +77,7 @@ static void put_source(Bytes *out, const Fusion *f, int block) {
     emit_cuda(out, f);
 }
 static const char *second_of(const CudaForm *form) {
+    if (form->unit == FUSED_ROWS) return form->has_long ? "longer" : NULL;
     return form->unit == FUSED_BLOCKS || form->unit == FUSED_LEAVES ? "finish" : NULL;
 }
 
@@ -185,9 +186,35 @@ void cuda_free_kernels(Cuda *c) {
     map_fini(&c->kernels);
 }
 
+bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args) {
+    return k->form.unit == FUSED_ROWS &&
+           emit_cuda_held_shared(&k->form, 1, args->n, args->blocks) <= CUDA_SHARED_MOST;
+}
+
+/* Blocks of CUDA_THREADS: more rows with fewer threads each, unless PER_PROCESSOR blocks then have
+ * no room in the shared memory of a processor of sm_80, or some processors have no block. */
+static bool launch_held(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
+    enum { SHARED_WELL = 20 << 10, PER_PROCESSOR = 8 };
+    int x = 16, y;
+    for (;; x *= 2) {
+        y = CUDA_THREADS / x;
+        if (y == 1) break;
+        if ((int64_t)x * CUDA_HELD_EACH >= args->n && args->rows >= (int64_t)y * c->processors &&
+            emit_cuda_held_shared(&k->form, y, args->n, args->blocks) <= SHARED_WELL)
+            break;
+    }
+    int64_t shared = emit_cuda_held_shared(&k->form, y, args->n, args->blocks);
+    int64_t blocks = (args->rows + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
+    if (blocks > most) blocks = most;
+    void *param[] = {(void *)args};
+    return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
+                (unsigned)shared, c->stream, param, NULL);
+}
+
 /* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
-    enum { SHARED_MOST = 48 << 10, PER_PROCESSOR = 8 };
+    enum { SHARED_MOST = CUDA_SHARED_MOST, PER_PROCESSOR = 8 };
+    if (cuda_holds_rows(k, args)) return launch_held(c, k, args);
     int64_t length = args->n < k->block ? args->n : k->block;
     int x = 16, y;
     while (x < CUDA_THREADS && (int64_t)x * CUDA_EACH < length) x *= 2;
@@ -202,9 +229,11 @@ bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
     int64_t blocks = (units + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     void *param[] = {(void *)args};
-    return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
-                (unsigned)emit_cuda_shared(&k->form, x, y), c->stream, param, NULL) &&
-           (!k->finish || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
+    bool has_rows = k->form.unit == FUSED_ROWS;
+    return CALL(c, cuLaunchKernel, has_rows ? k->finish : k->run, (unsigned)blocks, 1, 1,
+                (unsigned)x, (unsigned)y, 1, (unsigned)emit_cuda_shared(&k->form, x, y), c->stream,
+                param, NULL) &&
+           (has_rows || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
 }
 
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args) {

@@ -32,6 +32,7 @@ static bool run_rows(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
     uint64_t bytes = 8 * (uint64_t)(k->form.reductions * f->args.rows * f->args.blocks +
                                     k->form.columns * fused_leaves(&f->args) * f->args.n);
     Engine *e = &c->host.engine;
+    if (cuda_holds_rows(k, &f->args)) bytes = 0;
     f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
     if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
     bool ok = cuda_launch_rows(c, k, &f->args);
@@ -136,7 +137,9 @@ static bool reduce(Cuda *c, const Reduction *r, const View *v, const View *out, 
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return err_set(err, ERR_INTERNAL, "an empty reduction");
     *to = out->data;
-    return run_single(c, &f, r->has_leaves && !r->sums_rows ? FUSED_LEAF : FUSED_BLOCK, err);
+    bool has_nodes = r->has_leaves && !r->sums_rows; /* of elements: blocks of another length */
+    if (has_nodes) f.args.blocks = 0;
+    return run_single(c, &f, has_nodes ? FUSED_LEAF : FUSED_BLOCK, err);
 }
 
 /* The elements are those of several nodes of a larger sum (runtime/layout/nodes.h), of a result

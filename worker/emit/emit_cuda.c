@@ -93,9 +93,13 @@ bool emit_cuda_form(const Fusion *f, CudaForm *form) {
         form->reductions += fuse_is_reduce(&f->node[i]) && e.plan.is_used[i];
         form->columns += f->node[i].is_column;
     }
-    form->unit = e.plan.has_columns                          ? FUSED_LEAVES
-                 : e.plan.has_reduce && e.plan.n_passes == 1 ? FUSED_BLOCKS
-                                                             : FUSED_ROWS;
+    emit_cuda_held_form(f, form);
+    /* blocks == 1, at most FUSED_BLOCK elements, is part of the signature. */
+    form->has_long =
+        f->args.blocks != 1 || emit_cuda_held_shared(form, 1, FUSED_BLOCK, 1) > CUDA_SHARED_MOST;
+    form->unit = e.plan.has_columns                                            ? FUSED_LEAVES
+                 : e.plan.has_reduce && e.plan.n_passes == 1 && form->has_long ? FUSED_BLOCKS
+                                                                               : FUSED_ROWS;
     form->folds = emit_cuda_folds(&e);
     return true;
 }
@@ -217,8 +221,12 @@ void emit_cuda(Bytes *out, const Fusion *f) {
     CudaForm form;
     emit_cuda_form(f, &form);
     plan(&e);
-    if (form.unit == FUSED_ELEMENTS)
+    if (form.unit == FUSED_ELEMENTS) {
         put_elements(&e, form.wide);
-    else
-        emit_cuda_rows(&e, form.unit);
+        return;
+    }
+    cuda_put_reductions(&e);
+    if (form.unit != FUSED_ROWS || form.has_long)
+        emit_cuda_rows(&e, form.unit, form.unit == FUSED_ROWS ? "longer" : "run");
+    if (form.unit == FUSED_ROWS) emit_cuda_held(&e, "run");
 }

@@ -18,10 +18,19 @@ typedef struct CudaForm {
      * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block, or for each
      * of FUSED_LEAVES' folds, leaf and column. */
     int folds, nodes, reductions, columns;
+    /* FUSED_ROWS: of the kernel for rows that fit into shared memory (emit_cuda_held). has_long:
+     * there is one for others besides, since some of that signature do not. */
+    int held_bytes, held_folds;
+    bool has_long;
     uint32_t reuse[FUSED_OUTPUTS]; /* of output k: bit i: it may overwrite input i */
 } CudaForm;
 static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
     return (int64_t)y * 8 * (f->folds * CUDA_EACH * x + f->nodes);
+}
+/* Rows of which a thread has about CUDA_HELD_EACH elements; y rows of n elements. */
+enum { CUDA_HELD_EACH = 16, CUDA_SHARED_MOST = 48 << 10 };
+static inline int64_t emit_cuda_held_shared(const CudaForm *f, int y, int64_t n, int64_t blocks) {
+    return y * ((n + 7) / 8 * 8 * f->held_bytes + 8 * f->held_folds * blocks);
 }
 
 /* True if a fusion of these nodes has a kernel for this engine. None of them need be stored yet. */
@@ -29,11 +38,22 @@ bool emit_cuda_fits(const Fusion *f);
 /* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
  * alone. */
 bool emit_cuda_form(const Fusion *f, CudaForm *form);
-/* Appends the functions FUSED(run) and, but for FUSED_ELEMENTS, FUSED(finish). FUSED(x) must be
- * defined before that text. */
+/* Appends the functions FUSED(run) and, for FUSED_BLOCKS and FUSED_LEAVES, FUSED(finish); for
+ * FUSED_ROWS, if has_long, FUSED(longer) for rows that do not fit. FUSED(x) must be defined before
+ * that text. */
 void emit_cuda(Bytes *out, const Fusion *f);
 
 /* ---- emit_cuda_rows.c ---- */
-void emit_cuda_rows(Emit *e, FusedUnit unit);
+void emit_cuda_rows(Emit *e, FusedUnit unit, const char *name);
 int emit_cuda_folds(const Emit *e); /* the most reductions of a pass */
+void cuda_put_reductions(Emit *e);  /* the functions of all folds */
+void cuda_put_rows_head(Emit *e, const char *name);
+void cuda_put_bases(Emit *e);      /* declares b: where the unit's row begins in each input */
+void cuda_put_row_inputs(Emit *e); /* the inputs that row values need */
+void cuda_put_inputs(Emit *e);     /* those of e->needs_input, of element i of the row */
+bool cuda_is_row_value(const Emit *e, int i);
+
+/* ---- emit_cuda_held.c ---- */
+void emit_cuda_held_form(const Fusion *f, CudaForm *form); /* fills held_bytes, held_folds */
+void emit_cuda_held(Emit *e, const char *name);
 #endif

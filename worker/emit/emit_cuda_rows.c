@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool is_row_value(const Emit *e, int i) {
+bool cuda_is_row_value(const Emit *e, int i) {
     return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
 }
 static bool has_folds(const Emit *e, int pass) {
@@ -24,7 +24,7 @@ static bool has_folds(const Emit *e, int pass) {
     return false;
 }
 
-static void put_reductions(Emit *e) {
+void cuda_put_reductions(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
         if (op_info[n->op].class_ != CLASS_REDUCE) continue;
@@ -37,29 +37,28 @@ static void put_reductions(Emit *e) {
     }
 }
 
-/* Declares where the unit's row begins in each input: b. */
-static void put_bases(Emit *e) {
+void cuda_put_bases(Emit *e) {
     const Fusion *f = e->f;
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *b%d = A->in[%d];", k, k);
     emit_line(e, "{");
     emit_line(e, "int64_t rest = row;");
     emit_line(e, "for (int64_t d = A->outer.rank - 1; d >= 0; d--) {");
-    emit_line(e, "const int64_t all = rest / A->outer.shape[d];");
+    emit_line(e, "const int64_t all = d ? rest / A->outer.shape[d] : 0;"); /* rest < shape[0] */
     emit_line(e, "const int64_t j = rest - all * A->outer.shape[d];");
     emit_line(e, "rest = all;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "b%d += j * A->outer.stride[%d][d];", k, k);
     emit_line(e, "}");
     emit_line(e, "}");
 }
-/* The inputs that row values need. A group without a unit reads those of the first row. */
-static void put_row_inputs(Emit *e) {
+/* A group without a unit reads those of the first row. */
+void cuda_put_row_inputs(Emit *e) {
     const Fusion *f = e->f;
     for (int k = 0; k < f->n_inputs; k++) {
         bool is_used = false;
         char where[16];
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= is_row_value(e, i) && !fuse_is_reduce(&f->node[i]) &&
+                is_used |= cuda_is_row_value(e, i) && !fuse_is_reduce(&f->node[i]) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         snprintf(where, sizeof where, "b%d", k);
         if (is_used) emit_input(e, 'y', k, where);
@@ -78,7 +77,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     const Fusion *f = e->f;
     bool any = false;
     for (int i = 0; i < f->n_nodes && shares; i++) {
-        if (!is_row_value(e, i) || e->plan.pass[i] != pass || !fuse_is_reduce(&f->node[i]))
+        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass || !fuse_is_reduce(&f->node[i]))
             continue;
         emit_line(e, "if (t == 0 && has) *(%s *)(R + 8 * %d) = %s_tree(T%d, blocks);",
                   emit_lane_type(e, i), i, emit_kernel(e, i).text, i);
@@ -88,7 +87,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         char text[96];
-        if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (shares)
             snprintf(text, sizeof text, "has ? *(const %s *)(R + 8 * %d) : %s_init()",
                      emit_lane_type(e, i), i, emit_kernel(e, i).text);
@@ -102,8 +101,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     }
 }
 
-/* Writes the inputs of element i of the row that the pass needs. */
-static void put_inputs(Emit *e) {
+void cuda_put_inputs(Emit *e) {
     const Fusion *f = e->f;
     if (f->is_lined) {
         emit_line(e, "int64_t line = i / A->line;");
@@ -135,7 +133,7 @@ static void put_inputs(Emit *e) {
 /* One element: what earlier passes stored is read again, the rest is computed. */
 static void put_element(Emit *e, int pass) {
     const Fusion *f = e->f;
-    put_inputs(e);
+    cuda_put_inputs(e);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         if (!e->needs[i]) continue;
@@ -218,7 +216,7 @@ static void put_pass(Emit *e, int pass) {
     emit_line(e, "}");
 }
 
-static void put_head(Emit *e, const char *name) {
+void cuda_put_rows_head(Emit *e, const char *name) {
     const Fusion *f = e->f;
     emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256)");
     emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
@@ -234,15 +232,15 @@ static void put_head(Emit *e, const char *name) {
 
 /* Combines the blocks of each row: a thread for each. */
 static void put_finish(Emit *e) {
-    put_head(e, "finish");
+    cuda_put_rows_head(e, "finish");
     emit_line(e, "const int t = 0;");
     emit_line(e, "const bool has = true;");
     emit_line(e, "const int64_t all_rows = A->rows, step = (int64_t)gridDim.x * blockDim.x;");
     emit_line(e,
               "for (int64_t row = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; row < all_rows; "
               "row += step) {");
-    put_bases(e);
-    put_row_inputs(e);
+    cuda_put_bases(e);
+    cuda_put_row_inputs(e);
     put_tables(e);
     put_row_values(e, 0, false, true);
     put_row_values(e, 1, false, true);
@@ -265,7 +263,7 @@ static void put_leaf_tables(Emit *e) {
  * registers while it goes down the leaf's rows. */
 static void put_leaves(Emit *e) {
     const Fusion *f = e->f;
-    put_head(e, "run");
+    cuda_put_rows_head(e, "run");
     emit_line(e, "const int wide = blockDim.x;");
     emit_line(e, "const int64_t leaves = fused_leaves(A), chunk = CUDA_EACH * (int64_t)wide;");
     emit_line(e, "const int64_t across = (n + chunk - 1) / chunk;");
@@ -282,8 +280,8 @@ static void put_leaves(Emit *e) {
                       emit_kernel(e, i).text);
         }
     emit_line(e, "for (int64_t row = top; row < last; row++) {");
-    put_bases(e);
-    put_row_inputs(e);
+    cuda_put_bases(e);
+    cuda_put_row_inputs(e);
     emit_line(e, "const int t = threadIdx.x;");
     emit_line(e, "const bool has = base == 0;");
     put_row_values(e, 0, false, true);
@@ -306,7 +304,7 @@ static void put_leaves(Emit *e) {
     emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "}");
-    put_head(e, "finish");
+    cuda_put_rows_head(e, "finish");
     emit_line(e, "const int64_t leaves = fused_leaves(A), step = (int64_t)gridDim.x * blockDim.x;");
     put_leaf_tables(e);
     emit_line(
@@ -324,13 +322,12 @@ static void put_leaves(Emit *e) {
     emit_line(e, "}");
 }
 
-void emit_cuda_rows(Emit *e, FusedUnit unit) {
-    put_reductions(e);
+void emit_cuda_rows(Emit *e, FusedUnit unit, const char *name) {
     if (unit == FUSED_LEAVES) {
         put_leaves(e);
         return;
     }
-    put_head(e, "run");
+    cuda_put_rows_head(e, name);
     emit_line(e, "extern __shared__ char shared[];");
     emit_line(e, "const int t = threadIdx.x, wide = blockDim.x, chunk = CUDA_EACH * wide;");
     emit_line(e, "char *const mine = shared + threadIdx.y * (%d * 8 * chunk + %d * 8);",
@@ -350,8 +347,8 @@ void emit_cuda_rows(Emit *e, FusedUnit unit) {
     } else {
         emit_line(e, "const int64_t row = unit, from = 0, to = n, end = n;");
     }
-    put_bases(e);
-    put_row_inputs(e);
+    cuda_put_bases(e);
+    cuda_put_row_inputs(e);
     put_tables(e);
     put_row_values(e, 0, true, unit != FUSED_BLOCKS);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {

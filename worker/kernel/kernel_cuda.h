@@ -36,6 +36,18 @@ enum { CUDA_EACH = 4 }; /* as in emit_cuda.h */
 
 /* ---- Reductions: what kernel_fused.h has, for one thread ---- */
 
+/* The value that thread l + by of 16 has. mask: those 16 of the warp. All must call it. */
+template <typename R> __device__ __forceinline__ R lane_above(R value, int by, unsigned mask) {
+    unsigned word[(sizeof(R) + 3) / 4] = {};
+    memcpy(word, &value, sizeof value);
+    for (int k = 0; k < (int)(sizeof word / sizeof *word); k++)
+        word[k] = __shfl_down_sync(mask, word[k], by, LANES);
+    memcpy(&value, word, sizeof value);
+    return value;
+}
+
+/* NAME_lanes: reduces a block of n elements by 16 threads, one for each lane; the result is that of
+ * lane 0. */
 #define REDUCE_ABREAST(NAME, A, R, INIT)
 #define REDUCE_IN_TURN(NAME, A, R)
 #define REDUCE_REST(NAME, A, R, INIT)                                                              \
@@ -51,6 +63,13 @@ enum { CUDA_EACH = 4 }; /* as in emit_cuda.h */
         return t[c];                                                                               \
     }                                                                                              \
     PRO_FN R NAME##_init() { return (R)(INIT); }                                                   \
+    PRO_FN R NAME##_lanes(const A *x, int n, int lane, unsigned mask) {                            \
+        R r = (R)(INIT);                                                                           \
+        _Pragma("unroll 8") for (int k = lane; k < n; k += LANES) r = NAME##_op(r, x[k]);          \
+        for (int by = LANES / 2; by; by /= 2)                                                      \
+            r = NAME##_both(r, lane_above(r, by, mask));                                           \
+        return r;                                                                                  \
+    }                                                                                              \
     PRO_FN R NAME##_ending(R *lane) {                                                              \
         FOLD_LANES(NAME, 8)                                                                        \
         FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \

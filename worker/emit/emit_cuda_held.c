@@ -1,0 +1,287 @@
+/* emit_cuda_held.c: CUDA C of fusions with reductions along rows, for rows that fit into shared
+ * memory: each operand is read once, and what one pass computes for a later one is kept.
+ *
+ * A group of blockDim.x threads, a power of two from 16 to 256, computes a row; a block has
+ * blockDim.y groups. A thread has every blockDim.x-th element, the same ones in all passes. What
+ * lives from one pass to the next, and what is folded, has a slot: shared memory for the row.
+ * Values that do not live at the same time share one. A pass goes over its elements; then for each
+ * block of each fold 16 threads, one for each lane, fold the slot in ascending order, so that the
+ * bits are those of kernel_reduce.h.
+ *
+ * Names besides those of emit_pass.h: t the thread in its group, m the elements of the group's row,
+ * S a slot as the row of a value, T accumulators of a fold's blocks, Y a stored
+ * value's row.
+ * SPDX-License-Identifier: MIT */
+#include "worker/emit/emit_cuda.h"
+#include <stdio.h>
+#include <string.h>
+
+/* Values: the nodes, then the inputs. */
+enum { VALUES = FUSE_NODES + FUSED_INPUTS, NEVER = -1 };
+
+typedef struct Held {
+    /* Passes: the first and last that has the value, the last that folds it; or NEVER. */
+    int first[VALUES], last[VALUES], folded[VALUES];
+    bool has_slot[VALUES];
+    int at[VALUES]; /* bytes of the slots before its own, per element */
+    int bytes;      /* of all slots, per element */
+    int folds;
+} Held;
+
+static int value_of(FuseRef r) { return r; } /* FUSE_INPUT is FUSE_NODES */
+
+static DType dtype_of(const Emit *e, int v) {
+    return (DType)(v < FUSE_INPUT ? e->f->node[v].dtype : e->f->input[v - FUSE_INPUT].type.dtype);
+}
+/* An input with one value per row, in a register. */
+static bool is_steady(const Emit *e, int k) {
+    return !e->f->is_lined && e->f->stride_kind[k] == STRIDE_ZERO;
+}
+
+static void see(Held *h, int v, int pass) {
+    if (h->first[v] == NEVER) h->first[v] = pass;
+    h->last[v] = pass;
+}
+static void find_lives(Emit *e, Held *h) {
+    const Fusion *f = e->f;
+    for (int v = 0; v < VALUES; v++) h->first[v] = h->last[v] = h->folded[v] = NEVER;
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        pass_find_needs(e, pass);
+        for (int k = 0; k < f->n_inputs; k++)
+            if (e->needs_input[k]) see(h, FUSE_INPUT + k, pass);
+        for (int i = 0; i < f->n_nodes; i++) {
+            const FuseNode *n = &f->node[i];
+            if (pass_loads(e, i, pass) && e->needs[i]) see(h, i, pass);
+            if (pass_writes(e, i, pass)) see(h, i, pass);
+            if (!pass_folds(e, i, pass)) continue;
+            see(h, value_of(n->in[0]), pass);
+            h->folded[value_of(n->in[0])] = pass;
+            h->folds++;
+        }
+    }
+    for (int v = 0; v < VALUES; v++) {
+        bool lives = h->last[v] > h->first[v];
+        if (v >= FUSE_INPUT && v - FUSE_INPUT < f->n_inputs && is_steady(e, v - FUSE_INPUT))
+            lives = false;
+        h->has_slot[v] = lives || h->folded[v] != NEVER;
+    }
+}
+
+/* True if value v may use the slot of w: not at the same time. In the pass that reads w last, a
+ * thread reads its element before it writes that of v. */
+static bool may_follow(const Held *h, int v, int w) {
+    if (h->last[w] < h->first[v]) return true;
+    return v < FUSE_INPUT && h->last[w] == h->first[v] && h->folded[w] != h->last[w] &&
+           h->first[w] < h->last[w];
+}
+static void find_slots(const Emit *e, Held *h) {
+    struct {
+        int size, holder[VALUES], n;
+    } slot[VALUES];
+    int n = 0, of[VALUES];
+    for (int pass = 0; pass < e->plan.n_passes; pass++)
+        for (int order = 0; order < VALUES; order++) {
+            int v =
+                order < FUSED_INPUTS ? FUSE_INPUT + order : order - FUSED_INPUTS; /* inputs first */
+            if (!h->has_slot[v] || h->first[v] != pass) continue;
+            int size = emit_held_size(dtype_of(e, v)), s = 0;
+            for (; s < n; s++) {
+                bool fits = slot[s].size == size;
+                for (int k = 0; k < slot[s].n && fits; k++)
+                    fits = may_follow(h, v, slot[s].holder[k]);
+                if (fits) break;
+            }
+            if (s == n) slot[n].size = size, slot[n++].n = 0;
+            slot[s].holder[slot[s].n++] = v;
+            of[v] = s;
+        }
+    for (int v = 0; v < VALUES; v++) {
+        h->at[v] = 0;
+        for (int s = 0; h->has_slot[v] && s < of[v]; s++) h->at[v] += slot[s].size;
+    }
+    for (int s = 0; s < n; s++) h->bytes += slot[s].size;
+}
+
+static void find_held(Emit *e, Held *h) {
+    memset(h, 0, sizeof *h);
+    fuse_plan(e->f, &e->plan);
+    for (int i = 0; i < e->f->n_nodes; i++) e->plan.is_chunked[i] = true;
+    find_lives(e, h);
+    find_slots(e, h);
+}
+
+void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
+    Emit e = {.f = f};
+    Held h;
+    find_held(&e, &h);
+    form->held_bytes = h.bytes;
+    form->held_folds = h.folds;
+}
+
+/* ---- The kernel ---- */
+
+static void put_slots(Emit *e, const Held *h) {
+    int fold = 0;
+    for (int v = 0; v < VALUES; v++) {
+        if (!h->has_slot[v]) continue;
+        const char *type = emit_held(dtype_of(e, v));
+        if (v < FUSE_INPUT)
+            emit_line(e, "%s *const Sv%d = (%s *)(mine + %d * pitch);", type, v, type, h->at[v]);
+        else
+            emit_line(e, "%s *const Sx%d = (%s *)(mine + %d * pitch);", type, v - FUSE_INPUT, type,
+                      h->at[v]);
+    }
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
+            emit_line(e, "%s *const T%d = (%s *)(mine + %d * pitch + %d * 8 * blocks);",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), h->bytes, fold++);
+}
+
+/* Of a row: where its stored values go, and the inputs that do not change along it. */
+static void put_row(Emit *e, const Held *h) {
+    const Fusion *f = e->f;
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (n->is_stored && !n->is_row)
+            emit_line(e, "%s *const Y%d = (%s *)A->out[%d] + row * n;", emit_ctype(n->dtype), i,
+                      emit_ctype(n->dtype), n->output);
+    }
+    for (int k = 0; k < f->n_inputs; k++) {
+        char where[16];
+        snprintf(where, sizeof where, "b%d", k);
+        if (is_steady(e, k) && h->first[FUSE_INPUT + k] != NEVER) emit_input(e, 'x', k, where);
+    }
+}
+
+/* Row values that the pass before made known. */
+static void put_row_values(Emit *e, int pass) {
+    const Fusion *f = e->f;
+    for (int i = 0; i < f->n_nodes && f->args.blocks != 1; i++)
+        if (cuda_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]))
+            emit_line(e, "if (t == 0 && has) %s_tree(T%d, blocks);", emit_kernel(e, i).text, i);
+    if (pass && f->args.blocks != 1) emit_line(e, "__syncthreads();");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        char text[64];
+        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        snprintf(text, sizeof text, "has ? *T%d : %s_init()", i, emit_kernel(e, i).text);
+        emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
+        if (n->is_stored)
+            emit_line(e, "if (t == 0 && has) ((%s *)A->out[%d])[row] = %sr%d;",
+                      emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
+                      i);
+    }
+}
+
+/* Writes the loop's beginning. unroll: of loads, so that several are under way. */
+static void put_each(Emit *e, int unroll) {
+    emit_line(e, "#pragma unroll %d", unroll);
+    emit_line(e, "for (int i = t; i < m; i += wide) {");
+}
+
+/* Brings the inputs whose slots begin in this pass. */
+static void put_stage(Emit *e, const Held *h, int pass) {
+    const Fusion *f = e->f;
+    int n = 0;
+    memset(e->needs_input, 0, sizeof e->needs_input);
+    for (int k = 0; k < f->n_inputs; k++) {
+        int v = FUSE_INPUT + k;
+        if (!h->has_slot[v] || h->first[v] != pass) continue;
+        e->needs_input[k] = !is_steady(e, k);
+        n++;
+    }
+    if (!n) return;
+    put_each(e, f->is_lined ? 1 : 4);
+    cuda_put_inputs(e);
+    for (int k = 0; k < f->n_inputs; k++)
+        if (h->has_slot[FUSE_INPUT + k] && h->first[FUSE_INPUT + k] == pass)
+            emit_line(e, "Sx%d[i] = x%d;", k, k);
+    emit_line(e, "}");
+}
+
+static void put_loop(Emit *e, const Held *h, int pass) {
+    enum { LIGHT = 12 };
+    const Fusion *f = e->f;
+    bool has_any = false;
+    pass_find_needs(e, pass);
+    for (int i = 0; i < f->n_nodes; i++) has_any |= e->needs[i];
+    if (!has_any) return;
+    bool walks = f->is_lined;
+    put_each(e, walks || e->plan.cost > LIGHT ? 1 : 4);
+    for (int k = 0; k < f->n_inputs; k++) {
+        bool is_slot = h->has_slot[FUSE_INPUT + k] && !is_steady(e, k);
+        if (e->needs_input[k] && is_slot)
+            emit_line(e, "const %s x%d = Sx%d[i];", emit_held(dtype_of(e, FUSE_INPUT + k)), k, k);
+        if (is_slot || is_steady(e, k)) e->needs_input[k] = false;
+    }
+    for (int i = 0; i < f->n_nodes; i++)
+        if (e->needs[i] && pass_loads(e, i, pass))
+            emit_line(e, "const %s v%d = Sv%d[i];", emit_held(f->node[i].dtype), i, i);
+    cuda_put_inputs(e);
+    for (int i = 0; i < f->n_nodes; i++)
+        if (pass_computes(e, i, pass)) emit_value(e, i, NULL);
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        const char *half = dtype_is_half((DType)n->dtype) ? "h_" : "";
+        if (pass_writes(e, i, pass) && n->is_stored) emit_line(e, "Y%d[i] = %sv%d;", i, half, i);
+        if (h->has_slot[i] && h->first[i] == pass) emit_line(e, "Sv%d[i] = v%d;", i, i);
+    }
+    emit_line(e, "}");
+}
+
+static void put_folds(Emit *e, int pass) {
+    int fold = 0;
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (!pass_folds(e, i, pass)) continue;
+        FuseRef r = e->f->node[i].in[0];
+        if (!fold) emit_line(e, "__syncthreads();");
+        emit_line(e,
+                  "for (int b = (folder + %d) & (folders - 1); folds && b < blocks; "
+                  "b += folders) {",
+                  fold++);
+        emit_line(e, "const int from = b * FUSED_BLOCK;");
+        emit_line(e, "const int count = m - from < FUSED_BLOCK ? m - from : FUSED_BLOCK;");
+        emit_line(e, "const %s f = %s_lanes(S%c%d + from, count, t & (LANES - 1), mask);",
+                  emit_lane_type(e, i), emit_kernel(e, i).text, fuse_is_node(r) ? 'v' : 'x',
+                  fuse_is_node(r) ? r : r - FUSE_INPUT);
+        emit_line(e, "if (!(t & (LANES - 1))) T%d[b] = f;", i);
+        emit_line(e, "}");
+    }
+    if (fold) emit_line(e, "__syncthreads();");
+}
+
+void emit_cuda_held(Emit *e, const char *name) {
+    Held h;
+    find_held(e, &h);
+    cuda_put_rows_head(e, name);
+    emit_line(e, "extern __shared__ __align__(16) char shared[];");
+    emit_line(e, "const int t = threadIdx.x, wide = blockDim.x;");
+    emit_line(e, "const int pitch = ((int)n + 7) / 8 * 8;");
+    emit_line(e, "const int folders = wide < 32 ? 1 : wide / 32, folder = t / 32;");
+    emit_line(e, "const unsigned mask = 0xffffu << ((threadIdx.y * wide + t) & LANES);");
+    emit_line(e, "char *const mine = shared + threadIdx.y * (%d * pitch + %d * 8 * (int)blocks);",
+              h.bytes, h.folds);
+    put_slots(e, &h);
+    emit_line(e, "const int64_t units = A->rows, step = (int64_t)gridDim.x * blockDim.y;");
+    emit_line(e,
+              "for (int64_t top = (int64_t)blockIdx.x * blockDim.y; top < units; top += step) {");
+    emit_line(e, "const bool has = top + threadIdx.y < units;");
+    emit_line(e, "const bool folds = has && (wide < 32 || !(t & LANES));");
+    emit_line(e, "const int64_t row = has ? top + threadIdx.y : 0;");
+    emit_line(e, "const int m = has ? (int)n : 0;");
+    cuda_put_bases(e);
+    cuda_put_row_inputs(e);
+    put_row(e, &h);
+    put_row_values(e, 0);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        emit_line(e, "{");
+        put_stage(e, &h, pass);
+        put_loop(e, &h, pass);
+        put_folds(e, pass);
+        emit_line(e, "}");
+        put_row_values(e, pass + 1);
+    }
+    emit_line(e, "(void)mask, (void)folds, (void)folder, (void)folders, (void)mine, (void)m;");
+    emit_line(e, "}");
+    emit_line(e, "}");
+}
