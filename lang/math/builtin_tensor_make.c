@@ -365,6 +365,27 @@ BUILTIN(set_default_dtype) {
 }
 BUILTIN(get_default_dtype) { return *out = v_dtype(in->float_dtype), true; }
 
+/* What the user says, and the attribute of products that says so. */
+static const struct {
+    const char *name, *allow;
+} precision[] = {{"float32", NULL}, {"fast", "order"}, {"tf32", "tf32"}};
+
+BUILTIN(set_precision) { /* precision */
+    const char *name = arg[0].kind == V_STR ? arg[0].str->s : "";
+    if (arg[0].kind == V_DTYPE && arg[0].dtype == DT_F32) name = "float32";
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(name, precision[i].name))
+            return in->allow = precision[i].allow, *out = v_none(), true;
+    error_set(e, "the precision of products is \"float32\", \"fast\" or \"tf32\"");
+    return error_hint(e, "set_precision(\"%s\")", /* PyTorch's words: highest, high, medium */
+                      strcmp(name, "highest") ? "tf32" : "float32");
+}
+BUILTIN(get_precision) {
+    int i = 0;
+    while (in->allow != precision[i].allow) i++;
+    return *out = v_str(precision[i].name, strlen(precision[i].name)), true;
+}
+
 /* ---- identity ---- */
 
 static bool identity(Interp *in, Value v, bool is_buffer, Value *out, LangError *e) {

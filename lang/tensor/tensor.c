@@ -326,6 +326,13 @@ static void explain_broadcast(Interp *in, Op op, const Arg *arg, int n, LangErro
     }
 }
 
+/* Copies attributes to `more`, unless they are there, and adds one. */
+static void add_attr(Attr a, const Attr **attr, int *n_attr, Attr *more) {
+    if (*n_attr && *attr != more) memcpy(more, *attr, sizeof **attr * (size_t)*n_attr);
+    more[(*n_attr)++] = a;
+    *attr = more;
+}
+
 /* In p op= e, intermediate results of p's shape get p's layout: adds an attribute that says so. */
 static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, Attr *more) {
     TensorType few[FEW], out[MAX_OUT];
@@ -341,9 +348,15 @@ static void add_keep(Op op, const Prepared *p, const Attr **attr, int *n_attr, A
     if (!inst_infer(&inst, few, out, &n_out, &(Err){0}) || out[0].rank != few[0].rank ||
         memcmp(out[0].shape, few[0].shape, sizeof(int64_t) * out[0].rank))
         return;
-    if (*n_attr) memcpy(more, *attr, sizeof **attr * (size_t)*n_attr);
-    more[(*n_attr)++] = attr_bool(ATTR_KEEP, true);
-    *attr = more;
+    add_attr(attr_bool(ATTR_KEEP, true), attr, n_attr, more);
+}
+
+/* set_precision: adds what products of floats are allowed. */
+static void add_allow(const Interp *in, const Prepared *p, const Attr **attr, int *n_attr,
+                      Attr *more) {
+    if (!p->arg[0].t || !dtype_is_float((DType)tensor_type(p->arg[0].t)->dtype)) return;
+    Attr allow = {.key = ATTR_ALLOW, .n = (uint32_t)strlen(in->allow), .str = in->allow};
+    add_attr(allow, attr, n_attr, more);
 }
 
 bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, int n_attr,
@@ -362,6 +375,8 @@ bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *a
     const Attr *all = attr;
     int n_all = n_attr;
     if (place && p.handle[0] == *place) add_keep(op, &p, &all, &n_all, more);
+    bool keeps = n_all > n_attr;
+    if (in->allow && op == OP_MATMUL) add_allow(in, &p, &all, &n_all, more);
     if (!stream_op(in->stream, op, p.operand, p.handle, n_args, all, n_all, interp_span(in), h,
                    &n_out, e)) {
         bool is_about_them = e->kind == E_RUN && !e->n_labels;
@@ -375,7 +390,7 @@ bool tensor_op_keep(Interp *in, Op op, const Arg *arg, int n_args, const Attr *a
             explain_broadcast(in, op, arg, n_args, e);
         goto done;
     }
-    if (n_all > n_attr) *place = h[0];
+    if (keeps) *place = h[0];
     for (int i = 0; i < n_out; i++) out[i] = tensor_new(in, h[i]);
     if (in->signals) signal_made(in, tensor_type(out[0])->rank);
     if (grad_is_on(in)) grad_record(in, op, p.arg, n_args, attr, n_attr, out, n_out);

@@ -55,6 +55,7 @@ struct Interp {
     OutputForm output;
     uint64_t seed, rng_counter, host_rng_counter;
     DType float_dtype; /* set_default_dtype: the default for float tensors; initially DT_F32 */
+    const char *allow; /* set_precision: the attribute of products of floats; NULL: none */
     /* warnings about dead statements, printed after their statement has run (import.c) */
     LangError *dead_warning;
     size_t n_dead_warnings;

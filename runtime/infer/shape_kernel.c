@@ -16,6 +16,16 @@ static bool cannot_multiply(Infer *s, const char *format, long long m, long long
                    shape_text(&s->in[1], &tb), why);
 }
 
+static bool allow_is_known(Infer *s) {
+    const Attr *a = inst_attr(s->inst, ATTR_ALLOW);
+    if (!a) return true;
+    if ((a->n == 5 && !memcmp(a->str, "order", 5)) || (a->n == 4 && !memcmp(a->str, "tf32", 4)))
+        return dtype_is_float((DType)s->in[0].dtype) ||
+               op_fail(s, ERR_DTYPE, ": 'allow' is for floats, not for %s",
+                       dtype_info[s->in[0].dtype].name);
+    return op_fail(s, ERR_ARG, ": 'allow' is order or tf32");
+}
+
 /* (M, K) @ (K, N). 1-D operands are a row (left) or a column (right) whose axis is dropped from
  * the result; batch axes broadcast. */
 bool infer_matmul(Infer *s) {
@@ -40,7 +50,7 @@ bool infer_matmul(Infer *s) {
     batch_b.rank = b->rank > 2 ? b->rank - 2 : 0;
     if (!shape_broadcast(&batch_a, &batch_b, &r))
         return cannot_multiply(s, "leading axes do not broadcast", 0, 0);
-    TRY(sum_dtype(s, &r.dtype));
+    TRY(sum_dtype(s, &r.dtype) && allow_is_known(s));
     if (a->rank > 1) r.shape[r.rank++] = a->shape[a->rank - 2];
     if (b->rank > 1) r.shape[r.rank++] = b->shape[b->rank - 1];
     return need_numel(s, &r) && op_gives(s, r);

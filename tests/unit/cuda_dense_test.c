@@ -6,7 +6,8 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/cuda_twin.h"
 
-static bool is_near; /* bits may differ */
+static bool is_near;      /* bits may differ */
+static const char *allow; /* the products' attribute; NULL: none */
 
 typedef struct Shape {
     int64_t batch, M, K, N;
@@ -26,6 +27,8 @@ static void try_product(DType d, const Shape *s, int left, int right) {
     Twin in[2] = {twin(d, s->batch, s->M, s->K, left), twin(d, s->batch, s->K, s->N, right)},
          out = twin(d, s->batch, s->M, s->N, 0);
     Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+    Attr attr = {.key = ATTR_ALLOW, .n = allow ? (uint32_t)strlen(allow) : 0, .str = allow};
+    if (allow) inst.attr = &attr, inst.n_attr = 1;
     char what[120];
     snprintf(what, sizeof what, "%s %lld (%lld,%lld)@(%lld,%lld) order %d %d", dtype_info[d].text,
              (long long)s->batch, (long long)s->M, (long long)s->K, (long long)s->K,
@@ -136,6 +139,53 @@ static void test_blas(void) {
     cuda = own;
 }
 
+/* A product has the bits of the engine cpu unless it allows others, beside such that do. */
+static void test_allowed(void) {
+    const Shape s = {1, 9, 70, 11}, t = {1, 9, 70, 12};
+    Engine *own = cuda;
+    cuda = open_cuda("");
+    if (!cuda) return;
+    Twin a = twin(DT_F32, 1, 9, 70, 0), b = twin(DT_F32, 1, 70, 11, 0);
+    static const char *const ways[] = {NULL, "order", "tf32", NULL};
+    float result[4][99];
+    for (int w = 0; w < 4; w++) {
+        Twin o = twin(DT_F32, 1, 9, 11, 0);
+        View in[2] = {a.device, b.device};
+        Attr attr = {.key = ATTR_ALLOW, .n = ways[w] ? (uint32_t)strlen(ways[w]) : 0};
+        attr.str = ways[w];
+        Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+        inst.attr = &attr, inst.n_attr = ways[w] != NULL;
+        run(cuda, &(Call){.inst = &inst, .n_in = 2, .n_out = 1, .in = in, .out = {o.device}});
+        cuda->ops->copy_out(cuda, result[w], &o.device);
+        settle();
+        drop(&o);
+    }
+    CHECK(!memcmp(result[0], result[3], sizeof result[0]));
+    CHECK(memcmp(result[0], result[2], sizeof result[0]) != 0);
+    CHECK(memcmp(result[1], result[2], sizeof result[0]) != 0);
+    double worst[4] = {0};
+    for (int w = 1; w < 3; w++)
+        for (int i = 0; i < 99; i++)
+            worst[w] = fmax(worst[w], fabs((double)result[w][i] - (double)result[0][i]));
+    CHECK_MSG(worst[1] < 1e-5, "order: %g", worst[1]);
+    CHECK_MSG(worst[2] > 1e-5 && worst[2] < 1e-2, "tf32: %g", worst[2]);
+    drop(&a), drop(&b);
+    engine_cuda.close(&cuda);
+    allow = "tf32";
+    if ((cuda = open_cuda("0"))) try_product(DT_F32, &s, 0, 0), engine_cuda.close(&cuda);
+    /* Without the library the own kernels multiply; it is asked for once. */
+    gpu.emu_quiet(true);
+    gpu.emu_fail("cublasLtCreate", 1, 1);
+    if ((cuda = open_cuda(""))) {
+        try_product(DT_F32, &s, 0, 0);
+        try_product(DT_F32, &t, 0, 0);
+        engine_cuda.close(&cuda);
+    }
+    gpu.emu_fail(NULL, 0, 0);
+    allow = NULL;
+    cuda = own;
+}
+
 /* Products for GT_TEST_COUNTERS. */
 static void count_products(void) {
     static const Shape shapes[] = {
@@ -150,7 +200,7 @@ int main(void) {
     if (getenv("GT_TEST_COUNTERS"))
         count_products();
     else
-        test_products(), test_batch_gaps(), test_blas();
+        test_products(), test_batch_gaps(), test_blas(), test_allowed();
     twins_close();
     return check_report("cuda_dense");
 }

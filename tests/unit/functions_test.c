@@ -83,6 +83,8 @@ static const Exception exceptions[] = {
     {"spectral_norm", TRAINING},
     {"set_default_dtype", DEFAULT},
     {"get_default_dtype", DEFAULT},
+    {"set_precision", "tests/cli/cuda_precision.sh"},
+    {"get_precision", "tests/cli/cuda_precision.sh"},
     {"histogram", NUMPY},
     {"histogram_bin_edges", NUMPY},
     {"percentile", NUMPY},

@@ -1,12 +1,18 @@
-/* blas.c: matrix products by cuBLASLt, where GT_CUDA_BLAS asks for it: see cuda_open_blas. Layouts
- * are column-major, the library's own: of (M, K) @ (K, N) = (M, N), row-major, it computes the
- * transposed product. What no layout expresses, rows and columns, whole numbers, and float32
+/* blas.c: matrix products by cuBLASLt, where the product's `allow` or GT_CUDA_BLAS asks for it.
+ * Layouts are column-major, the library's own: of (M, K) @ (K, N) = (M, N), row-major, it computes
+ * the transposed product. What no layout expresses, rows and columns, whole numbers, and float32
  * results of halves are left to the own kernels.
+ *
+ * `allow` is the program's permission (set_precision, attrs.def), an attribute of each product, so
+ * that clients of one worker differ. The library is opened for the first such product; where it is
+ * not there, the own kernels multiply, and the log says why. GT_CUDA_BLAS is the operator's word
+ * for all products, and counts more: 0 never opens the library, 1 and tf32 need it.
  *
  * The algorithm is the first of the heuristics that splits no sum, kept with its descriptors for as
  * long as the engine lives, by sizes, strides, dtype and alignment. So a product has the same bits
  * each time; but other sizes may have another algorithm, and another order of additions.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/log.h"
 #include "worker/cuda/cuda.h"
 #include "worker/cuda/product.h"
 #include "worker/engine/view.h"
@@ -34,43 +40,62 @@ struct CudaBlas {
     const BlasLibs *libs;
     cublasLtHandle_t handle;
     char *workspace;
-    bool is_tf32;
-    Map plans; /* by the hash of the key */
+    CUdeviceptr owned; /* the workspace, unless it lies behind the arena */
+    Map plans;         /* by the hash of the key */
 };
 
-bool cuda_wants_blas(void) {
+/* What a product may do. */
+typedef enum Wish { WISH_UNKNOWN, WISH_OWN, WISH_ORDER, WISH_TF32 } Wish;
+
+/* The environment's; WISH_UNKNOWN: it leaves that to the program, or is nonsense. */
+static Wish forced(void) {
     const char *text = getenv("GT_CUDA_BLAS");
-    return text && *text && strcmp(text, "0") != 0;
+    if (!text || !*text) return WISH_UNKNOWN;
+    return !strcmp(text, "0")      ? WISH_OWN
+           : !strcmp(text, "1")    ? WISH_ORDER
+           : !strcmp(text, "tf32") ? WISH_TF32
+                                   : WISH_UNKNOWN;
 }
+
+bool cuda_wants_blas(void) { return forced() > WISH_OWN; }
 
 bool cuda_blas_name(char *name, size_t size, Err *err) {
     const char *text = getenv("GT_CUDA_BLAS");
     *name = 0;
-    if (!cuda_wants_blas()) return true;
-    if (strcmp(text, "1") != 0 && strcmp(text, "tf32") != 0)
+    if (text && *text && !forced())
         return err_set(err, ERR_ARG, "GT_CUDA_BLAS is '%.40s': it must be 0, 1 or tf32", text);
+    if (!cuda_wants_blas()) return true;
     const BlasLibs *libs = cuda_blas_libs(err);
     if (!libs) return false;
     int version = (int)libs->cublasLtGetVersion();
     snprintf(name, size, "cublas%d.%d%s", version / 10000, version / 100 % 100,
-             !strcmp(text, "tf32") ? "-tf32" : "");
+             forced() == WISH_TF32 ? "-tf32" : "");
     return true;
+}
+
+/* False: c->blas may be set, for cuda_close_blas, but has no handle. */
+static bool open_library(Cuda *c, char *workspace, Err *err) {
+    const BlasLibs *libs = cuda_blas_libs(err);
+    if (!libs) return false;
+    CudaBlas *b = c->blas = xcalloc(1, sizeof *b);
+    b->libs = libs;
+    b->workspace = workspace;
+    if (!workspace) {
+        if (!CUDA(c->libs, err, cuMemAlloc_v2, &b->owned, BLAS_BYTES)) return false;
+        b->workspace = (char *)b->owned;
+    }
+    int status = (int)libs->cublasLtCreate(&b->handle);
+    if (!status) return true;
+    b->handle = NULL;
+    return err_set(err, ERR_IO, "cublasLtCreate: status %d", status);
 }
 
 bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
     char name[CUDA_BLAS_NAME];
+    c->blas_forced = (int)forced();
     if (!cuda_blas_name(name, sizeof name, err)) return false;
     if (!name[0]) return true;
-    const BlasLibs *libs = cuda_blas_libs(err);
-    CudaBlas *b = c->blas = xcalloc(1, sizeof *b);
-    b->libs = libs;
-    b->workspace = workspace;
-    b->is_tf32 = strstr(name, "-tf32") != NULL;
-    int status = (int)libs->cublasLtCreate(&b->handle);
-    if (status) {
-        b->handle = NULL;
-        return err_set(err, ERR_IO, "cublasLtCreate: status %d", status);
-    }
+    if (!open_library(c, workspace, err)) return false;
     size_t n = strlen(c->isa);
     snprintf(c->isa + n, sizeof c->isa - n, "-%s", name);
     return true;
@@ -95,6 +120,7 @@ void cuda_close_blas(Cuda *c) {
             free_plan(b->libs, p);
         }
     map_fini(&b->plans);
+    if (b->owned) c->libs->cuMemFree_v2(b->owned);
     if (b->handle) b->libs->cublasLtDestroy(b->handle);
     free(b);
     c->blas = NULL;
@@ -238,17 +264,42 @@ static int32_t type_of(DType d) {
                           : CUDA_R_16F;
 }
 
-int cuda_blas_product(Cuda *c, const ProductArgs *p, DType from, DType to, Err *err) {
-    if (!c->blas || !dtype_is_float(from) || from != to || p->M == 1 || p->N == 1 || !p->K)
+static Wish find_wish(const Cuda *c, const Inst *inst) {
+    if (c->blas_forced) return (Wish)c->blas_forced;
+    const Attr *allow = inst_attr(inst, ATTR_ALLOW);
+    if (!allow) return WISH_OWN;
+    return allow->n == 4 && !memcmp(allow->str, "tf32", 4) ? WISH_TF32 : WISH_ORDER;
+}
+
+/* Opens the library for the first product that is allowed to use it. Returns 1; 0: there is none;
+ * -1: not while calls are recorded, which then cannot be. */
+static int open_late(Cuda *c) {
+    Err err = {0};
+    if (c->has_blas_failed) return 0;
+    if (c->blas) return 1;
+    if (cuda_is_captured(c)) return -1;
+    if (open_library(c, NULL, &err)) return 1;
+    cuda_close_blas(c);
+    c->has_blas_failed = true;
+    log_line("WORKER", "set_precision: products stay float32 in the own order: %s", err.text);
+    return 0;
+}
+
+int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType from, DType to,
+                      Err *err) {
+    Wish wish = find_wish(c, inst);
+    if (wish == WISH_OWN || !dtype_is_float(from) || from != to || p->M == 1 || p->N == 1 || !p->K)
         return 0;
+    int is_open = open_late(c);
+    if (is_open <= 0) return is_open;
     Key k;
     int64_t outer, size = dtype_info[from].size_bytes;
     memset(&k, 0, sizeof k);
     k.k = p->K, k.type = type_of(from);
     k.scale = from == DT_F64 ? CUDA_R_64F : CUDA_R_32F;
-    k.compute = from == DT_F64                       ? CUBLAS_COMPUTE_64F
-                : from == DT_F32 && c->blas->is_tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                     : CUBLAS_COMPUTE_32F;
+    k.compute = from == DT_F64                        ? CUBLAS_COMPUTE_64F
+                : from == DT_F32 && wish == WISH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
+                                                      : CUBLAS_COMPUTE_32F;
     if (!set_operand(&k, 0, p->N, p->K, p->b_n, p->b_k) ||
         !set_operand(&k, 1, p->K, p->M, p->a_k, p->a_m))
         return 0;

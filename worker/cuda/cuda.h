@@ -85,7 +85,9 @@ typedef struct Cuda {
     MakerStats made;         /* of `kernels` */
     Err lost;                /* code 0: it works */
     Failures *failures;
-    CudaBlas *blas; /* NULL: GT_CUDA_BLAS does not ask for it */
+    CudaBlas *blas; /* NULL: no product has asked for it */
+    int blas_forced; /* blas.c: what GT_CUDA_BLAS says */
+    bool has_blas_failed;
     Engine *inner;  /* hosted.c: the engine cpu; NULL: not needed yet */
     int threads;    /* ... and its threads */
 } Cuda;
@@ -238,19 +240,22 @@ bool cuda_conv(Cuda *c, const Call *call, Err *err); /* conv, conv_dx, conv_dw; 
 
 /* ---- blas.c ---- */
 
-/* True if the environment's GT_CUDA_BLAS is set, and not to 0. */
+/* True if the environment's GT_CUDA_BLAS asks for cuBLASLt: is 1 or tf32. */
 bool cuda_wants_blas(void);
-/* Writes the library's version and the setting, such as "cublas13.2-tf32", or "" if the own kernels
- * multiply. False: the setting is none, or the library is not there; err says which. */
+/* Writes the library's version and the setting, such as "cublas13.2-tf32", or "" unless the
+ * environment asks for it. False: the setting is none, or the library is not there; err says which.
+ */
 enum { CUDA_BLAS_NAME = 32 };
 bool cuda_blas_name(char *name, size_t size, Err *err);
 /* If so, opens cuBLASLt with BLAS_BYTES of device memory, and adds its version to the isa. False:
  * err says why. */
 bool cuda_open_blas(Cuda *c, char *workspace, Err *err);
 void cuda_close_blas(Cuda *c);
-/* Multiplies by cuBLASLt. Returns 1; 0 if that is not open or does not take this product, which the
- * own kernels compute then; -1 with err set. */
-int cuda_blas_product(Cuda *c, const ProductArgs *p, DType from, DType to, Err *err);
+/* Multiplies by cuBLASLt. Returns 1; 0 if inst does not allow it, it is not there or does not take
+ * this product, which the own kernels compute then; -1 with err set, or while calls are recorded.
+ */
+int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType from, DType to,
+                      Err *err);
 
 /* ---- product.c ---- */
 

@@ -143,11 +143,11 @@ static bool open_blas(BlasLibs *l, Err *err) {
     void *library = open_library(newest + (major < 13));
     if (!library) {
         err_set(err, ERR_IO,
-                "no cuBLASLt, which GT_CUDA_BLAS asks for: libcublasLt.so.%d is not there",
+                "no cuBLASLt: libcublasLt.so.%d is not there",
                 major < 13 ? 12 : 13);
         return err_hint(err,
-                        "install libcublas-%d-%d, or `pip install nvidia-cublas`; without "
-                        "GT_CUDA_BLAS none is needed",
+                        "install libcublas-%d-%d, or `pip install nvidia-cublas`; GT_CUDA_BLAS=0 "
+                        "needs none",
                         major, shared.libs.driver % 1000 / 10);
     }
     find(library, "cublasLtGetVersion", &l->cublasLtGetVersion, &missing);

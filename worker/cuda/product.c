@@ -147,7 +147,8 @@ static bool product(Cuda *c, const Call *call, Err *err) {
         if (in_a >= 0 && a->type.shape[in_a] != 1) p.a_batch[d] = a->stride[in_a];
         if (in_b >= 0 && b->type.shape[in_b] != 1) p.b_batch[d] = b->stride[in_b];
     }
-    int done = cuda_blas_product(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
+    int done =
+        cuda_blas_product(c, call->inst, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
     if (done) return done > 0;
     return run(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
 }
