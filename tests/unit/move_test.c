@@ -797,6 +797,44 @@ static void test_failed(const EngineOps *ops) {
     world_free(p.w);
 }
 
+/* A box that the other worker's engine reads where it is stays until that has read it: though its
+ * owner drops it, its memory is free and filled with NaN no sooner. */
+static void test_taken(void) {
+    enum { ROWS = 5000 };
+    Pair p = pair_new(&engine_late);
+    Layout whole = layout_replicate();
+    uint64_t seq[4];
+    p.w->is_dead[1] = false;
+    p.w->group[3] = (Grp){1, {1}};
+    for (int i = 0; i < 2; i++) exec_on_group(p.w->x[i], 103, p.w->group[3].rank, 1);
+    add_data(p, p.a, 1, 2, &whole, ROWS);
+    add_move(p.a, 2, 1, ROWS, (Place){2, whole}, (Place){3, whole});
+    add_op(p.a, OP_FREE, 0, 1, 2);
+    p.a->ranks = 3;
+    flush(p.w, p.a);
+    step_all(p.w, 0, seq, 0); /* offers the box */
+    for (int i = 0; i < 20 && !p.w->peer[0][1].n; i++) exec_step(p.w->x[0], 0), collect(p.w, 0);
+    CHECK_INT(p.w->peer[0][1].n, 1);
+    while (event(p.w, 1, 0)) {}
+    while (!event(p.w, 1, 1)) {}
+    for (int i = 0; i < 20 && !p.w->peer[1][0].n; i++) exec_step(p.w->x[1], 0), collect(p.w, 1);
+    CHECK_INT(p.w->peer[1][0].n, 1);
+    while (p.w->peer[1][0].n) event(p.w, 0, 1);
+    wait_for_engine(p.w->x[0]);
+    Known moved = {.id = 2, .group = 3, .layout = whole};
+    moved.type = (TensorType){.dtype = DT_F32, .rank = 1, .shape = {ROWS}};
+    bool is_poisoned;
+    double *value = part_on(p.w, p.a, &moved, 0, &is_poisoned);
+    for (int64_t e = 0; value && e < ROWS && !check_failed; e++)
+        CHECK(value[e] == (double)(e % 100));
+    CHECK(value && !is_poisoned && p.w->x[1]->direct_bytes == ROWS * 4);
+    free(value);
+    settle(p.w);
+    CHECK_INT(p.w->x[0]->pins.n, 0);
+    check_baseline(p.w);
+    world_free(p.w);
+}
+
 /* A result that a rank takes from itself alone is a view; also in another group. */
 static void test_views(void) {
     enum { ROWS = 1000 };
@@ -853,6 +891,7 @@ int main(int argc, char **argv) {
     test_failed(&engine_reference);
     test_failed(&engine_delayed);
     test_failed(&engine_late);
+    test_taken();
     test_rank_again();
     test_views();
     for (int i = 0; i < rounds; i++, seed++) {

@@ -127,8 +127,11 @@ static World *world_new(uint64_t seed, const EngineOps *ops, int n, uint64_t mem
             int fd;
             Engine *e = exec_engine(w->x[k]);
             e->ops->arena(e, &base, &bytes, &fd);
-            bool is_open = chance(readable) && !e->ops->is_ordered;
-            if (i != k) exec_peer_memory(w->x[i], (uint32_t)k, is_open ? base : NULL, bytes);
+            bool is_open = chance(readable);
+            if (i != k && is_open && e->ops->is_ordered)
+                exec_reach_peer(w->x[i], (uint32_t)k, base, bytes);
+            else if (i != k)
+                exec_peer_memory(w->x[i], (uint32_t)k, is_open ? base : NULL, bytes);
         }
     for (uint32_t g = 1; g <= GROUPS; g++) make_group(w, g);
     for (int i = 0; i < CLIENTS; i++) {

@@ -7,6 +7,7 @@
  * So an access that is not made through the engine faults.
  *  - Memory that was freed may be allocated again at once. In its turn, it is filled with NaN.
  *  - Host memory that is to be filled holds garbage until then.
+ *  - Another engine `late` of the process may read its memory (reach), as late as all else.
  *
  * Limits of memory are those of `cpu`, whose calls may need memory beside their results. A call
  * that might find none is executed at once, after all others; that memory is taken from an arena of
@@ -72,12 +73,24 @@ struct Failure {
     Err err;
 };
 
-typedef struct Late {
-    Engine engine;
-    Engine *inner;                /* its arena is for memory beside results */
-    Mem *mem;                     /* used for its addresses: the arena that exec sees */
-    char *heads, *shown, *device; /* mem's, exec's, and where the tensors are; scratch behind */
+/* Where the tensors are, for which exec sees other addresses; scratch memory lies behind them. */
+typedef struct Tensors Tensors;
+struct Tensors {
+    char *shown, *device;
     uint64_t bytes;
+    int users;     /* their engine, and those that reach them */
+    Tensors *next; /* of this process */
+};
+
+typedef struct Late Late;
+struct Late {
+    Engine engine;
+    Engine *inner; /* its arena is for memory beside results */
+    Mem *mem;      /* used for its addresses: the arena that exec sees */
+    char *heads;   /* mem's memory */
+    Tensors *own;
+    Tensors **reached; /* of other engines */
+    int n_reached;
     Batch *open;    /* being filled */
     Ticket n;       /* requests so far; tickets of requests are even, marks are odd */
     Ticket refused; /* of a call whose lack of memory is known; 0: none */
@@ -92,12 +105,21 @@ typedef struct Late {
     Ticket done; /* requests that are done */
     Failure *failures, *last_failure;
     bool ends;
-} Late;
+};
 
 /* ---- Addresses ---- */
 
+static bool holds(const Tensors *t, const void *p) {
+    return (const char *)p >= t->shown && (const char *)p < t->shown + t->bytes + ENGINE_SCRATCH;
+}
+
 static char *at_device(const Late *l, const void *p) {
-    return l->device + ((const char *)p - l->shown);
+    const Tensors *t = l->own;
+    for (int k = 0; !holds(t, p); k++) {
+        if (k == l->n_reached) panic("late: %p is not in memory that the engine reaches", p);
+        t = l->reached[k];
+    }
+    return t->device + ((const char *)p - t->shown);
 }
 
 static View view_of(const Late *l, const View *v) {
@@ -423,13 +445,13 @@ static uint64_t late_hash(Engine *e, const void *data, int64_t n, int size, uint
 static void *late_alloc(Engine *e, uint64_t bytes) {
     Late *l = (Late *)e;
     char *p = bytes ? mem_alloc(l->mem, bytes) : l->heads;
-    return p ? l->shown + (p - l->heads) : NULL;
+    return p ? l->own->shown + (p - l->heads) : NULL;
 }
 
 static void late_free(Engine *e, void *p, uint64_t bytes) {
     Late *l = (Late *)e;
     if (!p || !bytes) return;
-    mem_release(l->mem, l->heads + ((char *)p - l->shown), bytes);
+    mem_release(l->mem, l->heads + ((char *)p - l->own->shown), bytes);
     Request *r = ask(l, RUN_FILL, 0);
     r->to.data = at_device(l, p), r->bytes = bytes;
 }
@@ -444,12 +466,73 @@ static bool late_has_room(const Engine *e, uint64_t bytes) {
 
 static void late_arena(const Engine *e, void **base, uint64_t *bytes, int *fd) {
     const Late *l = (const Late *)e;
-    *base = l->shown, *bytes = l->bytes, *fd = -1;
+    *base = l->own->shown, *bytes = l->own->bytes, *fd = -1;
 }
 
 static void *late_scratch(const Engine *e) {
     const Late *l = (const Late *)e;
-    return l->shown + l->bytes;
+    return l->own->shown + l->own->bytes;
+}
+
+/* ---- Memory of other engines ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static Tensors *all; /* under the lock */
+
+static char *reserve(uint64_t bytes, int prot) {
+    void *p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+static void tensors_drop(Tensors *t) {
+    if (!t) return;
+    pthread_mutex_lock(&lock);
+    Tensors **at = &all;
+    while (*at != t) at = &(*at)->next;
+    bool is_last = --t->users == 0;
+    if (is_last) *at = t->next;
+    pthread_mutex_unlock(&lock);
+    if (!is_last) return;
+    if (t->shown) munmap(t->shown, t->bytes + ENGINE_SCRATCH);
+    if (t->device) munmap(t->device, t->bytes + ENGINE_SCRATCH);
+    free(t);
+}
+
+static Tensors *tensors_new(uint64_t bytes) {
+    Tensors *t = xmalloc(sizeof *t);
+    *t = (Tensors){.bytes = bytes, .users = 1};
+    t->shown = reserve(bytes + ENGINE_SCRATCH, PROT_NONE);
+    t->device = reserve(bytes + ENGINE_SCRATCH, PROT_READ | PROT_WRITE);
+    bool ok = t->shown && t->device;
+    pthread_mutex_lock(&lock);
+    t->next = all, all = t;
+    pthread_mutex_unlock(&lock);
+    if (!ok) tensors_drop(t);
+    return ok ? t : NULL;
+}
+
+static bool late_reach(Engine *e, const void *base, uint64_t bytes) {
+    Late *l = (Late *)e;
+    pthread_mutex_lock(&lock);
+    Tensors *t = all;
+    while (t && (t->shown != base || t->bytes != bytes)) t = t->next;
+    bool ok = t && t != l->own;
+    if (ok) t->users++;
+    pthread_mutex_unlock(&lock);
+    if (!ok) return false;
+    l->reached = xrealloc(l->reached, sizeof(Tensors *) * (size_t)(l->n_reached + 1));
+    l->reached[l->n_reached++] = t;
+    return true;
+}
+
+static void late_leave(Engine *e, const void *base) {
+    Late *l = (Late *)e;
+    drain(l);
+    for (int k = l->n_reached; k-- > 0;) {
+        if (l->reached[k]->shown != base) continue;
+        tensors_drop(l->reached[k]);
+        l->reached[k] = l->reached[--l->n_reached];
+    }
 }
 
 /* ---- Opening ---- */
@@ -473,8 +556,9 @@ static void late_close(Engine **e) {
     Err err;
     Ticket t;
     for (int node; late_failed(&l->engine, &t, &node, &err);) {}
-    if (l->shown) munmap(l->shown, l->bytes + ENGINE_SCRATCH);
-    if (l->device) munmap(l->device, l->bytes + ENGINE_SCRATCH);
+    while (l->n_reached) tensors_drop(l->reached[--l->n_reached]);
+    free(l->reached);
+    tensors_drop(l->own);
     mem_close(&l->mem);
     if (l->inner) l->inner->ops->close(&l->inner);
     pthread_mutex_destroy(&l->lock);
@@ -484,15 +568,10 @@ static void late_close(Engine **e) {
     *e = NULL;
 }
 
-static char *reserve(uint64_t bytes, int prot) {
-    void *p = mmap(NULL, bytes, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return p == MAP_FAILED ? NULL : p;
-}
-
 static bool start(Late *l) {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t signals, before;
+    sigfillset(&signals);
+    pthread_sigmask(SIG_SETMASK, &signals, &before);
     l->has_thread = !pthread_create(&l->thread, NULL, serve, l);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return l->has_thread;
@@ -504,6 +583,7 @@ static Engine *late_open(const EngineConfig *config, Err *err) {
     Engine *e = &l->engine;
     int fd;
     void *base;
+    uint64_t bytes;
     e->ops = &engine_late;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->has_batch, NULL);
@@ -512,12 +592,11 @@ static Engine *late_open(const EngineConfig *config, Err *err) {
     l->inner = engine_cpu.open(&own, err);
     l->mem = l->inner ? mem_open(config->memory_bytes, false, err) : NULL;
     if (!l->mem) return late_close(&e), NULL;
-    mem_range(l->mem, &base, &l->bytes, &fd);
+    mem_range(l->mem, &base, &bytes, &fd);
     l->heads = base;
-    madvise(base, l->bytes, MADV_NOHUGEPAGE); /* only heads of blocks are touched */
-    l->shown = reserve(l->bytes + ENGINE_SCRATCH, PROT_NONE);
-    l->device = reserve(l->bytes + ENGINE_SCRATCH, PROT_READ | PROT_WRITE);
-    if (l->shown && l->device && start(l)) return e;
+    madvise(base, bytes, MADV_NOHUGEPAGE); /* only heads of blocks are touched */
+    l->own = tensors_new(bytes);
+    if (l->own && start(l)) return e;
     err_set(err, ERR_MEMORY, "cannot reserve memory for the engine 'late': %s", strerror(errno));
     late_close(&e);
     return NULL;
@@ -547,4 +626,6 @@ const EngineOps engine_late = {
     .fused = late_fused,
     .fused_product = late_fused_product,
     .hash = late_hash,
+    .reach = late_reach,
+    .leave = late_leave,
 };
