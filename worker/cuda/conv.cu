@@ -4,12 +4,16 @@
  * block of images the sum, image by image, and `finish` adds the blocks. The order of additions is
  * that of worker/cpu/cpu_conv.c where that does not use oneDNN.
  * SPDX-License-Identifier: MIT */
+#define FILLS_AT_ONCE 1 /* more need too many registers */
 #include "worker/cuda/conv.h"
 
 /* Where lines and elements of K of a tile are, along each axis and beside them. */
 struct Places {
     int line[CONV_AXES][TILE], deep[CONV_AXES][DEEP];
     int64_t of_line[TILE], of_deep[DEEP];
+    /* What the block computes: first row and column, group, block of images. Here they take no
+     * registers while the sums do. */
+    volatile int64_t m0, n0, group, block;
 };
 enum { NOWHERE = -(1 << 30) };
 
@@ -45,7 +49,7 @@ struct Gather {
         const int t = threadIdx.x;
         if (t < DEEP) set(&places->deep[0][t], DEEP, &places->of_deep[t], at + t, IS_DW, t < deep);
         __syncthreads();
-#pragma unroll 2
+#pragma unroll 1
         for (int i = t; i < TILE * DEEP; i += TILE_THREADS) {
             const int l = IS_DW ? i / DEEP : i % TILE, k = IS_DW ? i % DEEP : i / TILE;
             int64_t offset = places->of_line[l] + places->of_deep[k];
@@ -67,7 +71,9 @@ struct Gather {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(TILE_THREADS, 3)
+/* Thread blocks of a processor: the small ones have shared memory for two. */
+enum { BLOCKS_WANTED = HALF_BLOCKS == 3 ? 2 : 4 };
+extern "C" __global__ void __launch_bounds__(TILE_THREADS, BLOCKS_WANTED)
     FUSED(run)(const __grid_constant__ ConvArgs args) {
     enum { AREA = TILE * TILE };
     const ConvArgs *const P = &args;
@@ -77,23 +83,29 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, 3)
     const int64_t units = (IS_DW ? P->blocks : 1) * P->groups * down * across;
     ACC *waits = (ACC *)P->waits + blockIdx.x * P->levels * (int64_t)AREA;
     for (int64_t unit = blockIdx.x; unit < units; unit += gridDim.x) {
-        const int64_t m0 = unit / across % down * TILE, n0 = unit % across * TILE,
-                      group = unit / (across * down) % P->groups,
-                      block = unit / (across * down) / P->groups;
-        Gather right = {P, &places, (const T *)P->from + group * P->channels * P->from_channel, 0};
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            places.m0 = unit / across % down * TILE, places.n0 = unit % across * TILE;
+            places.group = unit / (across * down) % P->groups;
+            places.block = unit / (across * down) / P->groups;
+        }
+        __syncthreads();
+        Gather right = {P, &places,
+                        (const T *)P->from + places.group * P->channels * P->from_channel, 0};
         Sums s;
-        right.set_lines(n0, columns);
+        right.set_lines(places.n0, columns);
 #if IS_DW
         ACC *total = waits + (P->levels - 1) * AREA;
         EACH_SUM s.at[i][j] = 0;
         let_wait(total, s);
-        for (int64_t image = block * P->block; image < P->images && image < (block + 1) * P->block;
-             image++)
+        for (int64_t image = places.block * P->block;
+             image < P->images && image < (places.block + 1) * P->block; image++)
             for (int64_t p = 0; p < P->pixels; p += CONV_PIXELS) {
                 const int n = P->pixels - p < CONV_PIXELS ? (int)(P->pixels - p) : CONV_PIXELS;
-                Strided left = {(const T *)P->left +
-                                    ((image * P->groups + group) * P->rows + m0) * P->pixels + p,
-                                P->pixels, 1, at_most_tile(P->rows - m0), P->read_left};
+                const int64_t m0 = places.m0,
+                              row = (image * P->groups + places.group) * P->rows + m0;
+                Strided left = {(const T *)P->left + row * P->pixels + p, P->pixels, 1,
+                                at_most_tile(P->rows - m0), P->read_left};
                 right.at = image * P->pixels + p;
                 tile_sum(left, right, n, waits, s);
                 EACH_SUM s.at[i][j] = ADD(s.at[i][j], (ACC)0);
@@ -101,18 +113,18 @@ extern "C" __global__ void __launch_bounds__(TILE_THREADS, 3)
                 let_wait(total, s);
             }
 #else
-        Strided left = {(const T *)P->left + (group * P->rows + m0) * P->K, P->K, 1,
-                        at_most_tile(P->rows - m0), P->read_left};
+        Strided left = {(const T *)P->left + (places.group * P->rows + places.m0) * P->K, P->K, 1,
+                        at_most_tile(P->rows - places.m0), P->read_left};
         tile_sum(left, right, (int)P->K, waits, s);
 #endif
         EACH_SUM {
-            const int64_t m = m0 + threadIdx.x / (TILE / EACH) * EACH + i,
-                          n = n0 + threadIdx.x % (TILE / EACH) * EACH + j;
+            const int64_t m = places.m0 + threadIdx.x / (TILE / EACH) * EACH + i,
+                          n = places.n0 + threadIdx.x % (TILE / EACH) * EACH + j;
             const ACC x = ADD(s.at[i][j], (ACC)0);
             if (m >= P->rows || n >= columns) continue;
-            const int64_t row = group * P->rows + m, all = P->groups * P->rows;
+            const int64_t row = places.group * P->rows + m, all = P->groups * P->rows;
             if (IS_DW && P->parts)
-                ((ACC *)P->parts)[(block * all + row) * P->K + n] = x;
+                ((ACC *)P->parts)[(places.block * all + row) * P->K + n] = x;
             else
                 ((RESULT *)
                      P->out)[IS_DW ? row * P->K + n

@@ -16,7 +16,7 @@ static int64_t stride_along(const View *v, int rank, int d) {
 /* Fills what concerns the index operands of x's axes from of->axis on. */
 static void set_indices(IndexArgs *a, const Indices *of, const View *x) {
     const TensorType *common = &of->common;
-    a->n_idx = of->n, a->from_zero = of->from_zero;
+    a->from_zero = of->from_zero;
     a->common_rank = common->rank, a->common_n = type_numel(common);
     for (int d = 0; d < common->rank; d++) a->common[d] = common->shape[d];
     for (int k = 0; k < of->n; k++) {
@@ -67,9 +67,10 @@ static bool run(Cuda *c, IndexArgs *a, const Indices *of, DType d, const char *m
     const char *type = moves ? bits[dtype_info[d].size_bytes] : emit_ctype(d);
     char name[96];
     Bytes head = {0};
-    snprintf(name, sizeof name, "index %s %s", type, meet ? meet : "");
-    bytes_printf(&head, "typedef %s T;\n#define PUTS %d\n#define MEET(x, y) %s\n", type,
-                 meet != NULL, meet ? meet : "");
+    snprintf(name, sizeof name, "index %d %s %s", of->n, type, meet ? meet : "");
+    bytes_printf(&head, "typedef %s T;\n#define INDICES %d\n#define PUTS %d\n", type, of->n,
+                 meet != NULL);
+    bytes_printf(&head, "#define MEET(x, y) %s\n", meet ? meet : "");
     const CudaKernel *k = cuda_written(c, name, &head, cuda_index_cu, "check", err);
     if (!k || !(a->record = cuda_take_slot(c, of))) return false;
     return cuda_launch(c, k->finish, a->common_n * of->n, a) &&

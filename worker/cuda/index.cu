@@ -1,6 +1,7 @@
 /* index.cu: index, gather, index_put, scatter_add and scatter_reduce. T is the type of an element;
  * PUTS is 1 for those that write at indices, and MEET(x, y) is what becomes of element x of the
- * result there.
+ * result there. INDICES is the number of index operands: a constant, so that what is known of each
+ * lies in registers.
  *
  * Writes to one element happen in the order of the indices, as on the engine cpu: a thread owns
  * some destinations of a line (those whose number modulo `buckets` is its own), and walks all its
@@ -22,20 +23,22 @@ PRO_FN int64_t index_value(const IndexArgs *A, int64_t k, int64_t at) {
 
 /* The offset of element i of the line's axes, or of the turn's: adds what the indices read. */
 typedef struct Place {
-    int64_t own, value, idx[INDEX_AXES];
+    int64_t own, value, idx[INDICES];
 } Place;
 PRO_FN void walk(const IndexArgs *A, int64_t first, int64_t last, int64_t i, Place *p) {
     for (int64_t d = last - 1; d >= first; d--) {
         const int64_t all = i / A->shape[d], j = i - all * A->shape[d];
         p->own += j * A->own[d], p->value += j * A->value[d];
-        for (int64_t k = 0; k < A->n_idx; k++) p->idx[k] += j * A->stride[k][d];
+#pragma unroll
+        for (int k = 0; k < INDICES; k++) p->idx[k] += j * A->stride[k][d];
         i = all;
     }
 }
 /* The indices' part of the offset; those that are bad count as the first or the last. */
 PRO_FN int64_t indexed(const IndexArgs *A, const Place *p) {
     int64_t at = 0;
-    for (int64_t k = 0; k < A->n_idx; k++) {
+#pragma unroll
+    for (int k = 0; k < INDICES; k++) {
         int64_t v = index_value(A, k, p->idx[k]);
         if (v < 0) v += A->size[k];
         v = v < 0 ? 0 : v >= A->size[k] ? A->size[k] - 1 : v;
@@ -44,12 +47,12 @@ PRO_FN int64_t indexed(const IndexArgs *A, const Place *p) {
     return at;
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, HALF_BLOCKS)
     FUSED(check)(const __grid_constant__ IndexArgs args) {
     const IndexArgs *const A = &args;
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
     const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    for (int64_t i = first; i < A->common_n * A->n_idx; i += threads) {
+    for (int64_t i = first; i < A->common_n * INDICES; i += threads) {
         const int64_t k = i / A->common_n;
         int64_t rest = i - k * A->common_n, at = 0;
         for (int64_t d = A->common_rank - 1; d >= 0; d--) {
@@ -77,13 +80,13 @@ PRO_FN void note_value(const IndexArgs *A) {
     A->record->value = index_value(A, k, at);
 }
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, HALF_BLOCKS)
     FUSED(run)(const __grid_constant__ IndexArgs args) {
     const IndexArgs *const A = &args;
     const int64_t threads = (int64_t)gridDim.x * blockDim.x;
     const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     bool is_empty = false; /* nothing can be indexed */
-    for (int64_t k = 0; k < A->n_idx; k++) is_empty |= A->size[k] == 0;
+    for (int k = 0; k < INDICES; k++) is_empty |= A->size[k] == 0;
     note_value(A);
 #if PUTS
     T *const out = (T *)A->out;

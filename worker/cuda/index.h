@@ -15,9 +15,9 @@ typedef struct IndexArgs {
     IndexRecord *record;
     int64_t lines, turns, line_rank, rank, shape[INDEX_AXES];
     int64_t own[INDEX_AXES], value[INDEX_AXES];
-    int64_t n_idx, stride[INDEX_AXES][INDEX_AXES]; /* [operand][axis] */
-    int64_t size[INDEX_AXES], step[INDEX_AXES];    /* of the indexed axes */
-    int64_t idx_bytes, from_zero;                  /* of an index; -1: an unsigned byte */
+    int64_t stride[INDEX_AXES][INDEX_AXES];     /* [operand][axis] */
+    int64_t size[INDEX_AXES], step[INDEX_AXES]; /* of the indexed axes */
+    int64_t idx_bytes, from_zero;               /* of an index; -1: an unsigned byte */
     int64_t unit, buckets; /* scatters: elements of a destination; threads that share a line */
     /* The indices' own shape, which the check walks: stride as above. */
     int64_t common_rank, common_n, common[INDEX_AXES], common_stride[INDEX_AXES][INDEX_AXES];

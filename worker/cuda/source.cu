@@ -8,13 +8,19 @@
 PRO_FN Philox source_philox(const SourceArgs *A, uint64_t i) {
     return A->live ? philox(A->live[0], A->live[1], i) : philox(A->seed, A->counter, i);
 }
+/* Word k of the four: an index that is no constant would keep them in memory. */
+PRO_FN uint32_t pick(const Philox *p, int k) {
+    const uint32_t low = k & 1 ? p->w[1] : p->w[0], high = k & 1 ? p->w[3] : p->w[2];
+    return k & 2 ? high : low;
+}
 /* The words of element i of 4 bytes, or of 8. */
 PRO_FN uint32_t word_of(const SourceArgs *A, int64_t i) {
-    return source_philox(A, (uint64_t)i / 4).w[i % 4];
+    const Philox p = source_philox(A, (uint64_t)i / 4);
+    return pick(&p, (int)(i % 4));
 }
 PRO_FN void words_of(const SourceArgs *A, int64_t i, uint32_t *low, uint32_t *high) {
     const Philox p = source_philox(A, (uint64_t)i / 2);
-    *low = p.w[i % 2 * 2], *high = p.w[i % 2 * 2 + 1];
+    *low = pick(&p, (int)(i % 2 * 2)), *high = pick(&p, (int)(i % 2 * 2 + 1));
 }
 
 PRO_FN float make_uniform(const SourceArgs *A, int64_t i, int bits) {
@@ -28,7 +34,8 @@ PRO_FN double make_uniform_f64(const SourceArgs *A, int64_t i) {
 /* As in kernel_random.h. */
 PRO_FN float make_normal(const SourceArgs *A, int64_t i) {
     const Philox p = source_philox(A, (uint64_t)i / 4);
-    const float u = rng_float(p.w[i % 4 / 2 * 2]), v = rng_float(p.w[i % 4 / 2 * 2 + 1]);
+    const int k = (int)(i % 4 / 2 * 2);
+    const float u = rng_float(pick(&p, k)), v = rng_float(pick(&p, k + 1));
     const float r = f32_sqrt(-2 * f32_log(1 - u));
     const double turn = 4 * (double)v, whole = turn + 0x1.8p52;
     const int32_t q = (int32_t)(f64_bits(whole) & 3);

@@ -20,6 +20,9 @@
 enum { BY_K, BY_LINES, WIDE_BY_K, WIDE_BY_LINES };
 
 #ifdef __CUDACC__
+#ifndef FILLS_AT_ONCE
+#define FILLS_AT_ONCE 2 /* turns of `fill` whose loads are under way together */
+#endif
 enum {
     TILE = 64,
     EACH = 4,
@@ -74,7 +77,7 @@ struct Strided {
     /* W elements side by side along k or lines. What is outside is 0, which changes no sum. */
     template <int W, bool ALONG_K> __device__ __forceinline__ void fill(ACC *to, int deep) const {
         enum { ACROSS = (ALONG_K ? DEEP : TILE) / W, ITEMS = TILE * DEEP / W };
-#pragma unroll(ITEMS <= TILE_THREADS ? 1 : 2)
+#pragma unroll(ITEMS <= TILE_THREADS ? 1 : FILLS_AT_ONCE)
         for (int i = threadIdx.x; i < ITEMS; i += TILE_THREADS) {
             const int l = ALONG_K ? i / ACROSS : i % ACROSS * W,
                       k = ALONG_K ? i % ACROSS * W : i / ACROSS;

@@ -19,6 +19,7 @@ static bool run(Cuda *c, const Call *call, const void *x, Err *err) {
     if (call->n_out > 1) a.place = call->out[1].data;
     a.divisor = s.divisor;
     for (int i = 0; i < WINDOW_AXES; i++) {
+        if (s.window.kernel[i] > INT32_MAX) return cuda_hosted(c, call, err); /* see inside() */
         a.in[i] = s.window.in[i], a.out[i] = s.window.out[i], a.kernel[i] = s.window.kernel[i];
         a.stride[i] = s.window.stride[i], a.padding[i] = s.window.padding[i];
         a.dilation[i] = s.window.dilation[i];

@@ -5,13 +5,13 @@
 #include "worker/cuda/window.h"
 
 /* The elements of window o that are inside on an axis: first <= k < last. */
-PRO_FN void inside(const WindowArgs *A, int axis, int64_t o, int64_t *first, int64_t *last) {
+PRO_FN void inside(const WindowArgs *A, int axis, int64_t o, int *first, int *last) {
     const int64_t start = o * A->stride[axis] - A->padding[axis], d = A->dilation[axis];
-    const int64_t end = A->in[axis] - start;
-    *first = start >= 0 ? 0 : (-start + d - 1) / d;
-    *last = end <= 0 ? 0 : (end + d - 1) / d;
-    if (*last > A->kernel[axis]) *last = A->kernel[axis];
-    if (*first > *last) *first = *last;
+    const int64_t end = A->in[axis] - start, most = A->kernel[axis];
+    const int64_t low = start >= 0 ? 0 : (-start + d - 1) / d,
+                  high = end <= 0 ? 0 : (end + d - 1) / d;
+    *last = (int)(high < most ? high : most);
+    *first = low < *last ? (int)low : *last;
 }
 PRO_FN double extent(const WindowArgs *A, int axis, int64_t o) {
     int64_t start = o * A->stride[axis] - A->padding[axis], end = start + A->kernel[axis];
@@ -34,22 +34,23 @@ PRO_FN T share(const WindowArgs *A, T sum, int64_t i, int64_t j, int64_t k) {
     for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < (N); e += threads_)
 
 #if ROW < 3 /* 1: the largest; 2: the mean */
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, HALF_BLOCKS)
     FUSED(run)(const __grid_constant__ WindowArgs args) {
     EACH(A->n) {
         const int64_t o2 = e % A->out[2], o1 = e / A->out[2] % A->out[1];
         const int64_t o0 = e / A->out[2] / A->out[1] % A->out[0];
         const T *x = (const T *)A->x +
                      e / A->out[2] / A->out[1] / A->out[0] * A->in[0] * A->in[1] * A->in[2];
-        int64_t first[3], last[3], where = 0;
+        int first[3], last[3];
+        int64_t where = 0;
         bool is_first = true;
         T best = ROW == 1 ? (T)LOWEST : (T)0;
         inside(A, 0, o0, &first[0], &last[0]);
         inside(A, 1, o1, &first[1], &last[1]);
         inside(A, 2, o2, &first[2], &last[2]);
-        for (int64_t a = first[0]; a < last[0]; a++)
-            for (int64_t b = first[1]; b < last[1]; b++)
-                for (int64_t k = first[2]; k < last[2]; k++) {
+        for (int a = first[0]; a < last[0]; a++)
+            for (int b = first[1]; b < last[1]; b++)
+                for (int k = first[2]; k < last[2]; k++) {
                     const int64_t i0 = o0 * A->stride[0] - A->padding[0] + a * A->dilation[0];
                     const int64_t i1 = o1 * A->stride[1] - A->padding[1] + b * A->dilation[1];
                     const int64_t i2 = o2 * A->stride[2] - A->padding[2] + k * A->dilation[2];
@@ -80,7 +81,7 @@ PRO_FN bool has(const WindowArgs *A, int axis, int64_t i, int64_t o, int64_t *k)
     *k = at / A->dilation[axis];
     return at >= 0 && at % A->dilation[axis] == 0 && *k < A->kernel[axis];
 }
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, HALF_BLOCKS)
     FUSED(run)(const __grid_constant__ WindowArgs args) {
     EACH(A->n) {
         const int64_t i2 = e % A->in[2], i1 = e / A->in[2] % A->in[1];
