@@ -84,7 +84,7 @@ CUDA_O   := $(patsubst worker/cuda/%.cu,$(B)/obj/gen/cuda_%_cu.o,$(wildcard work
 OBJ      := $(SRC:%.c=$(B)/obj/%.o) $(CUDA_O) $(B)/obj/gen/prelude.o $(B)/obj/gen/help.o $(B)/obj/gen/emit_head.o $(B)/obj/gen/emit_cuda_head.o $(KERNELS)
 
 .DEFAULT_GOAL := all
-.PHONY: all run test soak unit asan ubsan tsan bench bench-cuda fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch test-cuda lint count deps install uninstall deb test-deb repro clean help
+.PHONY: all run test soak unit asan ubsan tsan bench bench-cuda asm-cuda fuzz fuzz-torch fuzz-shard fuzz-fuse sim test-torch test-cuda lint count deps install uninstall deb test-deb repro clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -125,6 +125,8 @@ bench: all                                        ## speed beside PyTorch and Nu
 	$(Q)sh tests/bench/run $(B) $(ONLY)
 bench-cuda: all tests-built                       ## what kernels of the engine cuda do on an emulated device, and the predicted share of the memory bound
 	$(Q)sh tests/bench/cuda $(B)
+asm-cuda: all tests-built                         ## registers, stack, shared memory and occupancy of all kernels of the engine cuda, on four architectures
+	$(Q)sh tests/bench/cuda_asm $(B)
 ##@ Search for bugs
 fuzz: $(FUZZERS)                                  ## fuzz the decoders and parsers (FUZZ_SECONDS=60 each)
 	$(Q)sh scripts/fuzz $(B) $(or $(FUZZ_SECONDS),60)
@@ -260,8 +262,10 @@ $(B)/bench/%: tests/bench/%.c $(LIB)
 # The stand-ins for NVIDIA's libraries (tests/gpu), by the names that a program looks for; in build/test/gpu. Each has a soname
 # of its own: NVRTC asks the loader for libcuda.so.1, and crashes if it gets one without NVIDIA's hidden tables.
 GPU_CUDA := $(B)/test/gpu/libcuda.so.1
-GPU_LIBS := $(GPU_CUDA) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1 $(B)/test/gpu/nvrtc/libnvrtc.so.13
-GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c tests/gpu/nvrtc.c,$(wildcard tests/gpu/*.c))
+GPU_IDLE := $(B)/test/gpu/idle/libcuda.so.1
+GPU_LIBS := $(GPU_CUDA) $(GPU_IDLE) $(B)/test/gpu/libcublasLt.so.13 $(B)/test/gpu/libnvidia-ml.so.1 $(B)/test/gpu/nvrtc/libnvrtc.so.13
+IDLE_SRC := tests/gpu/idle.c tests/gpu/idle_rest.c tests/gpu/cubin.c
+GPU_SRC  := $(filter-out tests/gpu/blas.c tests/gpu/nvml.c tests/gpu/nvrtc.c $(IDLE_SRC),$(wildcard tests/gpu/*.c))
 # They are executed where they are built: with this machine's vectors.
 GPU_MARCH := $(if $(shell grep -wom1 avx2 /proc/cpuinfo 2>/dev/null),$(MARCH_v3))
 GPU_CF    = $(filter-out -O%,$(ALL_CF)) -O3 -fPIC -fvisibility=hidden -fno-strict-aliasing $(GPU_MARCH)
@@ -270,6 +274,7 @@ $(B)/obj/tests/gpu/%.o: tests/gpu/%.c $(wildcard tests/gpu/*.h tests/gpu/*.def) 
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(GPU_CF) -c -o $@ $<
 $(GPU_CUDA): $(GPU_SRC:%.c=$(B)/obj/%.o)
+$(GPU_IDLE): $(IDLE_SRC:%.c=$(B)/obj/%.o)
 $(B)/test/gpu/libcublasLt.so.13: $(B)/obj/tests/gpu/blas.o $(B)/obj/tests/gpu/memory.o $(GPU_CUDA)
 $(B)/test/gpu/libnvidia-ml.so.1: $(B)/obj/tests/gpu/nvml.o
 $(B)/test/gpu/nvrtc/libnvrtc.so.13: $(B)/obj/tests/gpu/nvrtc.o $(GPU_CUDA)
@@ -277,7 +282,7 @@ $(GPU_LIBS):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -shared -Wl,-soname,emulated-$(@F) -Wl,-rpath,'$$ORIGIN:$$ORIGIN/..' -o $@ $^ -lm -lpthread && ln -sf $(@F) $(@D)/emulated-$(@F)
-$(filter $(B)/test/gpu_%,$(UNITS)): $(GPU_LIBS) $(wildcard tests/gpu/*.h)
+$(filter $(B)/test/gpu_% $(B)/test/cuda_%,$(UNITS)): $(GPU_LIBS) $(wildcard tests/gpu/*.h)
 
 # ---- the rest ----
 # The files of editors, all of one run: share/vim/ and share/vscode/.
