@@ -123,8 +123,8 @@ tsan:                                             ## all tests under ThreadSanit
 bench: all                                        ## speed beside PyTorch and NumPy, as a table and a picture (GT_PYTHON, ONLY="charlm adam")
 	$(Q)$(MAKE) --no-print-directory $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c))
 	$(Q)sh tests/bench/run $(B) $(ONLY)
-bench-cuda: all tests-built                       ## what kernels of the engine cuda do on an emulated device, and the predicted share of the memory bound
-	$(Q)sh tests/bench/cuda $(B)
+bench-cuda: all tests-built $(B)/bench/cuda_calls ## the engine cuda: what kernels do on an emulated device and predicted shares of the memory bound; the host's time, kernels and bytes of a training step
+	$(Q)sh tests/bench/cuda $(B) && echo && sh tests/bench/cuda_host $(B)
 asm-cuda: all tests-built                         ## registers, stack, shared memory and occupancy of all kernels of the engine cuda, on four architectures
 	$(Q)sh tests/bench/cuda_asm $(B)
 ##@ Search for bugs
@@ -254,6 +254,11 @@ $(B)/fuzz/%: tests/fuzz/%.c $(LIB) $(wildcard tests/fuzz/*.h tests/unit/*.h)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CF) -o $@ $< $(LIB) $(LIBS)
+# gtsh, whose worker's calls of the engine cuda are counted.
+$(B)/bench/cuda_calls: tests/bench/cuda_calls.c $(B)/obj/lang/main.o $(VERSION_O) $(LIB)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(ALL_CF) -Wl,--wrap=engine_cuda -o $@ $(filter %.c %.o,$^) $(LIB) $(LIBS)
 $(B)/bench/%: tests/bench/%.c $(LIB)
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)

@@ -5,7 +5,7 @@
  * listed here. Kernels are those of random operations and random fusions.
  *
  * Usage: cuda_asm_test [whole [FILE]]: all draws of ops_test and 200 fusions for each architecture,
- * instead of a sample; a line for each kernel to FILE.
+ * instead of a sample, or one draw in GT_TEST_EVERY=N; a line for each kernel to FILE.
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/cubin.c"
 #include "tests/gpu/idle.h"
@@ -23,6 +23,7 @@ enum { ARCHS = 4, GROUPS = 160, ROUNDS = 9, FUSIONS_SAMPLE = 16, FUSIONS_WHOLE =
 static const int arch[ARCHS] = {80, 90, 100, 120};
 static Engine *engine[ARCHS], *cpu;
 static FILE *list;
+static uint64_t every = 1;
 static __typeof__(idle_kernel) *kernel_of_idle;
 
 /* ---- Groups of kernels ---- */
@@ -169,12 +170,13 @@ static void run_case(int a, Op op, DType d, Style style, uint64_t seed) {
 static void run_row(Op op, int a, bool all) {
     static const Style styles[] = {STYLE_MIXED, STYLE_WHOLE, STYLE_SPECIAL};
     static int turn;
+    static uint64_t draw;
     bool is_written = op_info[op].class_ != CLASS_MAP && op_info[op].class_ != CLASS_REDUCE;
     for (int d = 0; d < DT_COUNT; d++) {
         if (!(op_info[op].in & DSET(d))) continue;
         uint64_t seed = 1 + (uint64_t)op * 1000003u + (uint64_t)d * 10007u;
         for (int r = 0; r < ROUNDS && all; r++)
-            run_case(a, op, (DType)d, styles[r % 3], seed + (uint64_t)r);
+            if (draw++ % every == 0) run_case(a, op, (DType)d, styles[r % 3], seed + (uint64_t)r);
         if (!all && d == DT_F32 && (is_written || op % 4 == 0))
             run_case(turn++ % ARCHS, op, (DType)d, STYLE_MIXED, seed);
     }
@@ -318,13 +320,15 @@ static void print_table(void) {
 int main(int argc, char **argv) {
     bool all = argc > 1 && !strcmp(argv[1], "whole");
     if (!open_all()) return check_report("cuda_asm");
+    if (getenv("GT_TEST_EVERY") && atoi(getenv("GT_TEST_EVERY")) > 1)
+        every = (uint64_t)atoi(getenv("GT_TEST_EVERY"));
     if (argc > 2) list = fopen(argv[2], "w");
     test_occupancy();
     for (int a = 0; a < ARCHS; a++) test_reader(a);
     for (int a = 0; a < (all ? ARCHS : 1); a++) {
         for (int op = 0; op < OP_COUNT; op++)
             if (case_has((Op)op)) run_row((Op)op, a, all);
-        for (int i = 0; i < (all ? FUSIONS_WHOLE : FUSIONS_SAMPLE); i++)
+        for (int i = 0; i < (all ? FUSIONS_WHOLE / (int)every : FUSIONS_SAMPLE); i++)
             run_fusion(all ? a : i % ARCHS, i);
         check_all();
     }
