@@ -1,19 +1,16 @@
-/* cpu_linalg.c: factorizations and triangular systems of the engine `cpu`. All of them are
- * recursive: a matrix is halved, one half factorized, the rest updated by a matrix product, until a
- * few columns are left for plain loops; so nearly all work is in products. In a batch of small
- * matrices each thread takes a matrix; large matrices go one after the other, with the threads
- * inside. Which of the two, and every division, depends on shapes alone, and so do the bits.
- * Method: recursive LU and Cholesky after Toledo (1997) and Gustavson (1997).
+/* cpu_linalg.c: factorizations and triangular systems of the engine `cpu`: the steps of
+ * worker/engine/blocked.h. In a batch of small matrices each thread takes a matrix; large matrices
+ * go one after the other, with the threads inside. Which of the two, and every division, depends on
+ * shapes alone, and so do the bits.
  * SPDX-License-Identifier: MIT */
 #include "worker/cpu/cpu.h"
+#include "worker/engine/blocked.h"
 #include "worker/engine/factor.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    BASE = 32,   /* order of triangles that are solved by plain loops */
-    PANEL = 16,  /* columns that LU eliminates one by one                                */
     STRIP = 128, /* columns or rows of a right side per part */
     LARGE = 160, /* from this order on the threads work inside one matrix */
     DOWN = 128,  /* rows and columns of an update per part */
@@ -22,11 +19,13 @@ enum {
 
 /* A matrix being factorized. */
 typedef struct Work {
+    Blocked blocked; /* first */
     Cpu *cpu;
     DType dtype;
     int size;
     bool is_wide; /* it uses the pool's threads */
     int thread;
+    int64_t *perm; /* of LU */
 } Work;
 
 static inline double value_at(const Work *w, const char *p) {
@@ -42,7 +41,10 @@ static void ranges(const Work *w, int64_t n, int64_t part, RangeFn fn, void *ctx
 }
 
 /* True if the call must end early (pool_set_cancel), unfinished. */
-static bool is_cancelled(const Work *w) { return pool_is_cancelled(w->cpu->pool, w->thread); }
+static bool is_cancelled(const Blocked *b) {
+    const Work *w = (const Work *)b;
+    return pool_is_cancelled(w->cpu->pool, w->thread);
+}
 
 /* x[i] = x[i] - y[i] and x[i] / y for n elements. */
 static void subtract(const Work *w, int64_t n, char *x, const char *y) {
@@ -81,10 +83,9 @@ static void update_tiles(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-static void update(const Work *w, int64_t M, int64_t N, int64_t K, const char *a, int64_t a_m,
-                   int64_t a_k, const char *b, int64_t b_k, int64_t b_n, char *c, int64_t c_m) {
-    Update u = {w, M, N, K, a_m, a_k, b_k, b_n, c_m, a, b, c};
-    if (!M || !N || !K) return;
+static void update(const Blocked *b, int64_t M, int64_t N, int64_t K, Block A, Block B, Block C) {
+    const Work *w = (const Work *)b;
+    Update u = {w, M, N, K, A.row, A.col, B.row, B.col, C.row, A.at, B.at, C.at};
     int64_t tiles = (M + DOWN - 1) / DOWN * ((N + ACROSS - 1) / ACROSS);
     int64_t h = M < DOWN ? M : DOWN, width = N < ACROSS ? N : ACROSS;
     ranges(w, tiles, cpu_part(h * width * K / 16), update_tiles, &u);
@@ -92,23 +93,10 @@ static void update(const Work *w, int64_t M, int64_t N, int64_t K, const char *a
 
 /* ---- Triangles ---- */
 
-/* A triangle of order n with any strides. */
-typedef struct Triangle {
-    const char *at;
-    int64_t row, col;
-    bool upper, unit;
-} Triangle;
-
-static Triangle triangle_part(const Work *w, const Triangle *t, int64_t i, int64_t j) {
-    Triangle p = *t;
-    p.at += (i * t->row + j * t->col) * w->size;
-    return p;
-}
-
 typedef struct Solve {
     const Work *w;
     int64_t n, total, b_m; /* right sides: (n, total), or (total, n) for solve_right */
-    const char *block;     /* the triangle: column i is contiguous, from block + i * BASE */
+    const char *block;     /* the triangle: column i is contiguous, from block + i * BLOCKED_BASE */
     bool upper, unit;
     char *b;
 } Solve;
@@ -122,7 +110,7 @@ static void left_strip(void *ctx, int64_t begin, int64_t end, int thread) {
         int64_t width = s->total - c * STRIP < STRIP ? s->total - c * STRIP : STRIP;
         for (int64_t k = 0; k < s->n; k++) {
             int64_t i = s->upper ? s->n - 1 - k : k;
-            const char *column = s->block + i * BASE * size;
+            const char *column = s->block + i * BLOCKED_BASE * size;
             char *row = b + i * s->b_m * size;
             if (!s->unit) divide(s->w, width, row, column + i * size);
             if (s->upper)
@@ -141,7 +129,7 @@ static void right_strip(void *ctx, int64_t begin, int64_t end, int thread) {
     int64_t first = begin * STRIP, last = end * STRIP < s->total ? end * STRIP : s->total;
     char *b = s->b + first * s->b_m * size;
     for (int64_t j = 0; j < s->n; j++) {
-        const char *row = s->block + j * BASE * size;
+        const char *row = s->block + j * BLOCKED_BASE * size;
         for (int64_t i = 0; i < last - first; i++) {
             char *x = b + (i * s->b_m + j) * size;
             if (size == 4)
@@ -154,101 +142,45 @@ static void right_strip(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* Half of n, in whole bases. */
-static int64_t half(int64_t n, int64_t base) { return (n / 2 + base - 1) / base * base; }
-
-/* B (n, k) := T^-1 B; rows of B lie b_m apart. */
-static void solve_left(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
-                       int64_t k) {
-    if (is_cancelled(w)) return;
-    if (n > BASE) {
-        int64_t h = half(n, BASE);
-        Triangle low = triangle_part(w, t, h, h);
-        char *rest = b + h * b_m * w->size;
-        if (t->upper) {
-            solve_left(w, n - h, &low, rest, b_m, k);
-            update(w, h, k, n - h, t->at + h * t->col * w->size, t->row, t->col, rest, b_m, 1, b,
-                   b_m);
-            solve_left(w, h, t, b, b_m, k);
-        } else {
-            solve_left(w, h, t, b, b_m, k);
-            update(w, n - h, k, h, t->at + h * t->row * w->size, t->row, t->col, b, b_m, 1, rest,
-                   b_m);
-            solve_left(w, n - h, &low, rest, b_m, k);
-        }
-        return;
-    }
-    double block[BASE * BASE];
+static void solve_left(const Blocked *b, int64_t n, const Triangle *T, Block X, int64_t k) {
+    const Work *w = (const Work *)b;
+    double block[BLOCKED_BASE * BLOCKED_BASE];
     for (int64_t j = 0; j < n; j++)
-        copy_strided((char *)block + j * BASE * w->size, t->at + j * t->col * w->size, t->row, n,
-                     w->size);
-    Solve s = {w, n, k, b_m, (const char *)block, t->upper, t->unit, b};
+        copy_strided((char *)block + j * BLOCKED_BASE * w->size,
+                     T->block.at + j * T->block.col * w->size, T->block.row, n, w->size);
+    Solve s = {w, n, k, X.row, (const char *)block, T->upper, T->unit, X.at};
     ranges(w, (k + STRIP - 1) / STRIP, cpu_part(n * n * STRIP / 8), left_strip, &s);
 }
 
-/* B (m, n) := B T^-1 of an upper triangle. */
-static void solve_right(const Work *w, int64_t n, const Triangle *t, char *b, int64_t b_m,
-                        int64_t m) {
-    if (is_cancelled(w)) return;
-    if (n > BASE) {
-        int64_t h = half(n, BASE);
-        Triangle low = triangle_part(w, t, h, h);
-        solve_right(w, h, t, b, b_m, m);
-        update(w, m, n - h, h, b, b_m, 1, t->at + h * t->col * w->size, t->row, t->col,
-               b + h * w->size, b_m);
-        solve_right(w, n - h, &low, b + h * w->size, b_m, m);
-        return;
-    }
-    double block[BASE * BASE];
+static void solve_right(const Blocked *b, int64_t n, const Triangle *T, Block X, int64_t k) {
+    const Work *w = (const Work *)b;
+    double block[BLOCKED_BASE * BLOCKED_BASE];
     for (int64_t i = 0; i < n; i++)
-        copy_strided((char *)block + i * BASE * w->size, t->at + i * t->row * w->size, t->col, n,
-                     w->size);
-    Solve s = {w, n, m, b_m, (const char *)block, true, false, b};
-    ranges(w, (m + STRIP - 1) / STRIP, cpu_part(n * n * STRIP / 8), right_strip, &s);
+        copy_strided((char *)block + i * BLOCKED_BASE * w->size,
+                     T->block.at + i * T->block.row * w->size, T->block.col, n, w->size);
+    Solve s = {w, n, k, X.row, (const char *)block, true, false, X.at};
+    ranges(w, (k + STRIP - 1) / STRIP, cpu_part(n * n * STRIP / 8), right_strip, &s);
 }
 
 /* ---- Cholesky ---- */
 
-/* The lower triangle of C (n, n) -= P (n, k) @ P.T, all in one matrix with rows ld apart. */
-static void update_lower(const Work *w, int64_t n, int64_t k, const char *p, char *c, int64_t ld) {
-    int64_t h = half(n, BASE);
-    if (n <= DOWN || h >= n) {
-        update(w, n, n, k, p, ld, 1, p, 1, ld, c, ld);
-        return;
-    }
-    const char *low = p + h * ld * w->size;
-    update_lower(w, h, k, p, c, ld);
-    update(w, n - h, h, k, low, ld, 1, p, 1, ld, c + h * ld * w->size, ld);
-    update_lower(w, n - h, k, low, c + h * (ld + 1) * w->size, ld);
-}
-
-/* Replaces the lower triangle of A (n, n), rows ld apart, by L. Returns n, or the first pivot that
- * is not positive. */
-static int64_t cholesky(const Work *w, int64_t n, char *a, int64_t ld) {
+static int64_t cholesky(const Blocked *b, int64_t n, Block A) {
+    const Work *w = (const Work *)b;
     int size = w->size;
-    if (is_cancelled(w)) return n;
-    if (n > BASE) {
-        int64_t h = half(n, BASE), bad;
-        char *low = a + h * ld * size, *rest = low + h * size;
-        Triangle t = {.at = a, .row = 1, .col = ld, .upper = true};
-        if ((bad = cholesky(w, h, a, ld)) < h) return bad;
-        solve_right(w, h, &t, low, ld, n - h);
-        update_lower(w, n - h, h, low, rest, ld);
-        return h + cholesky(w, n - h, rest, ld);
-    }
-    double column[BASE];
+    double column[BLOCKED_BASE];
     for (int64_t j = 0; j < n; j++) {
-        char *diagonal = a + j * (ld + 1) * size, *below = diagonal + ld * size;
+        char *diagonal = A.at + j * (A.row + 1) * size, *below = diagonal + A.row * size;
         double d = value_at(w, diagonal);
         if (!(d > 0)) return j;
         if (size == 4)
             *(float *)(void *)diagonal = sqrtf((float)d);
         else
             *(double *)(void *)diagonal = sqrt(d);
-        copy_strided(column, below, ld, n - 1 - j, size);
+        copy_strided(column, below, A.row, n - 1 - j, size);
         divide(w, n - 1 - j, (char *)column, diagonal);
-        copy_scattered(below, ld, column, n - 1 - j, size);
-        w->cpu->kernels->rank1[w->dtype](n - 1 - j, n - 1 - j, below + size, ld, column, 1, column);
+        copy_scattered(below, A.row, column, n - 1 - j, size);
+        w->cpu->kernels->rank1[w->dtype](n - 1 - j, n - 1 - j, below + size, A.row, column, 1,
+                                         column);
     }
     return n;
 }
@@ -276,9 +208,11 @@ static int64_t find_pivot(const Work *w, const char *a, int64_t N, int64_t j, in
     return best;
 }
 
-/* Eliminates columns first .. first + n - 1 of A (N, N) below their diagonal. */
-static void lu_panel(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
+static void eliminate(const Blocked *b, Block A, int64_t N, int64_t first, int64_t n) {
+    const Work *w = (const Work *)b;
     int size = w->size;
+    char *a = A.at;
+    int64_t *perm = w->perm;
     for (int64_t j = first; j < first + n; j++) {
         int64_t p = find_pivot(w, a, N, j, j), at = perm[p];
         if (p != j) {
@@ -300,22 +234,12 @@ static void lu_panel(const Work *w, char *a, int64_t N, int64_t first, int64_t n
     }
 }
 
-static void lu(const Work *w, char *a, int64_t N, int64_t first, int64_t n, int64_t *perm) {
-    int64_t h = half(n, PANEL);
-    if (is_cancelled(w)) return;
-    if (n <= PANEL || h >= n) {
-        lu_panel(w, a, N, first, n, perm);
-        return;
-    }
-    int size = w->size;
-    char *corner = a + first * (N + 1) * size, *right = corner + h * size;
-    Triangle t = {.at = corner, .row = N, .col = 1, .unit = true};
-    lu(w, a, N, first, h, perm);
-    solve_left(w, h, &t, right, N, n - h);
-    update(w, N - first - h, n - h, h, corner + h * N * size, N, 1, right, N, 1,
-           right + h * N * size, N);
-    lu(w, a, N, first + h, n - h, perm);
-}
+static const BlockedSteps steps = {.is_cancelled = is_cancelled,
+                                   .update = update,
+                                   .solve_left = solve_left,
+                                   .solve_right = solve_right,
+                                   .cholesky = cholesky,
+                                   .eliminate = eliminate};
 
 /* ---- Calls: matrices one after the other, or one per thread ---- */
 
@@ -337,7 +261,7 @@ static void batch_range(void *ctx, int64_t begin, int64_t end, int thread) {
     Batch *b = ctx;
     Work w = b->work;
     w.thread = thread;
-    for (int64_t i = begin; i < end && !is_cancelled(&w); i++) b->one(b, &w, i);
+    for (int64_t i = begin; i < end && !is_cancelled(&w.blocked); i++) b->one(b, &w, i);
 }
 
 static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, const View *perm,
@@ -348,7 +272,8 @@ static bool batch_init(Batch *b, Cpu *c, const Call *call, const View *matrix, c
     b->n = o->type.shape[rank - 2], b->k = o->type.shape[rank - 1];
     b->of.rank -= 2;
     b->count = type_numel(&b->of);
-    b->work = (Work){.cpu = c, .dtype = (DType)o->type.dtype, .size = view_size(o)};
+    int size = view_size(o);
+    b->work = (Work){{&steps, size}, .cpu = c, .dtype = (DType)o->type.dtype, .size = size};
     View m = *matrix, p = perm ? *perm : *matrix;
     m.type.rank -= 2, p.type.rank -= perm ? 1 : 2;
     loop_init(&b->loop, &b->of, (const View *const[]){&m, &p}, 2);
@@ -373,9 +298,12 @@ static char *result_of(const Batch *b, int64_t i) {
     return view_at(&b->call->out[0], i * b->n * b->k);
 }
 
+/* Some right sides, or a matrix, in rows one after the other. */
+static Block rows_of(const Batch *b, char *at) { return (Block){at, b->k, 1, 0}; }
+
 static void cholesky_one(Batch *b, const Work *w, int64_t i) {
     char *a = result_of(b, i);
-    int64_t bad = cholesky(w, b->n, a, b->n);
+    int64_t bad = blocked_cholesky(&w->blocked, b->n, rows_of(b, a));
     if (bad < b->n) b->fault[i] = bad;
     for (int64_t r = 0; r < b->n; r++)
         memset(a + (r * b->n + r + 1) * w->size, 0, (size_t)((b->n - 1 - r) * w->size));
@@ -392,8 +320,10 @@ bool cpu_CHOLESKY(Cpu *c, const Call *call, Err *err) {
 
 static void lu_one(Batch *b, const Work *w, int64_t i) {
     int64_t *perm = (int64_t *)b->call->out[1].data + i * b->n;
+    Work own = *w;
+    own.perm = perm;
     for (int64_t k = 0; k < b->n; k++) perm[k] = k;
-    lu(w, result_of(b, i), b->n, 0, b->n, perm);
+    blocked_lu(&own.blocked, rows_of(b, result_of(b, i)), b->n);
 }
 
 bool cpu_LU(Cpu *c, const Call *call, Err *err) {
@@ -407,16 +337,15 @@ bool cpu_LU(Cpu *c, const Call *call, Err *err) {
 
 static Triangle triangle_of(const Batch *b, const View *v, int64_t i) {
     int rank = v->type.rank;
-    return (Triangle){.at = view_at(v, loop_offset(&b->loop, 0, i)),
-                      .row = v->stride[rank - 2],
-                      .col = v->stride[rank - 1]};
+    return (Triangle){.block = {view_at(v, loop_offset(&b->loop, 0, i)), v->stride[rank - 2],
+                                v->stride[rank - 1], 0}};
 }
 
 static void solve_triangular_one(Batch *b, const Work *w, int64_t i) {
     Triangle t = triangle_of(b, &b->call->in[0], i);
     t.upper = inst_bool(b->call->inst, ATTR_UPPER, false);
     t.unit = inst_bool(b->call->inst, ATTR_UNIT, false);
-    solve_left(w, b->n, &t, result_of(b, i), b->k, b->k);
+    blocked_solve(&w->blocked, b->n, &t, rows_of(b, result_of(b, i)), b->k);
 }
 
 /* Writes an operand broadcast to the result, row-major. */
@@ -452,7 +381,7 @@ static void permute_rows(const Batch *b, const int64_t *perm, bool scatter, cons
 static void solve_one(Batch *b, const Work *w, int64_t i) {
     Triangle l = triangle_of(b, &b->call->in[2], i), u = l;
     for (int64_t k = 0; k < b->n; k++)
-        if (value_at(w, u.at + k * (u.row + u.col) * w->size) == 0) {
+        if (value_at(w, u.block.at + k * (u.block.row + u.block.col) * w->size) == 0) {
             b->fault[i] = k;
             return;
         }
@@ -461,14 +390,15 @@ static void solve_one(Batch *b, const Work *w, int64_t i) {
     l.unit = true, u.upper = true;
     if (!inst_bool(b->call->inst, ATTR_TRANSPOSED, false)) {
         permute_rows(b, perm, false, y, x);
-        solve_left(w, b->n, &l, x, b->k, b->k);
-        solve_left(w, b->n, &u, x, b->k, b->k);
+        blocked_solve(&w->blocked, b->n, &l, rows_of(b, x), b->k);
+        blocked_solve(&w->blocked, b->n, &u, rows_of(b, x), b->k);
         return;
     }
-    l.row = u.col, l.col = u.row, u.row = l.row, u.col = l.col;
+    l.block.row = u.block.col, l.block.col = u.block.row;
+    u.block.row = l.block.row, u.block.col = l.block.col;
     l.upper = true, u.upper = false;
-    solve_left(w, b->n, &u, y, b->k, b->k);
-    solve_left(w, b->n, &l, y, b->k, b->k);
+    blocked_solve(&w->blocked, b->n, &u, rows_of(b, y), b->k);
+    blocked_solve(&w->blocked, b->n, &l, rows_of(b, y), b->k);
     permute_rows(b, perm, true, y, x);
 }
 
