@@ -156,6 +156,8 @@ void cuda_free_kernels(Cuda *c);
 /* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
  * less than all at a time: kernels go on in steps of the grid. args: copied. */
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
+/* Launches `blocks` thread blocks of `threads`, or fewer: as above. */
+bool cuda_launch_blocks(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args);
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
 /* True if it keeps the rows in shared memory: args->table is not used. */
 bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args);
@@ -205,8 +207,16 @@ typedef struct Indices {
 /* records: FAIL_RECORDS bytes of device memory, which fail.c owns from now on. */
 bool cuda_open_failures(Cuda *c, char *records);
 void cuda_close_failures(Cuda *c);
-/* Returns a record for the newest call; *of is copied. NULL: the device is lost. */
+/* A batch of matrices (n, n) that a call factorizes or solves with. at of a record: matrix * n +
+ * pivot; of SOLVE 0 if a permutation is none, else one more. */
+typedef struct Matrices {
+    Op op;
+    TensorType batch;
+    int64_t n;
+} Matrices;
+/* Return a record for the newest call; *of is copied. NULL: the device is lost. */
 IndexRecord *cuda_take_slot(Cuda *c, const Indices *of);
+IndexRecord *cuda_take_matrix_slot(Cuda *c, const Matrices *of);
 void cuda_fail(Cuda *c, Ticket ticket, const Err *err);      /* the call has failed */
 void cuda_mark_failures(Cuda *c, int mark);                  /* before that mark of the ring */
 void cuda_pass_failures(Cuda *c, Ticket mark);               /* the mark is done */
@@ -229,6 +239,13 @@ bool cuda_sort(Cuda *c, const Call *call, Err *err); /* sort, argsort, topk */
 /* ---- window.c ---- */
 
 bool cuda_pool(Cuda *c, const Call *call, Err *err); /* max_pool, avg_pool, avg_pool_dx */
+
+/* ---- linalg.c ---- */
+
+bool cuda_cholesky(Cuda *c, const Call *call, Err *err);
+bool cuda_lu(Cuda *c, const Call *call, Err *err);
+bool cuda_solve(Cuda *c, const Call *call, Err *err);
+bool cuda_solve_triangular(Cuda *c, const Call *call, Err *err);
 
 /* ---- source.c ---- */
 
@@ -260,6 +277,8 @@ int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType fro
 /* ---- product.c ---- */
 
 bool cuda_product(Cuda *c, const Call *call, Err *err);
+/* out -= a @ b, of float32 or float64, by the own kernels; p: all but how it is cut. */
+bool cuda_subtract_product(Cuda *c, ProductArgs *p, DType d, Err *err);
 /* Writes what tile.h needs to know of dtypes, of operands and result. Returns that of the sums. */
 DType cuda_put_types(Bytes *out, DType from, DType to);
 
@@ -284,6 +303,7 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_conv_cu[], cuda_copy_cu[], cuda_index_cu[], cuda_product_cu[],
-    cuda_scan_cu[], cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[], cuda_window_cu[];
+extern const char cuda_blocked_cu[], cuda_conv_cu[], cuda_copy_cu[], cuda_index_cu[],
+    cuda_product_cu[], cuda_scan_cu[], cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[],
+    cuda_window_cu[];
 #endif

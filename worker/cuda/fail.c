@@ -1,20 +1,25 @@
-/* fail.c: failures that depend on values: indices out of range. A call that may fail so takes a
- * slot, a record in device memory of the first bad index: kernels check all indices, take the one
- * that the engine cpu would report, and use none that is out of range. The open slots' records are
- * copied to pinned memory in front of each mark, and read when the mark is done.
+/* fail.c: failures that depend on values: indices out of range, matrices that cannot be factorized.
+ * A call that may fail so takes a slot, a record in device memory of the first bad index or pivot:
+ * kernels check all, take the one that the engine cpu would report, and use no index that is out of
+ * range. The open slots' records are copied to pinned memory in front of each mark, and read when
+ * the mark is done.
  *
  * Of several index operands all elements of the first one come first. Operands are kept as views
  * whose data is no longer used.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/fail.h"
 #include "worker/cuda/cuda.h"
+#include "worker/engine/linalg.h"
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct Slot {
     Ticket ticket;
-    bool is_open;
-    Indices of;
+    bool is_open, is_matrix;
+    union {
+        Indices of;
+        Matrices matrices;
+    };
 } Slot;
 typedef struct Failure Failure;
 struct Failure {
@@ -79,12 +84,16 @@ bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err) {
 
 /* ---- Slots ---- */
 
-/* Reports what a record of slot s says. */
-static void report(Cuda *c, Slot *s, const IndexRecord *r) {
-    s->is_open = false;
-    c->failures->n_open--;
-    if (r->at == INDEX_GOOD) return;
-    const Indices *of = &s->of;
+static void matrix_is_bad(const Matrices *of, uint64_t at, Err *err) {
+    if (of->op == OP_CHOLESKY)
+        linalg_indefinite(&of->batch, (int64_t)at / of->n, (int64_t)at % of->n, err);
+    else if (at == 0)
+        linalg_not_perm(of->n, err);
+    else
+        linalg_singular(&of->batch, (int64_t)(at - 1) / of->n, (int64_t)(at - 1) % of->n, err);
+}
+
+static void bad_index(const Indices *of, const IndexRecord *r, Err *err) {
     int64_t n = type_numel(&of->common);
     int k = (int)(r->at / (uint64_t)n);
     BadIndex b = {.idx = &of->idx[k],
@@ -95,8 +104,19 @@ static void report(Cuda *c, Slot *s, const IndexRecord *r) {
                   .axis = of->axis + k,
                   .from_zero = of->from_zero,
                   .is_along = of->is_along};
+    index_is_bad(&b, err);
+}
+
+/* Reports what a record of slot s says. */
+static void report(Cuda *c, Slot *s, const IndexRecord *r) {
     Err err = {0};
-    index_is_bad(&b, &err);
+    s->is_open = false;
+    c->failures->n_open--;
+    if (r->at == INDEX_GOOD) return;
+    if (s->is_matrix)
+        matrix_is_bad(&s->matrices, r->at, &err);
+    else
+        bad_index(&s->of, r, &err);
     cuda_fail(c, s->ticket, &err);
     CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)(c->failures->records + (s - c->failures->slot)),
          c->failures->clean, sizeof *r, c->stream);
@@ -127,7 +147,8 @@ void cuda_mark_failures(Cuda *c, int mark) {
 }
 void cuda_pass_failures(Cuda *c, Ticket t) { report_area(c, t, (int)(t / 2 % MARKS)); }
 
-IndexRecord *cuda_take_slot(Cuda *c, const Indices *of) {
+/* Returns a slot for the newest call; NULL: there is none. */
+static Slot *take_slot(Cuda *c) {
     Failures *f = c->failures;
     int k = 0;
     if (cuda_is_captured(c)) return NULL;
@@ -136,7 +157,21 @@ IndexRecord *cuda_take_slot(Cuda *c, const Indices *of) {
         report_area(c, UINT64_MAX, MARKS);
     }
     while (f->slot[k].is_open) k++;
-    f->slot[k] = (Slot){c->host.engine.last, true, *of};
+    f->slot[k] = (Slot){.ticket = c->host.engine.last, .is_open = true};
     f->n_open++;
-    return f->records + k;
+    return &f->slot[k];
+}
+
+IndexRecord *cuda_take_slot(Cuda *c, const Indices *of) {
+    Slot *s = take_slot(c);
+    if (!s) return NULL;
+    s->of = *of;
+    return c->failures->records + (s - c->failures->slot);
+}
+
+IndexRecord *cuda_take_matrix_slot(Cuda *c, const Matrices *of) {
+    Slot *s = take_slot(c);
+    if (!s) return NULL;
+    s->is_matrix = true, s->matrices = *of;
+    return c->failures->records + (s - c->failures->slot);
 }

@@ -236,13 +236,16 @@ bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
            (has_rows || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
 }
 
-bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args) {
+bool cuda_launch_blocks(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args) {
     enum { PER_PROCESSOR = 8 };
-    int64_t blocks = (units + CUDA_THREADS - 1) / CUDA_THREADS,
-            most = PER_PROCESSOR * c->processors;
+    int64_t most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     if (blocks < 1) return true;
     void *param[] = {(void *)args};
-    return CALL(c, cuLaunchKernel, f, (unsigned)blocks, 1, 1, CUDA_THREADS, 1, 1, 0, c->stream,
+    return CALL(c, cuLaunchKernel, f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, c->stream,
                 param, NULL);
+}
+
+bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args) {
+    return cuda_launch_blocks(c, f, (units + CUDA_THREADS - 1) / CUDA_THREADS, CUDA_THREADS, args);
 }

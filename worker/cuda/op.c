@@ -276,6 +276,10 @@ static RowFn row_of(Op op) {
     case OP_SORT:
     case OP_ARGSORT:
     case OP_TOPK: return cuda_sort;
+    case OP_CHOLESKY: return cuda_cholesky;
+    case OP_LU: return cuda_lu;
+    case OP_SOLVE: return cuda_solve;
+    case OP_SOLVE_TRIANGULAR: return cuda_solve_triangular;
     default: return NULL;
     }
 }

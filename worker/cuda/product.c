@@ -92,12 +92,14 @@ static int64_t find_room(Cuda *c, ProductArgs *p, int acc_size, bool is_thin, in
     }
 }
 
-/* Runs the product that p describes. Sets the members of p that say how it is cut and read. */
-static bool run(Cuda *c, ProductArgs *p, DType from, DType to, Err *err) {
+/* Runs the product that p describes. Sets the members of p that say how it is cut and read.
+ * subtracts: from the result. */
+static bool run(Cuda *c, ProductArgs *p, DType from, DType to, bool subtracts, Err *err) {
     Bytes head = {0};
     char name[48];
     int size = dtype_info[from].size_bytes;
     DType acc = cuda_put_types(&head, from, to);
+    bytes_printf(&head, "#define SUBTRACTS %d\n", subtracts);
     int acc_size = dtype_info[acc].size_bytes, thin = 16 / acc_size;
     if (p->N < p->M && p->N <= thin) turn(p);
     bool is_thin = p->M <= thin;
@@ -111,7 +113,7 @@ static bool run(Cuda *c, ProductArgs *p, DType from, DType to, Err *err) {
     int64_t down = is_thin ? 1 : (p->M + TILE - 1) / TILE,
             across = is_thin ? (p->N + COLUMNS - 1) / COLUMNS : (p->N + TILE - 1) / TILE;
     choose_chunk(c, p, p->batch * down * across, is_thin ? THIN_LEAVES : TILE_LEAVES);
-    snprintf(name, sizeof name, "%s %d %d", is_thin ? "thin" : "product", from, to);
+    snprintf(name, sizeof name, "%s %d %d %d", is_thin ? "thin" : "product", from, to, subtracts);
     const CudaKernel *k =
         cuda_written(c, name, &head, is_thin ? cuda_thin_cu : cuda_product_cu, "finish", err);
     if (!k) return false;
@@ -150,7 +152,11 @@ static bool product(Cuda *c, const Call *call, Err *err) {
     int done =
         cuda_blas_product(c, call->inst, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
     if (done) return done > 0;
-    return run(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, err);
+    return run(c, &p, (DType)a->type.dtype, (DType)o->type.dtype, false, err);
+}
+
+bool cuda_subtract_product(Cuda *c, ProductArgs *p, DType d, Err *err) {
+    return run(c, p, d, d, true, err);
 }
 
 bool cuda_product(Cuda *c, const Call *call, Err *err) {

@@ -19,7 +19,7 @@ __device__ __forceinline__ void store_tile(const ProductArgs *P, int64_t matrix,
             for (int j = 0; j < EACH; j += W) {
                 Wide<RESULT, W> w;
 #pragma unroll
-                for (int k = 0; k < W; k++) w.at[k] = OUT(ADD(s.at[i][j + k], (ACC)0));
+                for (int k = 0; k < W; k++) w.at[k] = RESULT_OF(to[j + k], s.at[i][j + k]);
                 wide_store<RESULT, W>((char *)(to + j), 0, w);
             }
             continue;

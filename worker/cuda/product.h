@@ -23,8 +23,16 @@ struct ProductArgs {
 typedef struct ProductArgs ProductArgs;
 
 /* For product.cu and thin.cu. RESULT is an element of the result, and OUT(x) makes one of a sum;
- * tile.h says what else a dtype defines. */
+ * with SUBTRACTS (of floats that are no halves) the product is subtracted from the result; tile.h
+ * says what else a dtype defines. */
 #ifdef __CUDACC__
+/* What element `was` of the result becomes. */
+#if SUBTRACTS
+#define RESULT_OF(was, sum) ((was) - (RESULT)ADD(sum, (ACC)0))
+#else
+#define RESULT_OF(was, sum) OUT(ADD(sum, (ACC)0))
+#endif
+
 /* Sets a and b to the operands of a matrix of the batch. */
 __device__ __forceinline__ void find_matrix(const ProductArgs *P, int64_t matrix, const T **a,
                                             const T **b) {
@@ -39,7 +47,8 @@ __device__ __forceinline__ void find_matrix(const ProductArgs *P, int64_t matrix
 /* Element (m, n) of a matrix of the batch gets the sum x. */
 __device__ __forceinline__ void store(const ProductArgs *P, int64_t matrix, int64_t m, int64_t n,
                                       ACC x) {
-    ((RESULT *)P->out)[matrix * P->out_batch + m * P->out_m + n * P->out_n] = OUT(ADD(x, (ACC)0));
+    RESULT *const to = (RESULT *)P->out + matrix * P->out_batch + m * P->out_m + n * P->out_n;
+    *to = RESULT_OF(*to, x);
 }
 
 /* Adds the sums of chunks, in the order of the tree above them: warp y of a block adds every 8th

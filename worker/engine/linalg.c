@@ -35,6 +35,11 @@ bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err)
     return err_hint(err, "if rounding is the cause, use a + 1e-6 * eye(n)");
 }
 
+bool linalg_not_perm(int64_t n, Err *err) {
+    return err_set(err, ERR_INDEX, "solve: the row indices are not a permutation of 0 to %lld",
+                   (long long)n - 1);
+}
+
 bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err) {
     unsigned char *seen = xcalloc((size_t)n + 1, 1);
     bool ok = true;
@@ -43,7 +48,5 @@ bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err) {
         if (ok) seen[perm[i]] = 1;
     }
     free(seen);
-    return ok ||
-           err_set(err, ERR_INDEX, "solve: the row indices are not a permutation of 0 to %lld",
-                   (long long)n - 1);
+    return ok || linalg_not_perm(n, err);
 }

@@ -9,6 +9,8 @@
 /* Set err and return false: pivot i (from 0) is zero; the minor of order i + 1 is not positive. */
 bool linalg_singular(const TensorType *batch, int64_t at, int64_t i, Err *err);
 bool linalg_indefinite(const TensorType *batch, int64_t at, int64_t i, Err *err);
+/* Sets err and returns false: row indices of solve are not a permutation of 0 .. n-1. */
+bool linalg_not_perm(int64_t n, Err *err);
 /* True if perm has each of 0 .. n-1 once; else false with err set. */
 bool linalg_is_perm(const int64_t *perm, int64_t n, Err *err);
 

@@ -96,7 +96,7 @@ void outcome_run(const Case *c, Engine *e, bool in_place, Outcome *o) {
         run_view(c, e, &view, &call, o);
     } else {
         o->result = e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &o->err);
-        read_results(c, e, call.out, o);
+        if (o->result == 1) read_results(c, e, call.out, o);
     }
     for (int k = 0; k < call.n_out && !in_place; k++)
         e->ops->free(e, call.out[k].data, type_bytes(&c->out[k]));
