@@ -118,9 +118,10 @@ static const struct {
     {"floordiv", "division and its correction"},
     {"mod", "division and its correction"},
     {"fmod", "exact remainder: a division in double"},
-    {"randn", "ten rounds of Philox, logarithm and sine"},
-    {"rand", "ten rounds of Philox"},
-    {"randint", "ten rounds of Philox, a 128-bit product"},
+    {"randn",
+     "Philox as for rand, and per pair a logarithm, a square root, sine and cosine in double"},
+    {"rand", "Philox: 63 operations on 512 bits for 32 numbers, of which 2 start in a cycle"},
+    {"randint", "Philox as for rand, and two products for two numbers"},
 };
 
 static const char *reason_of(Op op) {

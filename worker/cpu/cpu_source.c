@@ -82,82 +82,76 @@ static void arange_range(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-enum { WORDS = 1024 };
+/* How many numbers are made before they are rounded to halves, or words before they are used. */
+enum { MANY = 1024 };
 
 /* Pairs of uniform doubles, of two words each, make pairs of normal ones. n may be odd. */
-static void wide_normal(const uint32_t *w, double *out, int64_t n) {
-    for (int64_t i = 0; i < n; i += 2, w += 4) {
+static void wide_normal(const Kernels *k, RandomAt at, int64_t n, double *out) {
+    uint32_t word[MANY];
+    for (int64_t i = 0; i < n; i += 2) {
+        const uint32_t *w = word + 2 * i % MANY;
+        if (w == word) {
+            int64_t words = 2 * (n - i + 1);
+            k->random_words(&at, words < MANY ? words : MANY, word);
+            at.block += MANY / 4;
+        }
         double u = rng_double(w[0], w[1]), v = rng_double(w[2], w[3]);
         double length = sqrt(-2 * log(1 - u)), turn = 2 * M_PI * v;
         out[i] = length * cos(turn);
         if (i + 1 < n) out[i + 1] = length * sin(turn);
     }
 }
-static void normal(const SourceRun *r, const uint32_t *w, float *out, int64_t n) {
-    float last[2];
-    r->kernels->random_normal(n / 2, w, out);
-    if (n % 2 == 0) return;
-    r->kernels->random_normal(1, w + n - 1, last);
-    out[n - 1] = last[0];
-}
-/* Numbers `first` and on of the part. Halves are drawn as float32, then rounded; except that a
- * uniform number, which must stay below 1, takes fewer bits. */
-static void numbers(const SourceRun *r, const uint32_t *w, int64_t first, int64_t n) {
-    const Kernels *k = r->kernels;
+/* float32, or int32 as float32 for halves. */
+static void narrow_numbers(const SourceRun *r, RandomAt at, int64_t n, float *out) {
     Op op = r->call->inst->op;
-    bool is_half = dtype_is_half(r->dtype);
-    float side[WORDS], *out = is_half ? side : (float *)r->out + first;
-    if (op == OP_RANDINT && !is_half)
-        k->random_int[r->dtype](n, w, r->low, r->high,
-                                (char *)r->out + first * dtype_info[r->dtype].size_bytes);
-    else if (op == OP_RANDINT)
-        k->random_int[DT_F32](n, w, r->low, r->high, out);
-    else if (r->dtype == DT_F64 && op == OP_RAND)
-        k->random_uniform_f64(n, w, (double *)r->out + first);
-    else if (r->dtype == DT_F64)
-        wide_normal(w, (double *)r->out + first, n);
+    int bits = r->dtype == DT_F16 ? RNG_F16_BITS : r->dtype == DT_BF16 ? RNG_BF16_BITS : 24;
+    if (op == OP_RANDINT)
+        r->kernels->random_int[DT_F32](&at, n, r->low, r->high, out);
     else if (op == OP_RANDN)
-        normal(r, w, out, n);
+        r->kernels->random_normal(&at, n, out);
     else
-        k->random_uniform(n, w,
-                          r->dtype == DT_F16    ? RNG_F16_BITS
-                          : r->dtype == DT_BF16 ? RNG_BF16_BITS
-                                                : 24,
-                          out);
-    if (is_half) cpu_cast(k, n, (uint16_t *)r->out + first, r->dtype, side, DT_F32);
+        r->kernels->random_uniform(&at, n, bits, out);
 }
-
-static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
-    const SourceRun *r = ctx;
-    uint32_t word[WORDS];
-    bool is_wide = dtype_info[r->dtype].size_bytes == 8;
-    int64_t per_block = is_wide ? 2 : 4, step = WORDS / 4 * per_block;
-    for (int64_t i = begin; i < end; i += step) {
-        int64_t n = end - i < step ? end - i : step;
-        int64_t blocks = (n + per_block - 1) / per_block;
-        r->kernels->random_words(r->seed, r->counter, (uint64_t)(i / per_block), blocks, word);
-        numbers(r, word, i, n);
-    }
+/* Writes n numbers, the first of which is the first of block `block`. Halves are drawn as float32,
+ * then rounded; except that a uniform number, which must stay below 1, takes fewer bits. */
+static void numbers(const SourceRun *r, int64_t block, int64_t n, void *out) {
+    const Kernels *k = r->kernels;
+    RandomAt at = {r->seed, r->counter, (uint64_t)block};
+    bool is_int = r->call->inst->op == OP_RANDINT, is_normal = r->call->inst->op == OP_RANDN;
+    float side[MANY];
+    if (dtype_is_half(r->dtype))
+        for (int64_t i = 0, m; i < n; i += m, at.block += MANY / 4) {
+            m = n - i < MANY ? n - i : MANY;
+            narrow_numbers(r, at, m, side);
+            cpu_cast(k, m, (uint16_t *)out + i, r->dtype, side, DT_F32);
+        }
+    else if (is_int)
+        k->random_int[r->dtype](&at, n, r->low, r->high, out);
+    else if (r->dtype != DT_F64)
+        narrow_numbers(r, at, n, out);
+    else if (is_normal)
+        wide_normal(k, at, n, out);
+    else
+        k->random_uniform_f64(&at, n, out);
 }
 
 /* Writes numbers [at, at + n) of the whole tensor to the part, from element i on. A Philox block
  * may begin before `at`. */
 static void random_run(const SourceRun *r, int64_t i, int64_t at, int64_t n) {
-    uint32_t word[WORDS];
-    char number[WORDS * 4] __attribute__((aligned(64)));
-    SourceRun side = *r;
-    side.out = number;
-    int size = dtype_info[r->dtype].size_bytes;
-    int64_t per_block = size == 8 ? 2 : 4, step = WORDS / 4 * per_block;
-    while (n > 0) {
-        int64_t before = at % per_block, count = n + before < step ? n + before : step;
-        int64_t blocks = (count + per_block - 1) / per_block;
-        r->kernels->random_words(r->seed, r->counter, (uint64_t)(at / per_block), blocks, word);
-        numbers(&side, word, 0, count);
-        count -= before;
-        memcpy((char *)r->out + i * size, number + before * size, (size_t)(count * size));
-        i += count, at += count, n -= count;
+    const int size = dtype_info[r->dtype].size_bytes;
+    const int64_t per_block = size == 8 ? 2 : 4, before = at % per_block;
+    char *out = (char *)r->out + i * size;
+    if (before) {
+        char block[4 * sizeof(double)] __attribute__((aligned(16)));
+        int64_t rest = per_block - before < n ? per_block - before : n;
+        numbers(r, at / per_block, before + rest, block);
+        memcpy(out, block + before * size, (size_t)(rest * size));
+        at += rest, n -= rest, out += rest * size;
     }
+    if (n > 0) numbers(r, at / per_block, n, out);
+}
+static void random_range(void *ctx, int64_t begin, int64_t end, int thread) {
+    random_run(ctx, begin, begin, end - begin);
 }
 
 /* A part of a larger tensor (attribute `window`), in runs that are contiguous in the whole. */

@@ -72,6 +72,11 @@ typedef void (*PoolShareFn)(int64_t n, const void *x, double others, const doubl
  * runtime/base/tree.h. */
 typedef void (*RowsFn)(int64_t n, int64_t columns, const void *x, int64_t stride, void *out);
 
+/* Where random numbers begin: with the first word of a block of philox(). */
+typedef struct RandomAt {
+    uint64_t seed, counter, block;
+} RandomAt;
+
 typedef struct Kernels {
     const char *isa; /* "base", "v3", "v4" */
     MapFn map[OP_COUNT][DT_COUNT];
@@ -88,15 +93,14 @@ typedef struct Kernels {
     PoolAddFn pool_add[DT_COUNT], pool_spread[DT_COUNT]; /* f32, f64 */
     PoolShareFn pool_share[DT_COUNT];
     RowsFn sum_rows[DT_COUNT]; /* f32, f64 */
-    /* Writes philox() of n_blocks blocks: four words each. */
-    void (*random_words)(uint64_t seed, uint64_t counter, uint64_t block, int64_t n_blocks,
-                         uint32_t *out);
-    /* n numbers from as many words, of which they take `bits` <= 24 bits: rng_float, rng_half. */
-    void (*random_uniform)(int64_t n, const uint32_t *word, int bits, float *out);
-    void (*random_uniform_f64)(int64_t n, const uint32_t *word, double *out); /* 2 words each */
-    void (*random_normal)(int64_t pairs, const uint32_t *word, float *out);   /* 2 words a pair */
+    /* n random numbers from `at` on. Words of philox(); rng_float or rng_half by `bits` <= 24 bits;
+     * rng_double; normal ones, the last without its pair if n is odd. */
+    void (*random_words)(const RandomAt *at, int64_t n, uint32_t *out);
+    void (*random_uniform)(const RandomAt *at, int64_t n, int bits, float *out);
+    void (*random_uniform_f64)(const RandomAt *at, int64_t n, double *out);
+    void (*random_normal)(const RandomAt *at, int64_t n, float *out);
     /* rng_int32, or rng_int64 for dtypes of 8 bytes; all dtypes but halves. */
-    void (*random_int[DT_COUNT])(int64_t n, const uint32_t *word, int64_t low, int64_t high,
+    void (*random_int[DT_COUNT])(const RandomAt *at, int64_t n, int64_t low, int64_t high,
                                  void *out);
     HashSumFn hash[3];
 } Kernels;
