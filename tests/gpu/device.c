@@ -202,7 +202,8 @@ void emu_clear_counters(void) {
     memset(&device.stats, 0, sizeof device.stats);
 }
 void emu_fail(const char *name, uint64_t n, int code) {
-    if (device.n_faults == FAULTS_MAX) device.n_faults = 0;
+    if (!n || device.n_faults == FAULTS_MAX) device.n_faults = 0;
+    if (!n) return;
     Fault *f = &device.fault[device.n_faults++];
     *f = (Fault){.left = n, .code = (CUresult)code};
     snprintf(f->name, sizeof f->name, "%s", name ? name : "");

@@ -37,7 +37,7 @@ EMU_API void emu_counters(Counters *out);
 EMU_API void emu_stats(EmuStats *out);
 EMU_API void emu_clear_counters(void);
 /* The n-th call from now (1: the next) of that name, NULL: of any, fails with `code` and does
- * nothing. n 0: none. */
+ * nothing. n 0: none does any more, whatever was asked for before. */
 EMU_API void emu_fail(const char *name, uint64_t n, int code);
 /* The device is lost: from now on every call gives `code`. */
 EMU_API void emu_lose(int code);

@@ -114,6 +114,36 @@ static void test_blas_calls(void) {
     drop(&a), drop(&b), drop(&o);
 }
 
+/* Multiplies on cuda. fails: the library's next product fails, unless it is asked for an algorithm
+ * first: then it has none, and the own kernels multiply. False: it failed. */
+static bool multiply(const Shape *s, bool fails) {
+    Twin a = twin(DT_F32, 1, s->M, s->K, 0), b = twin(DT_F32, 1, s->K, s->N, 0),
+         o = twin(DT_F32, 1, s->M, s->N, 0);
+    View in[2] = {a.device, b.device};
+    Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in, .out = {o.device}};
+    Err err = {0};
+    if (fails) gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, 1);
+    if (fails) gpu.emu_fail("cublasLtMatmul", 1, 1);
+    bool ok = cuda->ops->done(cuda, cuda->ops->submit(cuda, &call, NULL, 0), true, &err) > 0;
+    gpu.emu_fail(NULL, 0, 0);
+    drop(&a), drop(&b), drop(&o);
+    return ok;
+}
+/* Algorithms are kept, but for those of products that were not used for long. */
+static void test_blas_many(void) {
+    enum { KEPT = 512 };
+    const Shape often = {1, 2, 3, 2}, once = {1, 3, 2, 3};
+    CHECK(multiply(&often, false) && multiply(&once, false));
+    CHECK(!multiply(&often, true) && !multiply(&once, true));
+    for (int k = 0; k < KEPT - 1; k++) {
+        CHECK(multiply(&(Shape){1, 2, 4 + k, 2}, false));
+        if (k % 100 == 0) CHECK(!multiply(&often, true));
+    }
+    CHECK(!multiply(&often, true));
+    CHECK(multiply(&once, true));
+}
+
 static void test_blas(void) {
     Engine *own = cuda;
     CHECK(!open_cuda("yes"));
@@ -124,6 +154,7 @@ static void test_blas(void) {
         CHECK_MSG(strstr(cuda->ops->isa(cuda), "-cublas13.2"), "%s", cuda->ops->isa(cuda));
         test_blas_products();
         test_blas_calls();
+        test_blas_many();
         uint64_t used, peak, total;
         cuda->ops->memory(cuda, &used, &peak, &total);
         CHECK_INT(used, 0);

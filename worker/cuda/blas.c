@@ -8,11 +8,14 @@
  * not there, the own kernels multiply, and the log says why. GT_CUDA_BLAS is the operator's word
  * for all products, and counts more: 0 never opens the library, 1 and tf32 need it.
  *
- * The algorithm is the first of the heuristics that splits no sum, kept with its descriptors for as
- * long as the engine lives, by sizes, strides, dtype and alignment. So a product has the same bits
- * each time; but other sizes may have another algorithm, and another order of additions.
+ * The algorithm is the first of the heuristics that splits no sum, by sizes, strides, dtype and
+ * alignment. So a product has the same bits each time; but other sizes may have another algorithm,
+ * and another order of additions. It is kept with its descriptors, for the PLANS_MOST kinds of
+ * products that were used last: a program whose shapes never repeat would fill the memory. Asked
+ * again, the library chooses the same.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/log.h"
+#include "runtime/wire/lru.h"
 #include "worker/cuda/cuda.h"
 #include "worker/cuda/product.h"
 #include "worker/engine/view.h"
@@ -27,9 +30,12 @@ typedef struct Key {
     int64_t batch, k;
     int32_t is_turned[2], align[3], type, compute, scale;
 } Key;
+enum { PLANS_MOST = 512 };
 typedef struct Plan Plan;
 struct Plan {
-    Plan *next;
+    LruItem item; /* first */
+    Plan *next;   /* of the same hash */
+    uint64_t hash;
     Key key;
     cublasLtMatmulDesc_t desc;
     cublasLtMatrixLayout_t layout[3];
@@ -42,6 +48,7 @@ struct CudaBlas {
     char *workspace;
     CUdeviceptr owned; /* the workspace, unless it lies behind the arena */
     Map plans;         /* by the hash of the key */
+    Lru used;          /* the same */
 };
 
 /* What a product may do. */
@@ -108,17 +115,24 @@ static void free_plan(const BlasLibs *l, Plan *p) {
     free(p);
 }
 
+/* Calls under way do not need it. */
+static void forget_oldest(CudaBlas *b) {
+    Plan *p = (Plan *)b->used.oldest, *first = map_get(&b->plans, p->hash);
+    Plan **at = &first;
+    while (*at != p) at = &(*at)->next;
+    *at = p->next;
+    if (first)
+        map_put(&b->plans, p->hash, first);
+    else
+        map_remove(&b->plans, p->hash);
+    lru_remove(&b->used, &p->item);
+    free_plan(b->libs, p);
+}
+
 void cuda_close_blas(Cuda *c) {
     CudaBlas *b = c->blas;
-    size_t i = 0;
-    uint64_t hash;
-    void *value;
     if (!b) return;
-    while (map_next(&b->plans, &i, &hash, &value))
-        for (Plan *p = value, *next; p; p = next) {
-            next = p->next;
-            free_plan(b->libs, p);
-        }
+    while (b->used.n) forget_oldest(b);
     map_fini(&b->plans);
     if (b->owned) c->libs->cuMemFree_v2(b->owned);
     if (b->handle) b->libs->cublasLtDestroy(b->handle);
@@ -183,11 +197,14 @@ static void ask(const CudaBlas *b, Plan *p) {
 static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
     const BlasLibs *l = b->libs;
     uint64_t hash = hash_bytes(key, sizeof *key, 1);
-    Plan *first = map_get(&b->plans, hash), *p = first;
+    Plan *p = map_get(&b->plans, hash);
     while (p && memcmp(&p->key, key, sizeof *key)) p = p->next;
-    if (p) return p;
+    if (p) {
+        lru_use(&b->used, &p->item);
+        return p;
+    }
     p = xcalloc(1, sizeof *p);
-    p->key = *key;
+    p->key = *key, p->hash = hash;
     bool ok = !l->cublasLtMatmulDescCreate(&p->desc, (cublasComputeType_t)key->compute,
                                            (cudaDataType)key->scale);
     for (int i = 0; i < 2; i++) {
@@ -203,8 +220,10 @@ static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
         return NULL;
     }
     ask(b, p);
-    p->next = first;
+    if (b->used.n == PLANS_MOST) forget_oldest(b);
+    p->next = map_get(&b->plans, hash);
     map_put(&b->plans, hash, p);
+    lru_add(&b->used, &p->item, sizeof *p);
     return p;
 }
 
