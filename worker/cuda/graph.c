@@ -128,7 +128,8 @@ void cuda_graph_free(Engine *e, EngineGraph **graph) {
     CudaGraph *g = (CudaGraph *)*graph;
     *graph = NULL;
     if (!g) return;
-    if (cuda_enter(c)) c->libs->cuGraphExecDestroy(g->exec);
+    c->libs->cuCtxSetCurrent(c->context); /* also if the device is lost */
+    c->libs->cuGraphExecDestroy(g->exec);
     free(g->scalar);
     free(g->graph.live);
     free(g);
