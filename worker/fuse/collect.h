@@ -13,8 +13,7 @@
  *  - at the edge of a loop if it has EDGE_MIN nodes (collect.c),
  *  - when no instruction comes: at once after the edge of a loop, else after a while.
  * This delay makes the fusions of a loop the same in each iteration, whatever the timing of the
- * client's frames; otherwise each iteration might need kernels of its own. If waiting did not pay
- * off several times (the client itself waits for a result), fusions are executed at once.
+ * client's frames; otherwise each iteration might need kernels of its own.
  *
  * What it is worth (tests/bench, beside operations one by one): 2.5 to 7.4 times the speed on large
  * pointwise chains and on rows (softmax, layer norm, cross-entropy).
