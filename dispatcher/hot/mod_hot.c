@@ -96,7 +96,7 @@ static bool may_be_known(const BodyForm *f) {
     Op op = (Op)f->op;
     if (f->payload || op == OP_SHARD) return false;
     bool is_plain = !f->n_attr_form && !f->n_attr_arg && !f->n_out;
-    if (op == OP_FREE) return is_plain && f->n_in <= FREE_MAX;
+    if (op == OP_FREE) return is_plain;
     if (op == OP_EDGE) return is_plain && f->n_in == 0;
     if (f->n_in > PLACED_IN) return false;
     if (op_info[op].class_ != CLASS_CONTROL) return true;

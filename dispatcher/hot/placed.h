@@ -19,7 +19,7 @@
 enum {
     PLACED_IN =
         sizeof((Flow *)0)->in_type / sizeof(TensorType), /* operands that a Flow describes */
-    FREE_MAX = 64 /* operands of a `free`; longer ones go through the chain */
+    FREE_MAX = BODY_FORM_BYTES / sizeof(uint32_t) /* operands of the longest form of a `free` */
 };
 
 /* An operand that is a number, as recorded. */
@@ -67,7 +67,7 @@ typedef struct HotInst {
 } HotInst;
 /* Sends it if everything is unchanged; else does nothing. f: with d, client and seq set. */
 bool placed_again(Placed *p, Flow *f, HotInst *hot);
-/* For frees (of at most FREE_MAX) and edges, without attributes: they are always known. False:
+/* For frees and edges, without attributes: they are always known. False:
  * it is neither, or names an invalid id. */
 bool placed_other(Flow *f, const HotInst *hot);
 #endif

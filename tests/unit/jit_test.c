@@ -243,7 +243,7 @@ static void test_limits(void) {
 static void ship(const char *path, int n, int name) {
     Shipped names;
     Cc cc;
-    char key[SHIPPED_KEY], why[360];
+    char key[MAKER_KEY], why[360];
     Bytes source = {0}, text = {0}, all = {0};
     shipped_init(&names, NULL);
     make_nothing(&name, &source);

@@ -6,7 +6,8 @@
 #include "runtime/base/arena.h"
 #include "worker/engine/engine.h"
 
-enum { MAKER_KEY = 33 /* bytes of a kernel's name in the cache, with its 0 */ };
+/* Bytes of a kernel's name in the cache: the hexadecimal digits of 128 bits of hash, and a 0. */
+enum { MAKER_KEY = 2 * sizeof(uint64_t[2]) + 1 };
 
 typedef struct MadeKernel {
     const struct FusedKernel *kernel; /* owned by the engine, until `drop` */

@@ -49,7 +49,7 @@ struct Item {
     _Atomic(const FusedKernel *) kernel;
     _Atomic uint64_t lost_ns; /* time lost without it, in all workers */
     Bytes source;
-    char key[33];       /* hash of source and environment, 32 hexadecimal digits */
+    char key[MAKER_KEY]; /* hash of source and environment */
     const char *suffix; /* of its file in the cache; NULL: ".so" */
     ItemState state;
     bool is_soon;

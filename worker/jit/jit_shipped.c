@@ -26,7 +26,7 @@ bool shipped_open(Shipped *s) {
     return s->handle != NULL;
 }
 
-void shipped_key(Shipped *s, const Bytes *source, char key[SHIPPED_KEY]) {
+void shipped_key(Shipped *s, const Bytes *source, char key[MAKER_KEY]) {
     if (!s->has_key) {
         Bytes all = {0};
         bytes_printf(&all, "%s|%zu|%s", cc_flags_of_bits, sizeof(FusedArgs), emit_head);
@@ -36,13 +36,13 @@ void shipped_key(Shipped *s, const Bytes *source, char key[SHIPPED_KEY]) {
     }
     uint64_t h[2];
     for (int i = 0; i < 2; i++) h[i] = hash_bytes(source->data, source->n, s->environment[i]);
-    snprintf(key, SHIPPED_KEY, "%016llx%016llx", (unsigned long long)h[0],
+    snprintf(key, MAKER_KEY, "%016llx%016llx", (unsigned long long)h[0],
              (unsigned long long)h[1]);
 }
 
 const FusedKernel *shipped_kernel(Shipped *s, const Bytes *source, const void *signature,
                                   size_t n) {
-    char key[SHIPPED_KEY], symbol[64];
+    char key[MAKER_KEY], symbol[64];
     if (!shipped_open(s)) return NULL;
     shipped_key(s, source, key);
     snprintf(symbol, sizeof symbol, "k%s_kernel", key);

@@ -10,11 +10,10 @@
 #ifndef GT_WORKER_JIT_JIT_SHIPPED_H
 #define GT_WORKER_JIT_JIT_SHIPPED_H
 #include "runtime/base/arena.h"
+#include "worker/engine/maker.h"
 #include "worker/kernel/fused.h"
 #include <stdbool.h>
 #include <stddef.h>
-
-enum { SHIPPED_KEY = 33 /* bytes of a name, with its 0 */ };
 
 typedef struct Shipped {
     char *path;    /* NULL: there are none */
@@ -31,7 +30,7 @@ void shipped_fini(Shipped *s);
 /* True if the file is there; loads it at the first call. */
 bool shipped_open(Shipped *s);
 /* Writes the name of the kernel with this source. */
-void shipped_key(Shipped *s, const Bytes *source, char key[SHIPPED_KEY]);
+void shipped_key(Shipped *s, const Bytes *source, char key[MAKER_KEY]);
 /* Returns the kernel of this source and signature, valid until shipped_fini, or NULL. */
 const FusedKernel *shipped_kernel(Shipped *s, const Bytes *source, const void *signature, size_t n);
 /* Returns the path of the file for an instruction set, owned by the caller, or NULL: there is no
