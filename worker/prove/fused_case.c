@@ -101,7 +101,8 @@ static FusedValue apply_how(FusedCase *t, Op op, DType out, bool is_row, bool is
     for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
     if (op_info[op].class_ == CLASS_REDUCE) {
         int lead = t->fuse.space.rank - t->fuse.trailing;
-        int folded = is_column ? lead : t->fuse.trailing;
+        /* Row values are folded over all axes, as fit.c has it: their order is that of a row. */
+        int folded = !is_column ? t->fuse.trailing : is_row ? t->fuse.space.rank : lead;
         for (int a = 0; a < folded; a++) axes[a] = is_column ? a : lead + a;
         attr[0] = (Attr){.key = ATTR_AXIS, .n = (uint32_t)folded, .ints = axes};
         attr[1] = (Attr){.key = ATTR_KEEPDIMS, .b = true};
@@ -328,6 +329,9 @@ static int common_op(FusedCase *t, const Draw *draw) {
         out = dtype_is_half(d) ? d : emit_accumulator(op, d);
         x = operand(t, g, d, false);
         if (!x || (x->is_row && !is_column) || t->n_values >= FUSED_VALUES) return -1;
+        /* Of several rows only sums are in the order of leaves: fit.c fuses no others. */
+        bool has_order = op_has(op, FACT_ADDS) && dtype_is_float(d);
+        if (is_column && !x->is_row && has_order && op != OP_SUM) return -1;
         t->value[t->n_values] = apply_how(t, op, out, !is_column || x->is_row, is_column, &x, 1);
         return t->n_values++;
     }
