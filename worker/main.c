@@ -179,6 +179,7 @@ static int prove(const App *a) {
                      .device = a->worker.device,
                      .threads = a->worker.threads,
                      .is_quick = a->is_quick,
+                     .records_quick = getenv("GT_PROVE_RECORD") != NULL,
                      .stop = &stop,
                      .shows_progress = isatty(STDERR_FILENO) && !a->is_quiet};
     if (!prove_find(a->proves, &c, &err)) {

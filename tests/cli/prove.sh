@@ -77,6 +77,11 @@ for part in operations fusions streams memory indices copies; do
 done
 [ ! -e "$proofs" ] || fail "a quick proof leaves a record"
 driver=$(sed -n 's/^driver *//p' "$TMP/out") toolkit=$(sed -n 's/^toolkit *//p' "$TMP/out")
+# The record of a proof that passed is what auto looks for: for this, a quick one leaves it.
+GT_PROVE_RECORD=1 prove cuda 0
+has "the end" "$(out)" "passed: --engine auto now takes cuda on this device ($proofs/cuda-"
+grep -q "^seed 1 quick$" "$proofs"/cuda-* || fail "the record does not say that the proof was quick: $(cat "$proofs"/cuda-*)"
+auto "a device that was just proved" "cuda, Emulated GPU was proved on $(date -u +%Y-%m-)"
 record "Some GPU" "$driver" "$build"
 auto "another device" "cpu, Emulated GPU was not proved"
 record "Emulated GPU" "CUDA 12.1" "$build"

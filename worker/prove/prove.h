@@ -29,6 +29,7 @@ typedef struct ProveConfig {
     int device;            /* EngineConfig's */
     int threads;           /* of engines that compute on the host; 0: 1 */
     bool is_quick;         /* a small part of the draws */
+    bool records_quick;    /* for tests: a quick proof that passed leaves a record, which says so */
     int stall_s;           /* a part without progress for so long is ended; 0: 300 */
     const char *only;      /* NULL: all parts; else one, by name */
     const volatile sig_atomic_t *stop; /* set by a signal handler: the proof ends; NULL: none */

@@ -32,7 +32,8 @@ static void make_record(const ProveConfig *c, const EngineDevice *d, Record *r) 
     *r = (Record){.device = *d};
     snprintf(r->engine, sizeof r->engine, "%s", c->ops->name);
     snprintf(r->build, sizeof r->build, "%s", gt_build);
-    snprintf(r->seed, sizeof r->seed, "%llu", (unsigned long long)c->seed);
+    snprintf(r->seed, sizeof r->seed, "%llu%s", (unsigned long long)c->seed,
+             c->is_quick ? " quick" : "");
     strftime(r->passed, sizeof r->passed, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
 }
 
@@ -49,7 +50,7 @@ static void conclude(FILE *out, const ProveConfig *c, const EngineDevice *d, Pro
         if (d->name[0]) record_remove(&r);
     } else if (!d->name[0]) {
         fprintf(out, "passed\n");
-    } else if (c->is_quick) {
+    } else if (c->is_quick && !c->records_quick) {
         fprintf(out, "passed; for --engine auto, prove it without --quick\n");
     } else if (!record_write(&r, &err)) {
         fprintf(out, "passed; the record for --engine auto cannot be written: %s\n", err.text);

@@ -22,7 +22,7 @@ typedef struct Record {
     EngineDevice device;
     char build[64]; /* gt_build */
     /* For people: the seed of the proof, and when it passed, as 2026-11-28T17:44:21Z. */
-    char seed[24], passed[32];
+    char seed[32], passed[32];
 } Record;
 
 /* Fills r from the n bytes of a file. Returns false if they are not exactly a record: every line
