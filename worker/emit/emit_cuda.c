@@ -174,6 +174,7 @@ static void put_inputs(Emit *e) {
         emit_line(e, "int64_t line = i / A->line;");
         emit_line(e, "const int64_t at = i - line * A->line;");
         for (int k = 0; k < f->n_inputs; k++) emit_line(e, "int64_t o%d = 0;", k);
+        emit_line(e, "#pragma unroll 1"); /* else divisions fill the registers */
         emit_line(e, "for (int64_t d = A->inner.rank - 1; d >= 0; d--) {");
         emit_line(e, "const int64_t all = line / A->inner.shape[d];");
         emit_line(e, "const int64_t j = line - all * A->inner.shape[d];");

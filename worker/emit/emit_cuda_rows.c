@@ -42,6 +42,7 @@ void cuda_put_bases(Emit *e) {
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *b%d = A->in[%d];", k, k);
     emit_line(e, "{");
     emit_line(e, "int64_t rest = row;");
+    emit_line(e, "#pragma unroll 1"); /* else divisions fill the registers */
     emit_line(e, "for (int64_t d = A->outer.rank - 1; d >= 0; d--) {");
     emit_line(e, "const int64_t all = d ? rest / A->outer.shape[d] : 0;"); /* rest < shape[0] */
     emit_line(e, "const int64_t j = rest - all * A->outer.shape[d];");
@@ -108,6 +109,7 @@ void cuda_put_inputs(Emit *e) {
         emit_line(e, "const int64_t at = i - line * A->line;");
         for (int k = 0; k < f->n_inputs; k++)
             if (e->needs_input[k]) emit_line(e, "int64_t o%d = 0;", k);
+        emit_line(e, "#pragma unroll 1"); /* else divisions fill the registers */
         emit_line(e, "for (int64_t d = A->inner.rank - 1; d >= 0; d--) {");
         emit_line(e, "const int64_t all = line / A->inner.shape[d];");
         emit_line(e, "const int64_t j = line - all * A->inner.shape[d];");
