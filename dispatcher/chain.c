@@ -3,12 +3,12 @@
 #include "dispatcher/chain/modifier.h"
 
 extern const Modifier modifier_hot, modifier_validate, modifier_handle, modifier_scope,
-    modifier_shard, modifier_route;
+    modifier_place, modifier_route;
 
 const Modifier *const modifiers[STAGES] = {
     [STAGE_HOT] = &modifier_hot,       [STAGE_VALIDATE] = &modifier_validate,
     [STAGE_HANDLE] = &modifier_handle, [STAGE_SCOPE] = &modifier_scope,
-    [STAGE_SHARD] = &modifier_shard,   [STAGE_ROUTE] = &modifier_route,
+    [STAGE_PLACE] = &modifier_place,   [STAGE_ROUTE] = &modifier_route,
 };
 
 void chain_next(Flow *f, int stage) { modifiers[stage]->process(f, stage); }

@@ -14,7 +14,7 @@
 #include "dispatcher/state/listener.h"
 #include "dispatcher/state/member.h"
 #include "dispatcher/state/recorder.h"
-#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/home.h"
 #include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
@@ -123,7 +123,7 @@ static void choose_all(Dispatcher *d, Client *c) {
 }
 
 static void welcome_client(Dispatcher *d, Client *c) {
-    WorkerPeer *home = schedule_home(d);
+    WorkerPeer *home = home_pick(d);
     assert(home && c->rank < 0);
     c->rank = home->rank;
     home->n_clients++;
@@ -333,7 +333,7 @@ static void worker_lost(Dispatcher *d, WorkerPeer *w, bool is_silent) {
              is_silent ? "it was silent for 10 s" : "it ended, or its connection broke");
     bool is_known = !d->config.lost || !w->spawned ||
                     d->config.lost(d->config.ctx, w->spawned, is_silent, why, sizeof why);
-    if (is_known || (w->is_lost && d->now_ms >= w->lost_ms + LOST_MS)) {
+    if (is_known || (w->is_lost && d->now_ms >= w->lost_ms + WORKER_END_MS)) {
         worker_remove(d, w, why);
     } else if (!w->is_lost) {
         worker_stops(d, w);

@@ -29,7 +29,8 @@ typedef struct DispatcherConfig {
     /* Called when a worker that the shell started (Hello.spawned) is lost: its connection has
      * ended, or it was silent for 10 s. `why` is the reason given to its clients; the shell may
      * replace it by what it knows about the process. Returns false if the shell does not know
-     * yet: then it is called again at each tick, for LOST_MS. NULL: no shell starts workers. */
+     * yet: then it is called again at each tick, for WORKER_END_MS. NULL: no shell starts workers.
+     */
     bool (*lost)(void *ctx, uint64_t spawned, bool is_silent, char *why, size_t size);
     void *ctx;
 } DispatcherConfig;

@@ -7,7 +7,7 @@
 #include "dispatcher/hot/mod_hot.h"
 #include "dispatcher/question.h"
 #include "dispatcher/state/recorder.h"
-#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/home.h"
 #include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/log.h"
@@ -103,7 +103,7 @@ static void log_client_inst(const Client *c, const Inst *inst) {
 }
 
 static void move_home(Dispatcher *d, Client *c) {
-    WorkerPeer *w = d->n_workers > 1 ? schedule_better(d, c) : NULL;
+    WorkerPeer *w = d->n_workers > 1 ? home_better(d, c) : NULL;
     if (!w) return;
     d->worker[c->rank]->n_clients--;
     w->n_clients++;

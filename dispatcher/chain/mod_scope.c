@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/mod_scope.h"
 #include "dispatcher/chain/modifier.h"
-#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/home.h"
 #include "dispatcher/state/send.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static bool no_worker(const Dispatcher *d, const SignalConfig *s, int64_t rank, 
     if (last >= d->n_ranks && last < SUGGESTED_WORKERS)
         snprintf(more, sizeof more, "; -w %d starts %d", last + 1, last + 1);
     if (d->n_workers == 1)
-        return err_hint(err, "one worker is connected: %d%s", schedule_home(d)->rank, more);
+        return err_hint(err, "one worker is connected: %d%s", home_pick(d)->rank, more);
     return err_hint(err, "%d workers are connected: 0-%d%s", d->n_workers, d->n_ranks - 1, more);
 }
 

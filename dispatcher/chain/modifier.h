@@ -11,7 +11,7 @@
 #include "dispatcher/state/flow.h"
 
 /* The chain, in order. */
-enum { STAGE_HOT, STAGE_VALIDATE, STAGE_HANDLE, STAGE_SCOPE, STAGE_SHARD, STAGE_ROUTE, STAGES };
+enum { STAGE_HOT, STAGE_VALIDATE, STAGE_HANDLE, STAGE_SCOPE, STAGE_PLACE, STAGE_ROUTE, STAGES };
 
 typedef struct Modifier {
     const char *name;

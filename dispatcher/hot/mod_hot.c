@@ -266,7 +266,7 @@ static void process_placed(Flow *f, int stage) {
     Inst was = f->inst;
     uint64_t n_errors = f->client->n_errors;
     placed_look(f, in);
-    f->layout = layout_replicate(); /* that of the home worker; mod_shard.c may change it */
+    f->layout = layout_replicate(); /* that of the home worker; mod_place.c may change it */
     for (int i = 0; i < was.n_in; i++) f->need[i] = f->layout;
     chain_next(f, stage + 1);
     bool is_known = f->client->n_errors == n_errors && f->inst.op == was.op;

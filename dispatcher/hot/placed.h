@@ -1,4 +1,4 @@
-/* placed.h: an instruction of a hot body as mod_shard.c placed it, kept for the next iteration
+/* placed.h: an instruction of a hot body as mod_place.c placed it, kept for the next iteration
  * (mod_hot.c): where it runs, the layouts that its operands need there, and the record for the
  * workers.
  *

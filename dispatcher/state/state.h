@@ -18,8 +18,9 @@ enum {
     PAST_ANSWER = 1 << 20,   /* bytes of its last frames that a client gets */
     WORKERS_MAX = MAX_WORKERS,
     REPORTS_MAX = 4096,
-    SLICE = 4096,  /* instructions written in a row for one client: some 4 ms */
-    LOST_MS = 200, /* at most, from the end of a worker's connection to the end of its process */
+    SLICE = 4096, /* instructions written in a row for one client: some 4 ms */
+    WORKER_END_MS =
+        200, /* at most, from the end of a worker's connection to the end of its process */
     SILENT_MS = 10000, /* silence after which a worker is lost; it sends a heartbeat every 2 s */
 };
 

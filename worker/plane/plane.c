@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    PENDING_MAX = 64,   /* pending connections ... */
-    PENDING_MS = 10000, /* ... each for at most this time ... */
-    HELD_MSGS = 4096,   /* ... and with so many messages in all ... */
-    LOST_MS = 15000     /* of a broken connection: the dispatcher notices deaths within 10 s */
+    PENDING_MAX = 64,    /* pending connections ... */
+    PENDING_MS = 10000,  /* ... each for at most this time ... */
+    HELD_MSGS = 4096,    /* ... and with so many messages in all ... */
+    PEER_LOST_MS = 15000 /* of a broken connection: the dispatcher notices deaths within 10 s */
 };
 static const uint64_t held_bytes = UINT64_C(64) << 20; /* ... of so many bytes in all */
 
@@ -408,14 +408,15 @@ void plane_tick(Plane *p, int64_t now_ms) {
         if (!o->is_known) continue;
         while (o->link && (r = link_recv(o->link, &m)) > 0) msg_fini(&m); /* hubs do not answer */
         if (r < 0) break_off(o, now_ms);
-        if (o->is_broken && now_ms - o->when_ms >= LOST_MS) lose(p, o, "the connection broke");
+        if (o->is_broken && now_ms - o->when_ms >= PEER_LOST_MS) lose(p, o, "the connection broke");
     }
 }
 
 bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err) {
     for (uint32_t i = 0; i < p->n_peers; i++) {
         const PlanePeer *o = &p->peers[i];
-        if (!o->link || link_is_connected(o->link) || now_ms - o->opened_ms < LOST_MS) continue;
+        if (!o->link || link_is_connected(o->link) || now_ms - o->opened_ms < PEER_LOST_MS)
+            continue;
         err_set(err, ERR_GONE, "worker w%u cannot connect to w%u at %s", p->rank, i,
                 o->data.endpoint);
         return !err_hint(err, "if a firewall is in between, give w%u --data-endpoint HOST:PORT", i);

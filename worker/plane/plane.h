@@ -7,8 +7,8 @@
  *
  * The plane delivers the messages of worker_on_peer and worker_next_peer, in order per peer, and
  * finds out which peers' memory can be read. The dispatcher reports a peer's death. The plane
- * declares a peer lost if a connection is broken for LOST_MS and no death is reported: nothing may
- * wait for ever.
+ * declares a peer lost if a connection is broken for PEER_LOST_MS and no death is reported: nothing
+ * may wait for ever.
  *
  * For one thread. GT_DATA_PLANE=memfd (the default): a peer's memory is read in place where
  * possible; =zmq: everything is sent in messages; =ucx: everything is read through UCX (dp_ucx.h).
@@ -50,8 +50,8 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes);
 enum { PLANE_TICK_MS = 500 };
 /* Drops connections that are pending for too long; declares lost those broken for too long. */
 void plane_tick(Plane *p, int64_t now_ms);
-/* True, with err set, if a connection to a peer's hub could not be made for LOST_MS. Peers may wait
- * for this worker for ever, so it must end. */
+/* True, with err set, if a connection to a peer's hub could not be made for PEER_LOST_MS. Peers may
+ * wait for this worker for ever, so it must end. */
 bool plane_is_stranded(const Plane *p, int64_t now_ms, Err *err);
 /* for (at = 0; plane_lost(p, &at, &rank);): the peers that cannot be reached although the
  * dispatcher has not reported their death. The worker treats them as dead. */

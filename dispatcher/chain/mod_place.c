@@ -1,4 +1,4 @@
-/* mod_shard.c: chooses the group that runs an instruction, and the layout of its results.
+/* mod_place.c: chooses the group that runs an instruction, and the layout of its results.
  *
  * In a scope that names a group W and an axis, a source is created on W, split along the axis. It
  * is whole if the scope says `replicated`, or if its shape has no such axis or fewer than 2
@@ -340,4 +340,4 @@ static void stats(const struct Dispatcher *d, Bytes *out) {
                  (unsigned long long)d->n_moves);
 }
 
-const Modifier modifier_shard = {"shard", process, stats};
+const Modifier modifier_place = {"shard", process, stats};

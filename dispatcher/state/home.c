@@ -1,8 +1,8 @@
-/* schedule.c: which worker gets new work: load per worker. A client's home, the worker of its new
+/* home.c: which worker gets new work: load per worker. A client's home, the worker of its new
  * tensors, is chosen at its hello, and again whenever the client has no tensors. So its tensors
  * stay together, and clients spread.
  * SPDX-License-Identifier: MIT */
-#include "dispatcher/state/schedule.h"
+#include "dispatcher/state/home.h"
 
 /* Fewest clients first, then fewest instructions in flight, then lowest rank. */
 static bool is_less_loaded(const WorkerPeer *a, const WorkerPeer *b) {
@@ -10,7 +10,7 @@ static bool is_less_loaded(const WorkerPeer *a, const WorkerPeer *b) {
     return a->insts < b->insts;
 }
 
-WorkerPeer *schedule_home(const Dispatcher *d) {
+WorkerPeer *home_pick(const Dispatcher *d) {
     WorkerPeer *best = NULL;
     for (int i = 0; i < d->n_ranks; i++) {
         WorkerPeer *w = d->worker[i];
@@ -19,7 +19,7 @@ WorkerPeer *schedule_home(const Dispatcher *d) {
     return best;
 }
 
-WorkerPeer *schedule_better(const Dispatcher *d, const Client *c) {
+WorkerPeer *home_better(const Dispatcher *d, const Client *c) {
     const WorkerPeer *home = d->worker[c->rank];
     bool is_busy = c->tensors.n > 0 || c->sent.n > 0 || c->depth > 0 || c->held.n > 0;
     if (is_busy || c->checks_nan) return NULL; /* its home knows that it checks */
