@@ -71,8 +71,20 @@ static int screen_width(void) {
     return w.ws_col;
 }
 
+/* The signal that ends a script; 0: none yet. In `is_script` the first one stops the program as
+ * Ctrl-C does, so that what it has printed is written. */
+static volatile sig_atomic_t end_signal, is_script;
+enum { END_S = 3 }; /* then the process ends at once */
+
 /* Ends the process by the signal, as without a handler, after the clean-up of local_abandon. */
 static void on_end(int number) {
+    if (is_script && !end_signal && (number == SIGTERM || number == SIGHUP)) {
+        end_signal = number;
+        interrupt_count = 1;
+        alarm(END_S);
+        return;
+    }
+    if (number == SIGALRM) number = end_signal;
     repl_restore_terminal();
     local_abandon();
     signal(number, SIG_DFL);
@@ -96,6 +108,7 @@ static void set_signals(void) {
     struct sigaction interrupt = {.sa_handler = on_interrupt}; /* no SA_RESTART: waits come back */
     struct sigaction end = {.sa_handler = on_end}, before;
     sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGALRM, &end, NULL);
     signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
         bool is_nohup = sigaction(ends[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN &&
@@ -194,9 +207,10 @@ static int serve_editor(App *a) {
 }
 
 static _Noreturn void die_by_interrupt(void) {
-    signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
-    _exit(130);
+    int number = end_signal ? end_signal : SIGINT;
+    signal(number, SIG_DFL);
+    raise(number);
+    _exit(128 + number);
 }
 
 /* ---- the text ---- */
@@ -745,8 +759,10 @@ int main(int argc, char **argv) {
     a.in->args = a.args = args_new(a.o.argc, a.o.argv);
     if (at_prompt && (asks_for_replay(&a, &e) || is_for_steps(&a, &e) || !connect_named(&a, &e)))
         return fail(&a, &e);
+    is_script = !at_prompt;
     code = at_prompt ? 0 : run_text(&a);
     if (code == 0 && a.emitted) code = print_step(&a);
+    is_script = is_script && !(a.o.prompt && !a.o.check);
     if (at_prompt || (a.o.prompt && !a.o.check)) code = run_prompt(&a, !at_prompt);
     bool interrupted = code == 130 && interrupt_count;
     if (a.o.profile && !show_profile(&a, since_s) && code == 0) code = 1;
