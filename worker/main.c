@@ -57,8 +57,7 @@ static const Flag flags[] = {
      1, 1024},
     {'m', "memory", "SIZE", "memory for tensors, such as 4G (its share of 80 % of the free memory)",
      FLAG_SIZE, &app.worker.memory_bytes},
-    {0, "device", "N",
-     "the GPU that cuda uses, of those in CUDA_VISIBLE_DEVICES; counts around (0)", FLAG_INT,
+    {0, "device", "N", "the GPU that cuda uses, of those in CUDA_VISIBLE_DEVICES (0)", FLAG_INT,
      &app.worker.device, 0, 1023},
     {0, "share", "N", "number of workers on this machine, for these shares (1)", FLAG_INT,
      &app.worker.workers_on_host, 1, 1024},
@@ -139,11 +138,16 @@ static void on_waiting(void) {
 static void on_welcome(const Worker *w) {
     if (app.is_quiet) return;
     const char *chosen = worker_chosen(w);
-    printf("gt-worker: w%u at %s (%s, %d thread%s, %.1f GiB%s%s)\n", worker_rank(w),
-           app.endpoint.text, worker_isa(w), worker_threads(w), worker_threads(w) == 1 ? "" : "s",
+    Bytes device = {0};
+    worker_device(w, &device);
+    if (device.n) bytes_puts(&device, ", ");
+    printf("gt-worker: w%u at %s (%s, %.*s%d thread%s, %.1f GiB%s%s)\n", worker_rank(w),
+           app.endpoint.text, worker_isa(w), (int)device.n, device.n ? device.data : "",
+           worker_threads(w), worker_threads(w) == 1 ? "" : "s",
            (double)worker_memory_bytes(w) / (1u << 30), chosen ? "; auto: " : "",
            chosen ? chosen : "");
     fflush(stdout);
+    bytes_fini(&device);
 }
 
 static void pause_ms(int ms) {
@@ -218,6 +222,7 @@ int main(int argc, char **argv) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);
         a->worker.spawned = strtoull(spawned, NULL, 10);
     }
+    a->worker.is_exact_device = !spawned; /* the dispatcher counts its workers */
     net_set_token(a->endpoint.token, a->endpoint.file);
     net_files_raise();
     a->worker.endpoint = a->endpoint.text;

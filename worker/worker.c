@@ -136,6 +136,7 @@ Worker *worker_new(const WorkerConfig *config, Err *err) {
                            .threads = config->threads,
                            .is_shared = config->is_shared,
                            .device = config->device,
+                           .is_exact = config->is_exact_device,
                            .workers = workers};
     if (engine.threads <= 0) engine.threads = cores() / workers;
     if (engine.threads <= 0) engine.threads = 1;
@@ -331,6 +332,29 @@ void worker_arena(const Worker *w, void **base, uint64_t *bytes) {
 bool worker_has_left(const Worker *w) { return w->has_left; }
 uint32_t worker_rank(const Worker *w) { return w->rank; }
 const char *worker_isa(const Worker *w) { return w->hello.name; }
+/* Appends the value of KEY= in lines of KEY=VALUE. */
+static void put_value(const Bytes *lines, const char *key, Bytes *out) {
+    size_t n = strlen(key);
+    for (const char *at = lines->data; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        if (length > n && !strncmp(at, key, n) && at[n] == '=')
+            bytes_add(out, at + n + 1, length - n - 1);
+        at += length + (at[length] == '\n');
+    }
+}
+
+void worker_device(const Worker *w, Bytes *out) {
+    Engine *e = exec_engine(w->exec);
+    Bytes lines = {0};
+    if (!e->ops->about) return;
+    e->ops->about(e, &lines);
+    put_value(&lines, "device", out);
+    bytes_puts(out, " (");
+    put_value(&lines, "device_number", out);
+    bytes_puts(out, ")");
+    bytes_fini(&lines);
+}
+
 const char *worker_chosen(const Worker *w) { return w->chosen[0] ? w->chosen : NULL; }
 uint64_t worker_memory_bytes(const Worker *w) { return w->hello.memory_bytes; }
 int worker_threads(const Worker *w) { return (int)w->hello.threads; }

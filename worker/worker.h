@@ -18,11 +18,12 @@ typedef struct WorkerConfig {
     int threads;           /* of the pool, including the worker's own; 0: its share of the cores */
     uint64_t memory_bytes; /* of the arena; 0: its share of 80 % of the free memory */
     int workers_on_host;   /* for the shares above; 0 means 1 */
-    int device; /* of an engine of devices; from the last it is counted on at the first */
-    uint8_t hashing;       /* WATCH_HASHES, WATCH_ALL: if watched, hash results even if not asked */
-    bool is_shared;        /* peers in other processes read its memory */
-    const char *endpoint;  /* the dispatcher's, for worker_run */
-    uint64_t spawned;      /* as in Hello */
+    int device; /* of an engine of devices; from the last it is counted on at the first ... */
+    bool is_exact_device; /* ... unless it must be there */
+    uint8_t hashing;      /* WATCH_HASHES, WATCH_ALL: if watched, hash results even if not asked */
+    bool is_shared;       /* peers in other processes read its memory */
+    const char *endpoint; /* the dispatcher's, for worker_run */
+    uint64_t spawned;     /* as in Hello */
     const char *data_endpoint; /* where it listens for peers; NULL: derived from `endpoint` */
     Err *why;                  /* set when worker_run cannot start or is refused; NULL: stderr */
     int welcome_ms; /* how long worker_run waits for the dispatcher; 0: 10 s; < 0: for ever */
@@ -61,6 +62,8 @@ void worker_arena(const Worker *w, void **base, uint64_t *bytes);
 bool worker_has_left(const Worker *w); /* after BYE, REFUSE or the loss of the dispatcher */
 uint32_t worker_rank(const Worker *w);
 const char *worker_isa(const Worker *w); /* the engine's, "cpu-v4" */
+/* Appends the name and number of the device, "NVIDIA H100 (0)"; an engine without: nothing. */
+void worker_device(const Worker *w, Bytes *out);
 const char *worker_chosen(const Worker *w); /* why auto chose its engine; NULL: it was named */
 uint64_t worker_memory_bytes(const Worker *w);
 int worker_threads(const Worker *w);

@@ -66,6 +66,15 @@ code "more workers than memory" 69 "$GTSH" --engine cuda -w 3 --memory 80M -c "$
 has "more workers than memory" "$(err)" "could not start: Emulated GPU has no 80 MiB of memory: "
 code "a share that is too small" 69 "$GTSH" --engine cuda -w 50 -c "$add"
 has "a share that is too small" "$(err)" "hint: 50 workers are to share it"
+# A number that no device has is an error for a worker by itself, also for a proof, which says once why it cannot begin.
+code "a device that is not there" 1 env GT_EMU_DEVICES=2 "$B/gt-worker" --once --wait 1 --engine cuda --device 9 -d "ipc://$TMP/none"
+same "a device that is not there" "$(out)$(err)" "gt-worker: there is no device 9: the NVIDIA driver shows 2
+  hint: --device 0 to 1"
+code "a proof on it" 1 "$B/gt-worker" --prove cuda --quick --device 9
+same "a proof on it" "$(out)$(err)" "gt-worker: there is no device 9: the NVIDIA driver shows 1
+  hint: --device 0 is the only one"
+code "a proof without a driver" 1 env GT_CUDA_LIBRARIES=/nowhere "$B/gt-worker" --prove cuda
+same "a proof without a driver" "$(out)$(err | head -n 1)" "gt-worker: no NVIDIA driver: libcuda.so.1 is not there"
 # Without NVML the rest is shown.
 mkdir "$TMP/less"
 for f in "$B"/test/gpu/*libcuda.so.1 "$B/test/gpu/nvrtc/libnvrtc.so.13"; do ln -s "$(cd "$(dirname "$f")" && pwd)/$(basename "$f")" "$TMP/less"; done
@@ -105,6 +114,12 @@ echo 'a = ones(3) + 1
 :workers' > "$TMP/typed"
 same "workers of a dispatcher" "0: 153 MiB,1: 153 MiB," "$("$GTSH" -i -d local <"$TMP/typed" 2>/dev/null | shape)"
 kill $pid; wait $pid 2>/dev/null
+start d "$D"
+await "$TMP/d.out" "ready at"
+d=$pid
+GT_EMU_DEVICES=2 start w "$B/gt-worker" --engine cuda --device 1 --memory 20M --once
+await "$TMP/w.out" "(cuda-sm129-8-nvrtc13.0, Emulated GPU (1), "
+kill $pid $d; wait $pid $d 2>/dev/null
 start d "$D" -w 1 --engine cuda --memory 20M
 await "$TMP/d.out" "ready at"
 mkfifo "$TMP/keys"

@@ -88,7 +88,7 @@ static Engine *cuda_open(const EngineConfig *config, Err *err) {
     c->libs = libs;
     c->threads = config->threads;
     Engine *e = &c->host.engine;
-    if (!cuda_open_device(c, config->device, err) || !open_memory(c, config, err)) cuda_close(&e);
+    if (!cuda_open_device(c, config, err) || !open_memory(c, config, err)) cuda_close(&e);
     return e;
 }
 

@@ -118,9 +118,12 @@ bool cuda_forget_image(Cuda *c, const CudaImage *image);
 
 /* ---- device.c ---- */
 
-/* Opens device number `device`, counted on from the first after the last, its context and stream.
- * cuda_close_device undoes what there is of it. */
-bool cuda_open_device(Cuda *c, int device, Err *err);
+/* The device of config, counted on from the first after the last unless it is exact, and how many
+ * there are. */
+bool cuda_find_device(const CudaLibs *l, const EngineConfig *config, int *n, CUdevice *device,
+                      Err *err);
+/* Opens it, its context and stream. cuda_close_device undoes what there is of it. */
+bool cuda_open_device(Cuda *c, const EngineConfig *config, Err *err);
 void cuda_close_device(Cuda *c);
 /* This worker's share of 80 % of the memory that the device has free. */
 bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err);

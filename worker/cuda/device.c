@@ -51,12 +51,21 @@ static bool open_context(Cuda *c, Err *err) {
     return err_hint(err, "nvidia-smi -c DEFAULT lets several use it");
 }
 
-bool cuda_open_device(Cuda *c, int device, Err *err) {
+bool cuda_find_device(const CudaLibs *l, const EngineConfig *config, int *n, CUdevice *device,
+                      Err *err) {
+    if (!CUDA(l, err, cuDeviceGetCount, n)) return false;
+    if (*n < 1) return err_set(err, ERR_IO, "the NVIDIA driver finds no device");
+    if (!config->is_exact || config->device < *n)
+        return CUDA(l, err, cuDeviceGet, device, config->device % *n);
+    err_set(err, ERR_ARG, "there is no device %d: the NVIDIA driver shows %d", config->device, *n);
+    return *n == 1 ? err_hint(err, "--device 0 is the only one")
+                   : err_hint(err, "--device 0 to %d", *n - 1);
+}
+
+bool cuda_open_device(Cuda *c, const EngineConfig *config, Err *err) {
     const CudaLibs *l = c->libs;
     int major = 0, minor = 0;
-    if (!CUDA(l, err, cuDeviceGetCount, &c->n_devices)) return false;
-    if (c->n_devices < 1) return err_set(err, ERR_IO, "the NVIDIA driver finds no device");
-    if (!CUDA(l, err, cuDeviceGet, &c->device, device % c->n_devices) ||
+    if (!cuda_find_device(l, config, &c->n_devices, &c->device, err) ||
         !CUDA(l, err, cuDeviceGetName, c->name, sizeof c->name, c->device) ||
         !CUDA(l, err, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
               c->device) ||

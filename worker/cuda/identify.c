@@ -24,9 +24,7 @@ bool cuda_identify(const EngineConfig *config, EngineDevice *out, Err *err) {
     CUdevice device;
     char driver[32], blas[CUDA_BLAS_NAME];
     *out = (EngineDevice){0};
-    if (!l || !CUDA(l, err, cuDeviceGetCount, &n)) return false;
-    if (n == 0) return err_set(err, ERR_IO, "the NVIDIA driver finds no device");
-    if (!CUDA(l, err, cuDeviceGet, &device, config->device % n) ||
+    if (!l || !cuda_find_device(l, config, &n, &device, err) ||
         !CUDA(l, err, cuDeviceGetName, out->name, sizeof out->name - 1, device) ||
         !CUDA(l, err, cuDeviceTotalMem_v2, &bytes, device) ||
         !CUDA(l, err, cuDeviceGetAttribute, &major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,

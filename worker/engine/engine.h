@@ -68,6 +68,7 @@ typedef struct EngineConfig {
     /* Of an engine of devices: the worker's device, counted on from the first after the last, and
      * how many workers there are on this host, which share the devices' memory (0 means 1). */
     int device, workers;
+    bool is_exact; /* there must be so many devices: it does not count on */
 } EngineConfig;
 
 /* What an engine for a device computes on, and with: words for people, and what a proof of it is

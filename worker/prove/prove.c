@@ -284,7 +284,8 @@ bool prove_identify(const ProveConfig *config, EngineDevice *out, Err *err) {
     fflush(NULL);
     pid_t pid = fork();
     if (pid == 0) {
-        i->is_known = ops->identify(&(EngineConfig){.device = config->device}, &i->device, &i->err);
+        i->is_known = ops->identify(&(EngineConfig){.device = config->device, .is_exact = true},
+                                    &i->device, &i->err);
         _exit(0);
     }
     if (pid < 0) err_set(&i->err, ERR_IO, "no process: %s", strerror(errno));
