@@ -457,7 +457,17 @@ static int next_message(Worker *w, Msg *m) {
 static void reach_peer(Worker *w, const PeerInfo *peer) {
     const DataPlane *own = &w->hello.data, *data = &peer->data;
     if (data->arena_at && data->process == own->process && data->pid == own->pid)
-        exec_reach_peer(w->exec, peer->rank, (void *)(uintptr_t)data->arena_at, data->arena_bytes);
+        exec_reach_peer(w->exec, peer->rank, (void *)(uintptr_t)data->arena_at, data->arena_bytes,
+                        NULL);
+}
+
+/* ... and that of one of another process, which has sent a message, so that the plane knows it. */
+static void reach_lent(Worker *w, Plane *plane, uint32_t rank) {
+    const DataPlane *d = plane_lent(plane, rank);
+    if (!d) return;
+    EngineHandle handle = {.inode = d->inode, .pid = d->pid, .fd = d->fd};
+    memcpy(handle.driver, d->lent, sizeof handle.driver);
+    exec_reach_peer(w->exec, rank, NULL, d->arena_bytes, &handle);
 }
 
 /* The plane must know a peer before anything is sent to it, so it gets PEER before exec; and it
@@ -482,7 +492,10 @@ static void receive_from_peers(Worker *w, Plane *plane, int64_t now) {
     const void *base;
     uint64_t bytes;
     while (plane_recv(plane, &rank, &m, now)) {
-        if (plane_memory(plane, rank, &base, &bytes)) worker_peer_memory(w, rank, base, bytes);
+        if (plane_memory(plane, rank, &base, &bytes)) {
+            worker_peer_memory(w, rank, base, bytes);
+            reach_lent(w, plane, rank);
+        }
         worker_on_peer(w, rank, &m);
     }
 }
@@ -591,9 +604,15 @@ static Plane *open_plane(Worker *w, const WorkerConfig *config, Err *err) {
     w->hello.data = *plane_data(p);
     Engine *e = exec_engine(w->exec);
     int fd;
-    if (e->ops->reach) { /* for others of this process, which ask their engine about it */
-        e->ops->arena(e, &base, &w->hello.data.arena_bytes, &fd);
-        w->hello.data.arena_at = (uint64_t)(uintptr_t)base;
+    if (e->ops->reach) { /* for others, which ask their engine about it */
+        DataPlane *d = &w->hello.data;
+        EngineHandle handle;
+        e->ops->arena(e, &base, &d->arena_bytes, &fd);
+        d->arena_at = (uint64_t)(uintptr_t)base;
+        if (config->is_shared && e->ops->lend && e->ops->lend(e, &handle)) {
+            memcpy(d->lent, handle.driver, sizeof d->lent);
+            d->fd = handle.fd, d->inode = handle.inode;
+        }
     }
     w->plane = p;
     return p;

@@ -10,7 +10,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 8
+#define WIRE_VERSION 9
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,
@@ -29,6 +29,8 @@ typedef struct DataPlane {
     uint32_t pid;       /* ... and where another process finds it: /proc/PID/fd/FD ... */
     int32_t fd;         /* (-1: nowhere) ... */
     uint64_t inode;     /* with this inode                                                   */
+    uint64_t lent[8];   /* a driver's handle of its device memory; then the file is the lease of it,
+                         * and not the memory (worker/engine/engine.h). All zero: it lends none */
     char host[64];      /* the kernel's boot id: equal: the same machine */
     char endpoint[256]; /* of the hub for its peers */
 } DataPlane;

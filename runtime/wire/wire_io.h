@@ -195,6 +195,7 @@ static inline void data_plane_fields(Fields *f, DataPlane *d) {
     FIELD(f, d->pid);
     FIELD(f, d->fd);
     FIELD(f, d->inode);
+    for (int k = 0; k < 8; k++) FIELD(f, d->lent[k]);
     FIELD_STR(f, d->host);
     FIELD_STR(f, d->endpoint);
 }

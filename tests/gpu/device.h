@@ -155,6 +155,7 @@ void *device_new(size_t bytes); /* zeros */
 uint64_t device_checksum(const void *p, size_t n);
 extern _Thread_local int device_current; /* 1 + whose context is current in this thread; 0: none */
 int device_now(void);                    /* the device whose context is current */
+bool device_reaches(int d, int peer);    /* another device's memory, if that is enabled */
 CUresult device_error(void);             /* of its context; no context: none */
 void device_lose(int k, CUresult code);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 
 /* ---- The device ---- */
@@ -176,14 +177,14 @@ CUresult cuCtxGetCurrent(CUcontext *context) {
     if (!code) *context = device_current ? &device.context[device_now()] : NULL;
     return api_end(code);
 }
-static bool can_access(int d, int peer) {
+bool device_reaches(int d, int peer) {
     const char *text = getenv("GT_EMU_PEERS");
     return d != peer && !(text && !strcmp(text, "0"));
 }
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice d, CUdevice peer) {
     CUresult code = api_begin("cuDeviceCanAccessPeer");
     if (!code && (!is_device(d) || !is_device(peer))) code = CUDA_ERROR_INVALID_DEVICE;
-    if (!code) *can = can_access(d, peer);
+    if (!code) *can = device_reaches(d, peer);
     return api_end(code);
 }
 CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
@@ -191,7 +192,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
     int d = device_of(peer);
     if (!code && flags) code = CUDA_ERROR_INVALID_VALUE;
     if (!code && d < 0) code = CUDA_ERROR_INVALID_CONTEXT;
-    if (!code && !can_access(device_now(), d)) code = CUDA_ERROR_INVALID_DEVICE;
+    if (!code && !device_reaches(device_now(), d)) code = CUDA_ERROR_INVALID_DEVICE;
     if (code) return api_end(code);
     struct CUctx_st *own = &device.context[device_now()];
     if (own->open >> d & 1) return api_end(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
@@ -241,9 +242,12 @@ CUresult cuMemFree_v2(CUdeviceptr at) {
     CUresult code = api_begin_context("cuMemFree");
     if (code || !at) return api_end(code);
     Block *b = memory_find(&device.memory, at, 1);
-    if (!b || b->at != at || b->is_pinned || b->is_module || b->device != device_now())
+    if (!b || b->at != at || b->is_pinned || b->is_module || b->opened || b->device != device_now())
         return api_end(
             device_refuse(CUDA_ERROR_INVALID_VALUE, "cuMemFree: %#llx is no allocation", at));
+    if (b->fd >= 0 && flock(b->fd, LOCK_EX | LOCK_NB))
+        return api_end(device_refuse(CUDA_ERROR_INVALID_VALUE,
+                                     "cuMemFree: another process has the memory open"));
     code = wait_for_all(); /* as the real one does, though it does not promise it */
     memory_free(&device.memory, b);
     return api_end(code);

@@ -8,7 +8,8 @@
  * Environment, read by cuInit() and emu_reset(): GT_EMU_SEED, GT_EMU_MEMORY (bytes, 256 MiB),
  * GT_EMU_VERSION (of the driver, 13090), GT_EMU_CAPABILITY (of the device, 129: newer than NVRTC
  * knows), GT_EMU_DEVICES (how many there are: 1; of equal memory), CUDA_VISIBLE_DEVICES,
- * GT_EMU_PEERS=0 (no device reaches another's memory), GT_EMU_MODE (`taken`: exclusive, and another
+ * GT_EMU_PEERS=0 (no device reaches another's memory), GT_EMU_IPC=0 (no process another's),
+ * GT_EMU_MODE (`taken`: exclusive, and another
  * process has it; `prohibited`), GT_EMU_FAIL (`NAME:N:CODE`, or `N:CODE` for the N-th call of any
  * name; cuInit alone; with `:lost` behind it every later call fails too), GT_EMU_APPROX=0 (refuses
  * approximations). Files that get a line when the process ends: GT_EMU_COUNTERS (counters),

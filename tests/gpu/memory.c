@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 void memory_init(Memory *m, uint64_t limit) {
     memset(m, 0, sizeof *m);
@@ -17,8 +18,18 @@ static void *map(size_t bytes) {
                    -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
+/* Marks of each byte, which are this process's, then what the byte holds and whether it was
+ * written, which may be a file's. */
+enum { MARKS = 8, VALUES = 2, SHARED_LEAST = 1 << 20 };
+static uint64_t room_of(uint64_t bytes) {
+    return (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+}
 static void release(Block *b) {
     munmap(b->writer, b->mapped);
+    if (b->fd >= 0) {
+        munmap(b->written, VALUES * room_of(b->bytes));
+        close(b->fd);
+    }
     free(b);
 }
 void memory_fini(Memory *m) {
@@ -27,15 +38,27 @@ void memory_fini(Memory *m) {
     free(m->set);
     memset(m, 0, sizeof *m);
 }
-Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host) {
-    if (!bytes || bytes > UINT64_C(1) << 40) return NULL;
-    uint64_t room = (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
-    if (!host && (room > m->limit || m->used[device] > m->limit - room)) return NULL;
+/* A file for large allocations, which others may open; -1: none. */
+static int new_file(uint64_t room) {
+    int fd = room < SHARED_LEAST ? -1 : memfd_create("device memory", MFD_CLOEXEC);
+    if (fd >= 0 && !ftruncate(fd, (off_t)(VALUES * room))) return fd;
+    if (fd >= 0) close(fd);
+    return -1;
+}
+/* fd: the file, consumed; -1: none. */
+static Block *add(Memory *m, int device, uint64_t bytes, void *host, int fd) {
+    uint64_t room = room_of(bytes);
     Block *b = calloc(1, sizeof *b);
     if (!b) abort();
-    b->mapped = (size_t)room * (host ? 9 : 10);
-    uint8_t *at = map(b->mapped);
+    b->mapped = (size_t)room * (MARKS + (fd >= 0 ? 0 : host ? 1 : VALUES));
+    uint8_t *at = map(b->mapped), *values = at + MARKS * room;
+    if (at && fd >= 0) {
+        values =
+            mmap(NULL, VALUES * room, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (values == MAP_FAILED) munmap(at, b->mapped), at = NULL;
+    }
     if (!at) {
+        if (fd >= 0) close(fd);
         free(b);
         return NULL;
     }
@@ -43,14 +66,11 @@ Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host) {
                  .bytes = bytes,
                  .mapped = b->mapped,
                  .is_pinned = host != NULL,
+                 .fd = fd,
                  .device = device};
     b->writer = (uint32_t *)at, b->reader = (uint32_t *)(at + 4 * room);
-    b->written = at + 8 * room;
-    b->data = host ? host : at + 9 * room;
-    if (host)
-        memset(b->written, 1, bytes);
-    else
-        m->used[device] += room;
+    b->written = values;
+    b->data = host ? host : values + room;
     m->next += room + MEMORY_GAP;
     if (m->n_blocks == m->cap_blocks) {
         m->cap_blocks = m->cap_blocks ? 2 * m->cap_blocks : 64;
@@ -58,6 +78,22 @@ Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host) {
         if (!m->block) abort();
     }
     return m->block[m->n_blocks++] = b;
+}
+Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host) {
+    if (!bytes || bytes > UINT64_C(1) << 40) return NULL;
+    uint64_t room = room_of(bytes);
+    if (!host && (room > m->limit || m->used[device] > m->limit - room)) return NULL;
+    Block *b = add(m, device, bytes, host, host ? -1 : new_file(room));
+    if (b && host)
+        memset(b->written, 1, bytes);
+    else if (b)
+        m->used[device] += room;
+    return b;
+}
+Block *memory_open(Memory *m, int device, uint64_t bytes, int fd) {
+    Block *b = add(m, device, bytes, NULL, fd);
+    if (b) b->opened = 1;
+    return b;
 }
 static int below(const Memory *m, uint64_t at) {
     int low = 0, high = m->n_blocks;
@@ -86,8 +122,7 @@ const Block *memory_below(const Memory *m, uint64_t at) {
 void memory_free(Memory *m, Block *b) {
     int k = below(m, b->at);
     if (k < 0 || m->block[k] != b) return;
-    if (!b->is_pinned)
-        m->used[b->device] -= (b->bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN;
+    if (!b->is_pinned && !b->opened) m->used[b->device] -= room_of(b->bytes);
     memmove(&m->block[k], &m->block[k + 1], (size_t)(m->n_blocks - k - 1) * sizeof *m->block);
     m->n_blocks--;
     m->last = NULL;

@@ -25,6 +25,8 @@ typedef struct Block {
     uint32_t *writer, *reader; /* serials of each byte, with the bits of TOUCH_ */
     size_t mapped;
     bool is_pinned, is_module;
+    int fd;     /* of what another process may open: the file of data and written; else -1 */
+    int opened; /* memory of another process: how often it was opened */
     int device; /* whose memory it is; of pinned memory none's */
 } Block;
 #define TOUCH_ATOMIC  (UINT32_C(1) << 31) /* of a writer */
@@ -64,6 +66,9 @@ void memory_fini(Memory *m);
  * the limit. */
 Block *memory_alloc(Memory *m, int device, uint64_t bytes, void *host);
 void memory_free(Memory *m, Block *b);
+/* Memory of another process, in its file: see fd. It counts for no limit. NULL: it cannot be
+ * mapped. Consumes fd. */
+Block *memory_open(Memory *m, int device, uint64_t bytes, int fd);
 /* The allocation that the bytes lie in whole; NULL: none. */
 Block *memory_find(Memory *m, uint64_t at, uint64_t bytes);
 /* The first allocation that begins at or below `at`, for messages; NULL: none. */

@@ -129,7 +129,7 @@ static World *world_new(uint64_t seed, const EngineOps *ops, int n, uint64_t mem
             e->ops->arena(e, &base, &bytes, &fd);
             bool is_open = chance(readable);
             if (i != k && is_open && e->ops->is_ordered)
-                exec_reach_peer(w->x[i], (uint32_t)k, base, bytes);
+                exec_reach_peer(w->x[i], (uint32_t)k, base, bytes, NULL);
             else if (i != k)
                 exec_peer_memory(w->x[i], (uint32_t)k, is_open ? base : NULL, bytes);
         }

@@ -650,6 +650,7 @@ static void test_peers(void) {
                            .pid = 4,
                            .fd = -1,
                            .inode = 6,
+                           .lent = {7, 0, 0, 0, 0, 0, 0, 8},
                            .host = "a-b",
                            .endpoint = "tcp://10.0.0.1:5"}},
              p2;
@@ -657,7 +658,8 @@ static void test_peers(void) {
     torture(&m, reads_peer, true);
     CHECK(wire_read_peer(&m, &p2, NULL) && p2.rank == 5 && p2.token == p.token);
     CHECK(p2.data.process == 1 && p2.data.arena_at == 2 && p2.data.arena_bytes == 3 &&
-          p2.data.pid == 4 && p2.data.fd == -1 && p2.data.inode == 6);
+          p2.data.pid == 4 && p2.data.fd == -1 && p2.data.inode == 6 && p2.data.lent[0] == 7 &&
+          p2.data.lent[7] == 8);
     CHECK_STR(p2.data.host, "a-b");
     CHECK_STR(p2.data.endpoint, "tcp://10.0.0.1:5");
     CHECK_FAIL(wire_read_peer_gone(&m, &r, &err), ERR_PARSE);

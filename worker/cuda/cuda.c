@@ -212,5 +212,6 @@ const EngineOps engine_cuda = {
     .about = cuda_about,
     .reach = cuda_reach,
     .leave = cuda_leave,
+    .lend = cuda_lend_handle,
     .lost = cuda_lost,
 };

@@ -85,11 +85,11 @@ typedef struct Cuda {
     MakerStats made;         /* of `kernels` */
     Err lost;                /* code 0: it works */
     Failures *failures;
-    CudaBlas *blas; /* NULL: no product has asked for it */
+    CudaBlas *blas;  /* NULL: no product has asked for it */
     int blas_forced; /* blas.c: what GT_CUDA_BLAS says */
     bool has_blas_failed;
-    Engine *inner;  /* hosted.c: the engine cpu; NULL: not needed yet */
-    int threads;    /* ... and its threads */
+    Engine *inner; /* hosted.c: the engine cpu; NULL: not needed yet */
+    int threads;   /* ... and its threads */
 } Cuda;
 
 /* Makes the device current in this thread. False: it is lost. */
@@ -133,8 +133,10 @@ void cuda_about(const Engine *e, Bytes *out); /* see EngineOps */
 
 void cuda_lend(Cuda *c);         /* others may read the arena: c->base, which it owns from now on */
 void cuda_close_arenas(Cuda *c); /* the stream must be idle */
-bool cuda_reach(Engine *e, const void *base, uint64_t bytes); /* see EngineOps */
-void cuda_leave(Engine *e, const void *base);
+/* See EngineOps. */
+const void *cuda_reach(Engine *e, const void *base, uint64_t bytes, const EngineHandle *handle);
+void cuda_leave(Engine *e, const void *at);
+bool cuda_lend_handle(Engine *e, EngineHandle *out);
 
 /* ---- kernel.c ---- */
 

@@ -78,6 +78,10 @@ enum {
     CU_COMPUTEMODE_PROHIBITED = 2,
     CU_COMPUTEMODE_EXCLUSIVE_PROCESS = 3
 };
+typedef struct CUipcMemHandle_st {
+    char reserved[64];
+} CUipcMemHandle;
+enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
 typedef enum CUstreamCaptureMode_enum {
@@ -131,6 +135,10 @@ typedef void (*CUhostFn)(void *userData);
     X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total))                                      \
     X(cuMemAlloc_v2, (CUdeviceptr * at, size_t bytes))                                             \
     X(cuMemFree_v2, (CUdeviceptr at))                                                              \
+    X(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * bytes, CUdeviceptr at))               \
+    X(cuIpcGetMemHandle, (CUipcMemHandle * handle, CUdeviceptr at))                                \
+    X(cuIpcOpenMemHandle_v2, (CUdeviceptr * at, CUipcMemHandle handle, unsigned flags))            \
+    X(cuIpcCloseMemHandle, (CUdeviceptr at))                                                       \
     X(cuMemHostAlloc, (void **at, size_t bytes, unsigned flags))                                   \
     X(cuMemAllocHost_v2, (void **at, size_t bytes))                                                \
     X(cuMemFreeHost, (void *at))                                                                   \

@@ -80,6 +80,15 @@ typedef struct EngineDevice {
     uint64_t memory_bytes;
 } EngineDevice;
 
+/* By what another process of this user on this machine finds an engine's device memory: a handle
+ * of the driver's, and the lease, a file behind /proc/PID/fd/FD with that inode, which belongs to
+ * the user and is locked (shared) as long as the memory is open. */
+typedef struct EngineHandle {
+    uint64_t driver[8], inode;
+    uint32_t pid;
+    int32_t fd; /* -1: nobody can open it */
+} EngineHandle;
+
 enum { ENGINE_SCRATCH = 1 << 20 };
 
 struct Fusion;
@@ -168,12 +177,17 @@ typedef struct EngineOps {
     /* Optional: appends KEY=VALUE lines about the device: its name, and what is known about its
      * memory, temperature and load. */
     void (*about)(const Engine *e, Bytes *out);
-    /* Optional, for ordered engines. reach: true if `copy` and calls may now read the arena
-     * [base, base + bytes) of another engine of this process. It stays until leave, which waits for
-     * all reads, or until this engine is closed. Its owner may know that something was read once a
-     * later mark of the reader is done. */
-    bool (*reach)(Engine *e, const void *base, uint64_t bytes);
-    void (*leave)(Engine *e, const void *base);
+    /* Optional, for ordered engines. reach: returns where `copy` and calls may now read the arena
+     * of another engine: that of this process at [base, base + bytes), or, if handle is not NULL,
+     * of the other process that lent it so, which has at least so many bytes. NULL: they may not.
+     * It stays until leave, which waits for all reads, or until this engine is closed. Its owner
+     * may know that something was read once a later mark of the reader is done; and what was done
+     * before a mark of the owner's may be read once that is. */
+    const void *(*reach)(Engine *e, const void *base, uint64_t bytes, const EngineHandle *handle);
+    void (*leave)(Engine *e, const void *at); /* at: from reach */
+    /* Optional, with reach: fills in by what other processes reach the arena. False: they cannot.
+     */
+    bool (*lend)(Engine *e, EngineHandle *out);
     /* Optional: true once the device is lost; err, if not NULL, says why. From then on nothing is
      * computed, all marks are done, and what was read from the device may be garbage: nobody may
      * see it. */

@@ -103,11 +103,12 @@ void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes) 
     p->bytes = base ? bytes : 0;
 }
 
-void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes) {
+void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes,
+                     const EngineHandle *handle) {
     Peer *p = peer_of(x, rank);
-    if (!p || p->is_direct || rank == x->rank || !x->ops->reach) return;
-    if (!x->ops->reach(x->engine, base, bytes)) return;
-    *p = (Peer){.base = base, .bytes = bytes, .is_direct = true};
+    if (!p || p->is_direct || p->is_gone || rank == x->rank || !x->ops->reach) return;
+    const void *at = x->ops->reach(x->engine, base, bytes, handle);
+    if (at) *p = (Peer){.base = at, .bytes = bytes, .is_direct = true};
 }
 
 void exec_on_peer_there(Exec *x, uint32_t rank) {

@@ -16,9 +16,10 @@ bool exec_next_peer(Exec *x, uint32_t *rank, Msg *out);
 /* Sets where the peer's arena is mapped, until exec_on_peer_gone. base NULL: it is not mapped, and
  * boxes are requested (GET). Call it before the first message from that peer. */
 void exec_peer_memory(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
-/* The peer is of this process, with the arena [base, base + bytes): if the engine reaches it, boxes
- * are read where they are. */
-void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes);
+/* The peer has the arena [base, base + bytes), in this process or (handle not NULL) in another: if
+ * the engine reaches it, boxes are read where they are. */
+void exec_reach_peer(Exec *x, uint32_t rank, const void *base, uint64_t bytes,
+                     const EngineHandle *handle);
 /* Call this when a worker with that rank joins, perhaps in place of one that died. */
 void exec_on_peer_there(Exec *x, uint32_t rank);
 /* Call this when that worker is dead. Unpins the storages that it was reading, poisons (gone)

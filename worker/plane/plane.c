@@ -242,6 +242,12 @@ bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes) {
     return true;
 }
 
+const DataPlane *plane_lent(Plane *p, uint32_t rank) {
+    PlanePeer *o = peer_find(p, rank);
+    return o && o->incoming && !p->is_copying && reach_is_neighbour(&p->data, &o->data) ? &o->data
+                                                                                        : NULL;
+}
+
 /* ---- Incoming connections ---- */
 
 /* Handles a connection's first message, which verifies it, makes it pending, or refuses it. */

@@ -46,6 +46,10 @@ void plane_send(Plane *p, uint32_t rank, Msg *m, int64_t now_ms);
  * cannot be read here). Valid until plane_on_peer_gone. */
 bool plane_memory(Plane *p, uint32_t rank, const void **base, uint64_t *bytes);
 
+/* The announcement of a verified peer whose device memory this process may open by its handle: one
+ * of another process of this user on this machine. NULL: it may not. Ask after plane_memory. */
+const DataPlane *plane_lent(Plane *p, uint32_t rank);
+
 /* ---- Periodic checks ---- */
 enum { PLANE_TICK_MS = 500 };
 /* Drops connections that are pending for too long; declares lost those broken for too long. */

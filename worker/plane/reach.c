@@ -241,6 +241,16 @@ static bool is_same_host(const DataPlane *a, const DataPlane *b) {
     return a->host[0] && !strcmp(a->host, b->host);
 }
 
+static bool lends(const DataPlane *d) {
+    uint64_t any = 0;
+    for (int k = 0; k < 8; k++) any |= d->lent[k];
+    return any != 0;
+}
+
+bool reach_is_neighbour(const DataPlane *own, const DataPlane *peer) {
+    return lends(peer) && peer->fd >= 0 && is_same_host(own, peer) && !is_same_process(own, peer);
+}
+
 /* True if a can connect to b's endpoint. */
 static bool is_reached(const DataPlane *a, const DataPlane *b) {
     Endpoint e;
@@ -286,6 +296,7 @@ bool peer_memory_open(const DataPlane *own, const DataPlane *peer, PeerMemory *o
                       const char **why) {
     *out = (PeerMemory){0};
     *why = NULL;
+    if (lends(peer)) return false;
     if (is_same_process(own, peer)) {
         const void *base = (const void *)(uintptr_t)peer->arena_at;
         if (!mem_ref(base, peer->arena_bytes)) return false; /* it was closed */

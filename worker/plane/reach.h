@@ -20,6 +20,9 @@ void reach_describe(const char *endpoint, const void *arena, uint64_t bytes, int
 /* True if each can connect to the other's endpoint. Both sides compute the same answer. */
 bool reach_is_mutual(const DataPlane *a, const DataPlane *b);
 
+/* True if the peer is another process of this machine that lends device memory. */
+bool reach_is_neighbour(const DataPlane *own, const DataPlane *peer);
+
 /* A peer's arena, readable here. base NULL: it is not. */
 typedef struct PeerMemory {
     const void *base;
