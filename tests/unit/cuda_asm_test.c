@@ -42,6 +42,9 @@ static const Reason stacks[] = {
     {NULL, 0, NULL},
 };
 static const Reason occupancies[] = {
+    {"cholesky", 0, "a block's triangle and columns lie in shared memory; products take most time"},
+    {"lu", 0, "a block's triangle and columns lie in shared memory; products take most time"},
+    {"solve", 0, "a block's triangle and columns lie in shared memory; products take most time"},
     {"polygamma", 0, "computed in float64: libdevice's tgamma and pow"},
     {"matmul", 120, "two blocks' tiles and waiting sums fill the 100 KiB of shared memory"},
     {"conv", 120, "two blocks' tiles and waiting sums fill the 100 KiB of shared memory"},
