@@ -68,6 +68,18 @@ static void put_signal(const Client *c, Bytes *out) {
     if (c && c->depth > 0) put_text(out, "signal", c->scope[c->depth - 1].name);
 }
 
+static void put_device(const DeviceUsage *d, Bytes *out) {
+    if (!d->name[0]) return;
+    put_text(out, "device", d->name);
+    put_number(out, "device_number", d->number);
+    if (d->total) {
+        put_number(out, "device_used", d->used);
+        put_number(out, "device_total", d->total);
+    }
+    if (d->celsius != INT32_MIN) bytes_printf(out, " device_celsius=%d", d->celsius);
+    if (d->busy != INT32_MIN) bytes_printf(out, " device_busy_percent=%d", d->busy);
+}
+
 static void put_usage(const Usage *u, Bytes *out) {
     uint64_t busy_ns[WATCH_CLASS_COUNT] = {0};
     for (uint32_t i = 0; i < u->n; i++) busy_ns[watch_class((Op)u->op[i].op)] += u->op[i].ns;
@@ -82,6 +94,7 @@ static void put_usage(const Usage *u, Bytes *out) {
         bytes_printf(out, " idle_us.%s=%llu", idle_why_name[i], (Number)(u->idle_ns[i] / 1000));
     if (u->blocked_on != UINT32_MAX) put_number(out, "blocked_on", u->blocked_on);
     put_number(out, "moved_bytes", u->moved_bytes);
+    put_device(&u->device, out);
     bytes_printf(out, " clock_us=%lld", (long long)(u->now_ns / 1000));
 }
 

@@ -16,7 +16,8 @@
  *         frame_bytes= sent_bytes= data_bytes=
  *     worker rank=0 engine="cpu-v4" host= pid= threads= limit= sent= memory= queue= insts= kernels=
  *         busy_us.matmul= .pointwise= .reduce= .other= .transfer= idle_us.starved= .blocked= .comm=
- *         .compile= blocked_on=1 moved_bytes= clock_us= signal=
+ *         .compile= blocked_on=1 moved_bytes= clock_us= signal= device="NVIDIA H100"
+ *         device_number=0 device_used= device_total= device_celsius= device_busy_percent=
  *     client id=1 name="train.gt" user= home=0 insts= pending= tensors= bytes= lag_us= file= line=
  *         signal=
  *     op name="matmul" count= us= bytes=

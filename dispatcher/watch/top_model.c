@@ -32,18 +32,35 @@ const char *const top_counter_key[TOP_COUNTERS] = {
 };
 
 const char *const top_number_key[TOP_NUMBERS] = {
-    [TOP_RANK] = "rank",       [TOP_ID] = "id",           [TOP_UP_US] = "up_us",
-    [TOP_WORKERS] = "workers", [TOP_CLIENTS] = "clients", [TOP_QUEUE] = "queue",
-    [TOP_PID] = "pid",         [TOP_THREADS] = "threads", [TOP_MEMORY] = "memory",
-    [TOP_LIMIT] = "limit",     [TOP_HOME] = "home",       [TOP_BLOCKED_ON] = "blocked_on",
-    [TOP_PENDING] = "pending", [TOP_TENSORS] = "tensors", [TOP_BYTES] = "bytes",
-    [TOP_LAG_US] = "lag_us",   [TOP_LINE] = "line",       [TOP_CLOCK_US] = "clock_us",
+    [TOP_RANK] = "rank",
+    [TOP_ID] = "id",
+    [TOP_UP_US] = "up_us",
+    [TOP_WORKERS] = "workers",
+    [TOP_CLIENTS] = "clients",
+    [TOP_QUEUE] = "queue",
+    [TOP_PID] = "pid",
+    [TOP_THREADS] = "threads",
+    [TOP_MEMORY] = "memory",
+    [TOP_LIMIT] = "limit",
+    [TOP_HOME] = "home",
+    [TOP_BLOCKED_ON] = "blocked_on",
+    [TOP_PENDING] = "pending",
+    [TOP_TENSORS] = "tensors",
+    [TOP_BYTES] = "bytes",
+    [TOP_LAG_US] = "lag_us",
+    [TOP_LINE] = "line",
+    [TOP_CLOCK_US] = "clock_us",
+    [TOP_DEVICE_NUMBER] = "device_number",
+    [TOP_DEVICE_USED] = "device_used",
+    [TOP_DEVICE_TOTAL] = "device_total",
+    [TOP_DEVICE_CELSIUS] = "device_celsius",
+    [TOP_DEVICE_BUSY] = "device_busy_percent",
 };
 
 const char *const top_word_key[TOP_WORDS] = {
     [TOP_NAME] = "name",     [TOP_ENDPOINT] = "endpoint", [TOP_VERSION] = "version",
     [TOP_ENGINE] = "engine", [TOP_HOST] = "host",         [TOP_USER] = "user",
-    [TOP_FILE] = "file",     [TOP_IN_SIGNAL] = "signal",
+    [TOP_FILE] = "file",     [TOP_IN_SIGNAL] = "signal",  [TOP_DEVICE] = "device",
 };
 
 static int find_key(const char *const *key, int n, const char *name) {

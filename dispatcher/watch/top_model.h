@@ -64,6 +64,11 @@ typedef enum TopNumber {
     TOP_BYTES,
     TOP_LAG_US,
     TOP_LINE,
+    TOP_DEVICE_NUMBER,
+    TOP_DEVICE_USED,
+    TOP_DEVICE_TOTAL,
+    TOP_DEVICE_CELSIUS,
+    TOP_DEVICE_BUSY,
     TOP_CLOCK_US, /* of a worker: when it counted, by its own clock */
     TOP_NUMBERS
 } TopNumber;
@@ -73,6 +78,7 @@ typedef enum TopWord {
     TOP_ENDPOINT,
     TOP_VERSION,
     TOP_ENGINE,
+    TOP_DEVICE,
     TOP_HOST,
     TOP_USER,
     TOP_FILE,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { CELL = 2 * TOP_TEXT + 32, COLUMNS = 12, GAP = 2, MARGIN = 2, PERCENT = 5, SHORT = 20 };
+enum { CELL = 2 * TOP_TEXT + 32, COLUMNS = 16, GAP = 2, MARGIN = 2, PERCENT = 5, SHORT = 20 };
 
 /* ---- Cells: text for people, and values to sort by ---- */
 
@@ -132,6 +132,31 @@ static const char *memory_text(Row *row, char *buf) {
     return limit > 0 ? top_part_text(used, limit, buf) : top_bytes_text(used, buf);
 }
 
+static const char *device_text(Row *row, char *buf) {
+    if (!row->word[TOP_DEVICE][0]) return nothing;
+    snprintf(buf, CELL, "%s (%lld)", row->word[TOP_DEVICE],
+             (long long)row->number[TOP_DEVICE_NUMBER]);
+    return buf;
+}
+static double device_memory_value(Row *row) { return number(row, TOP_DEVICE_USED); }
+static const char *device_memory_text(Row *row, char *buf) {
+    double used = number(row, TOP_DEVICE_USED), total = number(row, TOP_DEVICE_TOTAL);
+    return used < 0 || total <= 0 ? nothing : top_part_text(used, total, buf);
+}
+static const char *unit_text(Row *row, TopNumber k, const char *unit, char *buf) {
+    if (row->number[k] == TOP_UNKNOWN) return nothing;
+    snprintf(buf, CELL, "%lld %s", (long long)row->number[k], unit);
+    return buf;
+}
+static double celsius_value(Row *row) { return number(row, TOP_DEVICE_CELSIUS); }
+static const char *celsius_text(Row *row, char *buf) {
+    return unit_text(row, TOP_DEVICE_CELSIUS, "°C", buf);
+}
+static double util_value(Row *row) { return number(row, TOP_DEVICE_BUSY); }
+static const char *util_text(Row *row, char *buf) {
+    return unit_text(row, TOP_DEVICE_BUSY, "%", buf);
+}
+
 static WatchClass op_class(Row *row) {
     Op op = op_find(row->word[TOP_NAME], strlen(row->word[TOP_NAME]));
     return watch_class(op);
@@ -158,6 +183,10 @@ static const Column worker_column[] = {
     {"OPS/s", 5, 6, 1, false, rate_text, rate_value},
     {"SIGNAL", 6, 28, 3, true, signal_text, NULL},
     {"MOVED/s", 8, 10, 4, false, moved_text, moved_value},
+    {"DEVICE", 8, 28, 4, true, device_text, NULL},
+    {"DEV MEM", 10, 16, 4, false, device_memory_text, device_memory_value},
+    {"TEMP", 5, 6, 4, false, celsius_text, celsius_value},
+    {"UTIL", 5, 5, 4, false, util_text, util_value},
     {"THREADS", 7, 7, 6, false, threads_text, threads_value},
     {"PID", 7, 10, 7, false, pid_text, pid_value},
     {"HOST", 8, 24, 5, true, host_text, NULL},

@@ -10,7 +10,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 9
+#define WIRE_VERSION 10
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,

@@ -61,6 +61,14 @@ static void usage_fields(Fields *f, Usage *u) {
     FIELD(f, u->blocked_on);
     FIELD(f, u->pid);
     FIELD(f, u->n);
+    FIELD(f, u->device.used);
+    FIELD(f, u->device.total);
+    FIELD(f, u->device.number);
+    FIELD(f, u->device.celsius);
+    FIELD(f, u->device.busy);
+    field_pad(f);
+    FIELD_STR(f, u->device.name);
+    field_pad(f);
 }
 
 void wire_usage(const Usage *u, Msg *out) {

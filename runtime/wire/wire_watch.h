@@ -50,6 +50,14 @@ typedef struct OpUsage {
     uint64_t count, ns, bytes; /* bytes: of results */
 } OpUsage;
 
+/* The device of a worker that has one, which other processes may use too. */
+typedef struct DeviceUsage {
+    char name[64];         /* "": it has none */
+    uint64_t used, total;  /* bytes of its memory; total 0: not known */
+    uint32_t number;       /* of those that the worker sees */
+    int32_t celsius, busy; /* busy: percent; INT32_MIN: not known */
+} DeviceUsage;
+
 /* What a worker has done since it is watched; all counters only grow. */
 typedef struct Usage {
     int64_t now_ns; /* by the worker's clock */
@@ -60,6 +68,7 @@ typedef struct Usage {
     uint32_t queue;      /* instructions here and not done, as far as they are decoded */
     uint32_t blocked_on; /* the rank; UINT32_MAX: none */
     uint32_t pid;
+    DeviceUsage device;
     uint32_t n;  /* ops; each at most once */
     OpUsage *op; /* in the arena after reading */
 } Usage;

@@ -113,6 +113,13 @@ await "$TMP/d.out" "ready at"
 echo 'a = ones(3) + 1
 :workers' > "$TMP/typed"
 same "workers of a dispatcher" "0: 153 MiB,1: 153 MiB," "$("$GTSH" -i -d local <"$TMP/typed" 2>/dev/null | shape)"
+has_device() { "$B/gt-top" --once >"$TMP/out" 2>&1 && case "$(out)" in *"Emulated GPU (1)"*) ;; *) false ;; esac; }
+COLUMNS=250
+export COLUMNS
+poll has_device || fail "gt-top names no device: $(out)"
+has "gt-top" "$(out)" "DEVICE"
+has "gt-top" "$(out)" " MiB  47 °C   12 %"
+unset COLUMNS
 kill $pid; wait $pid 2>/dev/null
 start d "$D"
 await "$TMP/d.out" "ready at"

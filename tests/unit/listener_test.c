@@ -84,6 +84,7 @@ static void test_snapshot(void) {
                .queue = 4,
                .blocked_on = 1,
                .moved_bytes = 55,
+               .device = {"a \"b\"", 5, 60, 1, INT32_MIN, 12},
                .n = 2,
                .op = op};
     u.idle_ns[IDLE_BLOCKED] = 9000;
@@ -96,6 +97,9 @@ static void test_snapshot(void) {
     CHECK(strstr(s, "dispatcher endpoint=\"ipc:///a b\" version="));
     CHECK(strstr(s, " workers=1 clients=1 insts=4 queue=4 "));
     CHECK(strstr(s, "\nworker rank=0 engine=\"test\" "));
+    CHECK(strstr(s, " device=\"a \\\"b\\\"\" device_number=1 device_used=5 device_total=60 "
+                    "device_busy_percent=12"));
+    CHECK(!strstr(s, "device_celsius"));
     CHECK(strstr(s, " limit=1000 sent=4 memory=99 queue=4 insts=3 "));
     CHECK(strstr(s, " busy_us.matmul=7 busy_us.pointwise=1 busy_us.reduce=0 "));
     CHECK(strstr(s, " idle_us.starved=0 idle_us.blocked=9 "));

@@ -580,9 +580,13 @@ static void test_watchers(void) {
     OpUsage op[2] = {{OP_ADD, 1, 2, 3}, {OP_MATMUL, UINT64_MAX, 5, 6}};
     Usage usage = {.now_ns = -1, .insts = 9, .blocked_on = UINT32_MAX, .n = 2, .op = op}, usage2;
     usage.idle_ns[IDLE_COMPILE] = 44;
+    usage.device = (DeviceUsage){"H100!", 5, 6, 7, -8, 9};
     wire_usage(&usage, &m);
     CHECK(wire_read_usage(&m, &a, &usage2, NULL) && usage2.n == 2 && usage2.now_ns == -1);
     CHECK(usage2.op[1].op == OP_MATMUL && usage2.op[1].count == UINT64_MAX);
+    CHECK_STR(usage2.device.name, "H100!");
+    CHECK(usage2.device.used == 5 && usage2.device.total == 6 && usage2.device.number == 7 &&
+          usage2.device.celsius == -8 && usage2.device.busy == 9);
     CHECK(usage2.idle_ns[IDLE_COMPILE] == 44 && usage2.blocked_on == UINT32_MAX);
     torture(&m, reads_usage, true), drop(&m);
     op[1].op = OP_ADD; /* twice */

@@ -8,6 +8,7 @@
 #include "worker/exec/move.h"
 #include "worker/exec/stage.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -108,6 +109,41 @@ static uint32_t queued(const Exec *x) {
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
 
+/* Sets `to` from a line "device_KEY=NUMBER". */
+static void take_number(const char *line, const char *key, int64_t *to) {
+    size_t n = strlen(key);
+    char *end;
+    if (strncmp(line, key, n) || line[n] != '=') return;
+    int64_t value = strtoll(line + n + 1, &end, 10);
+    if (end > line + n + 1) *to = value;
+}
+
+/* From what the engine says about its device. */
+static void fill_device(const Exec *x, DeviceUsage *d) {
+    static const char name[] = "device=";
+    Bytes lines = {0};
+    int64_t number = 0, left = -1, total = 0, celsius = INT32_MIN, busy = INT32_MIN;
+    if (!x->ops->about) return;
+    x->ops->about(x->engine, &lines);
+    for (const char *at = lines.data; at && *at;) {
+        size_t length = strcspn(at, "\n");
+        if (!strncmp(at, name, sizeof name - 1))
+            snprintf(d->name, sizeof d->name, "%.*s", (int)(length - (sizeof name - 1)),
+                     at + sizeof name - 1);
+        take_number(at, "device_number", &number);
+        take_number(at, "device_bytes_free", &left);
+        take_number(at, "device_bytes_total", &total);
+        take_number(at, "device_celsius", &celsius);
+        take_number(at, "device_busy_percent", &busy);
+        at += length + (at[length] == '\n');
+    }
+    bytes_fini(&lines);
+    d->number = (uint32_t)number;
+    d->celsius = (int32_t)celsius, d->busy = (int32_t)busy;
+    if (left < 0 || total < left) return;
+    d->used = (uint64_t)(total - left), d->total = (uint64_t)total;
+}
+
 static void write_usage(Exec *x, Msg *out) {
     Watch *w = x->watch;
     OpUsage op[OP_COUNT];
@@ -130,6 +166,7 @@ static void write_usage(Exec *x, Msg *out) {
         op[u.n++] = one;
     }
     u.moved_bytes = w->moved;
+    fill_device(x, &u.device);
     wire_usage(&u, out);
 }
 
