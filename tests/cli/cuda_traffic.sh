@@ -19,6 +19,7 @@ once "softmax" 65536 8 "$x" "z = x.softmax()"
 once "softmax, bfloat16" 65536 4 "x = rand(64, 1024).to(bfloat16)" "z = x.softmax()"
 once "log-softmax of 5,000" 40000 8 "x = rand(8, 5000)" "z = x.log_softmax()"
 once "a row minus its mean" 65536 8 "$x" "z = x - x.mean(1, keepdim=true)"
+once "layer norm" 2097152 8 "l = nn.LayerNorm(1024); xs = [rand(64, 1024), rand(2048, 1024)]" "no_grad { z = l(xs[i // 20]) }"
 once "sum of rows" 65536 4 "$x" "z = x.sum(1)"
 [ "$launches" = 1 ] || fail "sum of rows: $launches launches"
 # Short rows, of several blocks, and of more than fit; of several lines; halves, float64, whole numbers.
@@ -33,6 +34,8 @@ fn show(x, exact=true) {
 }
 for n in [1, 3, 17, 100, 1000, 4096, 4097, 9000, 13000, 20000] { show(randn(5, n)) }
 for d in [float16, bfloat16, float64] { show(randn(7, 300).to(d), d != float64); show(randn(2, 4500).to(d), d != float64) }
+w = randn(3000); u = randn(70, 3000) # weights that all rows share, and others
+for i in range(3) { for x in [randn(70, 3000), u[:2]] { print((x.softmax() * w + u[:x.shape[0]]).cumsum(0).sum().item()) } }
 show(randn(9, 12, 40).transpose(0, 1)); show(randn(40, 6).T); show(randn(5, 1).expand(5, 700))
 E
 "$GTSH" --engine cpu "$TMP/rows.gt" > "$TMP/cpu" 2>&1

@@ -163,7 +163,7 @@ void cuda_free_kernels(Cuda *c);
 bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
 /* Launches `blocks` thread blocks of `threads`, or fewer: as above. */
 bool cuda_launch_blocks(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args);
-bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args);
+bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args);
 /* True if it keeps the rows in shared memory: args->table is not used. */
 bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args);
 

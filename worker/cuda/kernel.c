@@ -191,28 +191,47 @@ bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args) {
            emit_cuda_held_shared(&k->form, 1, args->n, args->blocks) <= CUDA_SHARED_MOST;
 }
 
-/* Blocks of CUDA_THREADS: more rows with fewer threads each, unless PER_PROCESSOR blocks then have
- * no room in the shared memory of a processor of sm_80, or some processors have no block. */
-static bool launch_held(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
-    enum { SHARED_WELL = 20 << 10, PER_PROCESSOR = 8 };
+/* Sets is_far to the inputs that a block keeps for all its rows. Returns the shared memory that
+ * they take; none if there is no room. */
+static int64_t find_fixed(const CudaKernel *k, FusedArgs *args) {
+    int64_t bytes = 0;
+    args->is_far = 0;
+    for (int i = 0; i < FUSED_INPUTS; i++) {
+        bool is_fixed = k->form.fixed[i] > 0;
+        for (int64_t d = 0; d < args->outer.rank; d++) is_fixed &= args->outer.stride[i][d] == 0;
+        if (!is_fixed) continue;
+        bytes += (args->n + 7) / 8 * 8 * k->form.fixed[i];
+        args->is_far |= INT64_C(1) << i;
+    }
+    if (bytes + emit_cuda_held_shared(&k->form, 1, args->n, args->blocks) <= CUDA_SHARED_MOST)
+        return bytes;
+    return args->is_far = 0;
+}
+
+/* Blocks of CUDA_THREADS: more rows with fewer threads each, unless six blocks then have no room in
+ * the shared memory of a processor of sm_80, or some processors have no block. */
+static bool launch_held(Cuda *c, const CudaKernel *k, FusedArgs *args) {
+    enum { SHARED_WELL = 26 << 10, PER_PROCESSOR = 8 };
+    int64_t fixed = find_fixed(k, args);
     int x = 16, y;
     for (;; x *= 2) {
         y = CUDA_THREADS / x;
         if (y == 1) break;
         if ((int64_t)x * CUDA_HELD_EACH >= args->n && args->rows >= (int64_t)y * c->processors &&
-            emit_cuda_held_shared(&k->form, y, args->n, args->blocks) <= SHARED_WELL)
+            fixed + emit_cuda_held_shared(&k->form, y, args->n, args->blocks) <= SHARED_WELL)
             break;
     }
-    int64_t shared = emit_cuda_held_shared(&k->form, y, args->n, args->blocks);
+    int64_t shared = fixed + emit_cuda_held_shared(&k->form, y, args->n, args->blocks);
     int64_t blocks = (args->rows + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
+    if (args->rows <= blocks) shared -= fixed, args->is_far = 0; /* a block has one row */
     void *param[] = {(void *)args};
     return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
                 (unsigned)shared, c->stream, param, NULL);
 }
 
 /* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
-bool cuda_launch_rows(Cuda *c, const CudaKernel *k, const FusedArgs *args) {
+bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
     enum { SHARED_MOST = CUDA_SHARED_MOST, PER_PROCESSOR = 8 };
     if (cuda_holds_rows(k, args)) return launch_held(c, k, args);
     int64_t length = args->n < k->block ? args->n : k->block;

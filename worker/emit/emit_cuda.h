@@ -21,6 +21,7 @@ typedef struct CudaForm {
     /* FUSED_ROWS: of the kernel for rows that fit into shared memory (emit_cuda_held). has_long:
      * there is one for others besides, since some of that signature do not. */
     int held_bytes, held_folds;
+    uint8_t fixed[FUSED_INPUTS]; /* bytes of an element, if the block may keep it: args.is_far */
     bool has_long;
     uint32_t reuse[FUSED_OUTPUTS]; /* of output k: bit i: it may overwrite input i */
 } CudaForm;

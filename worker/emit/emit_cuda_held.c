@@ -102,6 +102,13 @@ static void find_slots(const Emit *e, Held *h) {
     for (int s = 0; s < n; s++) h->bytes += slot[s].size;
 }
 
+/* An input whose rows may be one and the same, as a layer's weights are. It is read in one pass, so
+ * it has no slot, but the block may have it in shared memory for all its rows. */
+static bool may_be_fixed(const Emit *e, const Held *h, int k) {
+    return !e->f->is_lined && e->f->stride_kind[k] == STRIDE_ONE && !h->has_slot[FUSE_INPUT + k] &&
+           h->first[FUSE_INPUT + k] != NEVER;
+}
+
 static void find_held(Emit *e, Held *h) {
     memset(h, 0, sizeof *h);
     fuse_plan(e->f, &e->plan);
@@ -116,6 +123,8 @@ void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
     find_held(&e, &h);
     form->held_bytes = h.bytes;
     form->held_folds = h.folds;
+    for (int k = 0; k < f->n_inputs; k++)
+        if (may_be_fixed(&e, &h, k)) form->fixed[k] = dtype_info[f->input[k].type.dtype].size_bytes;
 }
 
 /* ---- The kernel ---- */
@@ -135,6 +144,26 @@ static void put_slots(Emit *e, const Held *h) {
         if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
             emit_line(e, "%s *const T%d = (%s *)(mine + %d * pitch + %d * 8 * blocks);",
                       emit_lane_type(e, i), i, emit_lane_type(e, i), h->bytes, fold++);
+}
+
+/* P: an input that all rows share, in shared memory. */
+static void put_fixed(Emit *e, const Held *h) {
+    bool has_any = false;
+    for (int k = 0; k < e->f->n_inputs; k++) {
+        const char *type = emit_ctype((DType)e->f->input[k].type.dtype);
+        if (!may_be_fixed(e, h, k)) continue;
+        if (!has_any)
+            emit_line(e, "char *place = shared + blockDim.y * (%d * pitch + %d * 8 * (int)blocks);",
+                      h->bytes, h->folds);
+        has_any = true;
+        emit_line(e, "%s *const P%d = (%s *)place;", type, k, type);
+        emit_line(e, "if (A->is_far >> %d & 1) {", k);
+        emit_line(e, "place += pitch * (int)sizeof(%s);", type);
+        emit_line(e, "for (int i = threadIdx.y * wide + t; i < (int)n; i += wide * blockDim.y)");
+        emit_line(e, "    P%d[i] = ((const %s *)A->in[%d])[i];", k, type, k);
+        emit_line(e, "}");
+    }
+    if (has_any) emit_line(e, "__syncthreads();");
 }
 
 /* Of a row: where its stored values go, and the inputs that do not change along it. */
@@ -262,6 +291,7 @@ void emit_cuda_held(Emit *e, const char *name) {
     emit_line(e, "char *const mine = shared + threadIdx.y * (%d * pitch + %d * 8 * (int)blocks);",
               h.bytes, h.folds);
     put_slots(e, &h);
+    put_fixed(e, &h);
     emit_line(e, "const int64_t units = A->rows, step = (int64_t)gridDim.x * blockDim.y;");
     emit_line(e,
               "for (int64_t top = (int64_t)blockIdx.x * blockDim.y; top < units; top += step) {");
@@ -271,6 +301,9 @@ void emit_cuda_held(Emit *e, const char *name) {
     emit_line(e, "const int m = has ? (int)n : 0;");
     cuda_put_bases(e);
     cuda_put_row_inputs(e);
+    for (int k = 0; k < e->f->n_inputs; k++)
+        if (may_be_fixed(e, &h, k))
+            emit_line(e, "if (A->is_far >> %d & 1) b%d = (const char *)P%d;", k, k, k);
     put_row(e, &h);
     put_row_values(e, 0);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
