@@ -22,6 +22,28 @@ once "a row minus its mean" 65536 8 "$x" "z = x - x.mean(1, keepdim=true)"
 once "layer norm" 2097152 8 "l = nn.LayerNorm(1024); xs = [rand(64, 1024), rand(2048, 1024)]" "no_grad { z = l(xs[i // 20]) }"
 once "sum of rows" 65536 4 "$x" "z = x.sum(1)"
 [ "$launches" = 1 ] || fail "sum of rows: $launches launches"
+once "a transpose, added to" 65536 8 "$x" "z = x.T + 1"
+once "a transpose, added to what is not" 65536 12 "$x; y = rand(1024, 64)" "z = x.T + y"
+once "a copy of a transpose" 65536 8 "$x" "z = x.T.contiguous()"
+once "a copy of turned axes" 65536 8 "x = rand(64, 32, 32)" "z = x.permute(2, 0, 1).contiguous()"
+# Operands read across: tiles that are not full, several axes, other sizes of elements, two operands across, one of them broadcast.
+cat > "$TMP/across.gt" <<'E'
+seed(2)
+x = randn(300, 310) # more tiles than blocks
+print(x.T.contiguous().flatten()[::1009].tolist(), (x.T - 1).flatten()[::1009].tolist())
+for d in [float32, bfloat16, float64, int64, uint8, bool] {
+    for n in [8, 33, 70] {
+        x = (randn(n, 45) * 40).to(int32).abs().to(d); y = (randn(45, n) * 40).to(int32).abs().to(d); b = (randn(3, n, 45) * 9).to(int32).to(d)
+        print((x.T + y).to(float64).sum(0).tolist()[:9], (x.T + x[0:1].T).to(float64).flatten()[7:90:9].tolist())
+        print((b.transpose(1, 2) + y + x.T).to(float64).sum(1).tolist()[1][:5], b.permute(2, 0, 1).contiguous().to(float64).flatten()[::97].tolist())
+        print((b.permute(2, 1, 0) == b.permute(2, 1, 0).contiguous()).all().item(), b[:, 1:, ::2].transpose(0, 2).contiguous().to(float64).sum(0).tolist()[0])
+        y += x.T
+        print(y.to(float64).flatten()[::31].tolist(), cat([x.T, y]).to(float64).sum(1).tolist()[::7])
+    }
+}
+E
+"$GTSH" --engine cpu "$TMP/across.gt" > "$TMP/cpu" 2>&1
+code "across" 0 "$GTSH" --engine cuda --memory 200M "$TMP/across.gt"; same "across" "$(out)$(err)" "$(cat "$TMP/cpu")"
 # Short rows, of several blocks, and of more than fit; of several lines; halves, float64, whole numbers.
 cat > "$TMP/rows.gt" <<'E'
 seed(1)

@@ -24,6 +24,25 @@ static void add_axis(CopyArgs *a, int64_t extent, int64_t to, int64_t from) {
     a->to_stride[last] = to, a->from_stride[last] = from;
 }
 
+/* True if elements that are adjacent in one view are far apart in the other, and so are those that
+ * are adjacent there: sets `across` and `along`. */
+static bool is_across(CopyArgs *a) {
+    enum { FEW = 8 };
+    a->along = a->across = -1;
+    for (int64_t d = 0; d < a->rank; d++) {
+        if (a->shape[d] < FEW) continue;
+        if (a->to_stride[d] == 1 && a->from_stride[d] != 1) a->along = d;
+        if (a->from_stride[d] == 1 && a->to_stride[d] != 1) a->across = d;
+    }
+    return a->along >= 0 && a->across >= 0;
+}
+
+static bool copy_tiles(Cuda *c, CUfunction f, CopyArgs *a) {
+    int64_t p = a->shape[a->along], q = a->shape[a->across];
+    int64_t tiles = a->n / p / q * ((p + CUDA_TILE - 1) / CUDA_TILE);
+    return cuda_launch(c, f, tiles * ((q + CUDA_TILE - 1) / CUDA_TILE) * CUDA_THREADS, a);
+}
+
 /* Copies elements [begin, begin + n) of views of one shape. */
 static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, int64_t n,
                       Err *err) {
@@ -39,8 +58,10 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
         add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
     Bytes head = {0};
     bytes_printf(&head, "typedef %s T;\n", type[size]);
-    const CudaKernel *k = cuda_written(c, type[size], &head, cuda_copy_cu, NULL, err);
-    return k && cuda_launch(c, k->run, n, &a);
+    const CudaKernel *k = cuda_written(c, type[size], &head, cuda_copy_cu, "tiled", err);
+    if (!k) return false;
+    bool is_whole = begin == 0 && n == type_numel(&to->type);
+    return is_whole && is_across(&a) ? copy_tiles(c, k->finish, &a) : cuda_launch(c, k->run, n, &a);
 }
 
 static View dense_of(const View *v, void *data) {

@@ -11,5 +11,6 @@ typedef struct CopyArgs {
     const char *from;
     int64_t begin, n, rank;
     int64_t shape[COPY_AXES], to_stride[COPY_AXES], from_stride[COPY_AXES];
+    int64_t along, across; /* of `tiled`: the axes with adjacent elements, of the result and of x */
 } CopyArgs;
 #endif

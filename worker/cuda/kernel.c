@@ -77,6 +77,7 @@ static void put_source(Bytes *out, const Fusion *f, int block) {
     emit_cuda(out, f);
 }
 static const char *second_of(const CudaForm *form) {
+    if (form->unit == FUSED_ELEMENTS) return form->tiles ? "tiled" : NULL;
     if (form->unit == FUSED_ROWS) return form->has_long ? "longer" : NULL;
     return form->unit == FUSED_BLOCKS || form->unit == FUSED_LEAVES ? "finish" : NULL;
 }

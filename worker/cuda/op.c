@@ -21,7 +21,30 @@ static void find_wide(Fusion *f, int wide) {
     f->args.is_far = is;
 }
 
+/* Finds the axis along which operands that are read across have adjacent elements. Fills what the
+ * kernel needs to know. Returns how many tiles there are; 0: it is not worth it. */
+static int64_t find_tiles(Fusion *f, uint32_t may_tile) {
+    enum { FEW = 8 };
+    FusedArgs *a = &f->args;
+    int64_t axis = -1;
+    a->is_far = 0;
+    for (int k = 0; k < f->n_inputs; k++) {
+        int64_t size = dtype_info[f->input[k].type.dtype].size_bytes;
+        if (!(may_tile >> k & 1)) continue;
+        for (int64_t d = 0; d < a->inner.rank && axis < 0; d++)
+            if (a->inner.stride[k][d] == size && a->inner.shape[d] >= FEW) axis = d;
+        if (axis >= 0 && a->inner.stride[k][axis] == size) a->is_far |= INT64_C(1) << k;
+    }
+    if (axis < 0 || a->line < FEW) return a->is_far = 0;
+    a->ahead[0] = axis;
+    int64_t deep = a->inner.shape[axis];
+    return a->n / a->line / deep * ((a->line + CUDA_TILE - 1) / CUDA_TILE) *
+           ((deep + CUDA_TILE - 1) / CUDA_TILE);
+}
+
 static bool run_elements(Cuda *c, Fusion *f, const CudaKernel *k) {
+    int64_t tiles = k->form.tiles ? find_tiles(f, k->form.tiles) : 0;
+    if (tiles) return cuda_launch(c, k->finish, tiles * CUDA_THREADS, &f->args);
     find_wide(f, k->form.wide);
     int64_t turns = f->args.is_far ? f->args.n / k->form.wide : f->args.n;
     return cuda_launch(c, k->run, turns ? turns : 1, &f->args);

@@ -87,6 +87,8 @@ bool emit_cuda_form(const Fusion *f, CudaForm *form) {
     plan(&e);
     *form = (CudaForm){.unit = FUSED_ELEMENTS, .wide = 1, .nodes = f->n_nodes};
     find_reuse(&e, form);
+    for (int k = 0; k < f->n_inputs; k++)
+        if (emit_cuda_may_tile(f, k)) form->tiles |= UINT32_C(1) << k;
     if (!f->trailing) return form->wide = widest(f), true;
     if (!emit_cuda_fits(f)) return false;
     for (int i = 0; i < f->n_nodes; i++) {
@@ -137,6 +139,8 @@ static void put_values(Emit *e, bool is_wide) {
                       i);
     }
 }
+
+void cuda_put_values(Emit *e) { put_values(e, false); }
 
 /* The turns of `wide` elements each; what is left goes to the loop of single elements. */
 static void put_wide(Emit *e, int wide) {
@@ -224,6 +228,9 @@ void emit_cuda(Bytes *out, const Fusion *f) {
     plan(&e);
     if (form.unit == FUSED_ELEMENTS) {
         put_elements(&e, form.wide);
+        if (!form.tiles) return;
+        put_head(&e, "tiled");
+        emit_cuda_tiles(&e);
         return;
     }
     cuda_put_reductions(&e);

@@ -9,11 +9,13 @@
 extern const char emit_cuda_head[];
 
 /* How the kernels are launched. */
-enum { CUDA_EACH = 4 }; /* elements of a thread in each chunk of a row */
+enum { CUDA_EACH = 4 };  /* elements of a thread in each chunk of a row */
+enum { CUDA_TILE = 32 }; /* see emit_cuda_tiles.c */
 typedef struct CudaForm {
     FusedUnit unit;
     int wide; /* FUSED_ELEMENTS: elements of a thread's turn, if args.is_far says that vectors of so
                * many are aligned */
+    uint32_t tiles; /* FUSED_ELEMENTS: inputs that FUSED(tiled) may read across; 0: there is none */
     /* Others: blocks of (x, y) threads: y groups of x, a power of two from 16 to 256. Shared
      * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block, or for each
      * of FUSED_LEAVES' folds, leaf and column. */
@@ -39,9 +41,9 @@ bool emit_cuda_fits(const Fusion *f);
 /* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
  * alone. */
 bool emit_cuda_form(const Fusion *f, CudaForm *form);
-/* Appends the functions FUSED(run) and, for FUSED_BLOCKS and FUSED_LEAVES, FUSED(finish); for
- * FUSED_ROWS, if has_long, FUSED(longer) for rows that do not fit. FUSED(x) must be defined before
- * that text. */
+/* Appends the functions FUSED(run) and, for FUSED_ELEMENTS, if `tiles`, FUSED(tiled); for
+ * FUSED_BLOCKS and FUSED_LEAVES, FUSED(finish); for FUSED_ROWS, if has_long, FUSED(longer) for rows
+ * that do not fit. FUSED(x) must be defined before that text. */
 void emit_cuda(Bytes *out, const Fusion *f);
 
 /* ---- emit_cuda_rows.c ---- */
@@ -53,6 +55,11 @@ void cuda_put_bases(Emit *e);      /* declares b: where the unit's row begins in
 void cuda_put_row_inputs(Emit *e); /* the inputs that row values need */
 void cuda_put_inputs(Emit *e);     /* those of e->needs_input, of element i of the row */
 bool cuda_is_row_value(const Emit *e, int i);
+
+/* ---- emit_cuda_tiles.c ---- */
+bool emit_cuda_may_tile(const Fusion *f, int k);
+void emit_cuda_tiles(Emit *e); /* what follows the kernel's head */
+void cuda_put_values(Emit *e); /* emit_cuda.c: computes and stores element i */
 
 /* ---- emit_cuda_held.c ---- */
 void emit_cuda_held_form(const Fusion *f, CudaForm *form); /* fills held_bytes, held_folds */

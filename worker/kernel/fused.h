@@ -46,11 +46,12 @@ typedef struct FusedArgs {
     int64_t zero; /* always 0, unknown to the compiler */
     /* is_far: the kernel reads and writes more than the caches hold. It prefetches its inputs
      * `ahead` bytes before it reads them, and writes with non-temporal stores, which need not read
-     * a cache line first. CUDA: of elements, vectors are aligned; of rows in shared memory, bit k:
+     * a cache line first. CUDA: of elements, vectors are aligned, or
+     * emit_cuda_tiles.c; of rows in shared memory, bit k:
      * all rows have the same elements of input k. */
     int64_t is_far, ahead[FUSED_INPUTS];
-    int32_t *bad; /* set to 1 if an index is out of range; the outputs are then undefined */
-    char *table;  /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_leaves */
+    int32_t *bad;     /* set to 1 if an index is out of range; the outputs are then undefined */
+    char *table;      /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_leaves */
     const char *live; /* CUDA: the scalars, in device memory; NULL: they are in `scalar` */
 } FusedArgs;
 
