@@ -62,4 +62,18 @@ show(randn(9, 12, 40).transpose(0, 1)); show(randn(40, 6).T); show(randn(5, 1).e
 E
 "$GTSH" --engine cpu "$TMP/rows.gt" > "$TMP/cpu" 2>&1
 code "rows" 0 "$GTSH" --engine cuda --memory 200M "$TMP/rows.gt"; same "rows" "$(out)$(err)" "$(cat "$TMP/cpu")"
+# Casts to halves, which are instructions of the device: all halves, the middles between two, and the floats beside those.
+cat > "$TMP/halves.gt" <<'E'
+e = cat([-(arange(30) + 1), arange(20), tensor([127, 126, -126, -127, -133, -134, -135, -136])]).reshape(-1, 1); m = arange(2048).reshape(1, -1)
+x = ((m.to(float64) / 2048 + 1) * tensor(2.).to(float64) ** e.to(float64)).flatten()
+y = cat([x * (1 + 1e-7), x, x * (1 - 1e-7), tensor([0., inf, nan]).to(float64)]).to(float32); save(cat([y, -y]), args[0])
+E
+"$GTSH" --engine cpu "$TMP/halves.gt" "$TMP/halves.npy" || fail "halves: no file"
+for d in float16 bfloat16; do
+    for engine in cpu "cuda --memory 200M"; do
+        y=$TMP/${engine%% *}.$d
+        "$GTSH" --engine $engine -c "x = load(\"$TMP/halves.npy\"); y = x.to($d); save({y: y, more: y + 0, abs: y.to(float32).abs().to($d)}, \"$y.safetensors\")" || fail "casts to $d: no file"
+    done
+    cmp "$TMP/cpu.$d.safetensors" "$TMP/cuda.$d.safetensors" || fail "casts to $d differ"
+done
 finish

@@ -10,11 +10,30 @@
 PRO_FN uint32_t half_bits(float a) { return (uint32_t)f32_bits(a); }
 PRO_FN float half_of_bits(uint32_t u) { return f32_of_bits((int32_t)u); }
 
+PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
+
+/* Devices from sm_80 on have instructions for the others. Their nan is 0x7fff. */
+#ifdef __CUDACC__
+PRO_FN uint16_t f32_to_bf16(float a) {
+    uint16_t h;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(a));
+    return h == 0x7fff ? 0x7fc0 : h;
+}
+PRO_FN uint16_t f32_to_f16(float a) {
+    uint16_t h;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a));
+    return h == 0x7fff ? 0x7e00 : h;
+}
+PRO_FN float f16_to_f32(uint16_t a) {
+    float f;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(a));
+    return f;
+}
+#else
 PRO_FN uint16_t f32_to_bf16(float a) {
     uint32_t u = half_bits(a), rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : rounded);
 }
-PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
 
 /* Small numbers become multiples of 2^-24: adding 1/2, whose last digit that is, rounds to them.
  * For the others 13 digits are rounded away, and the exponent's bias becomes 15. */
@@ -33,4 +52,5 @@ PRO_FN float f16_to_f32(uint16_t a) {
     uint32_t usual = m + (m >= 0x0f800000 ? 0x70000000 : 0x38000000);
     return half_of_bits(sign | (m < 0x00800000 ? small : usual));
 }
+#endif
 #endif
