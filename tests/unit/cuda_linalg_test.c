@@ -33,28 +33,31 @@ static int64_t offset_of(const CaseArg *a, int64_t matrix, int64_t i, int64_t j)
     return at;
 }
 
-/* Adds an operand (batch, m, n) of some layout, in which no element is another one too. */
-static CaseArg *add(Case *c, DType d, int64_t batch, int64_t m, int64_t n, Matter kind) {
-    TensorType t = {(uint8_t)d, 3, {batch, m, n}};
-    CaseArg *a = case_add_tensor(c, t, STYLE_MIXED);
-    while (t.rank && !(a->view.stride[0] && a->view.stride[1] && a->view.stride[2])) {
+static bool is_plain; /* operands are row-major, with nothing beside them */
+
+/* Adds an operand of some layout, in which no element is another one too. */
+static CaseArg *add_some(Case *c, TensorType t, Style style) {
+    for (;;) {
+        CaseArg *a = case_add_tensor(c, t, style);
+        bool is_whole_memory = view_is_contiguous(&a->view) && a->base_bytes == type_bytes(&t);
+        bool is_fit = !is_plain || is_whole_memory;
+        for (int d = 0; d < t.rank; d++) is_fit &= a->view.stride[d] != 0;
+        if (is_fit) return a;
         free(a->base);
         c->inst.n_in--;
-        a = case_add_tensor(c, t, STYLE_MIXED);
     }
+}
+/* (batch, m, n) */
+static CaseArg *add(Case *c, DType d, int64_t batch, int64_t m, int64_t n, Matter matter) {
+    CaseArg *a = add_some(c, (TensorType){(uint8_t)d, 3, {batch, m, n}}, STYLE_MIXED);
     for (int64_t k = 0; k < batch; k++)
         for (int64_t i = 0; i < m; i++)
             for (int64_t j = 0; j < n; j++)
-                case_set(a, offset_of(a, k, i, j), element(kind, k, i, j, n));
+                case_set(a, offset_of(a, k, i, j), element(matter, k, i, j, n));
     return a;
 }
 static void add_perm(Case *c, int64_t batch, int64_t n, int64_t by) {
-    CaseArg *a = case_add_tensor(c, (TensorType){DT_I64, 2, {batch, n}}, STYLE_INDEX);
-    while (!(a->view.stride[0] && a->view.stride[1])) {
-        free(a->base);
-        c->inst.n_in--;
-        a = case_add_tensor(c, (TensorType){DT_I64, 2, {batch, n}}, STYLE_INDEX);
-    }
+    CaseArg *a = add_some(c, (TensorType){DT_I64, 2, {batch, n}}, STYLE_INDEX);
     for (int64_t k = 0; k < batch; k++)
         for (int64_t i = 0; i < n; i++)
             case_set(a, a->offset + k * a->view.stride[0] + i * a->view.stride[1],
@@ -152,6 +155,36 @@ static void test_batches(DType d) {
     try_triangle(d, 2, 3, 0, true, false);
 }
 
+static void try_rectangle(Op op, DType d, int64_t batch, int64_t m, int64_t n, Matter matter) {
+    Case c;
+    add(begin(&c, op, d), d, batch, m, n, matter);
+    check(&c);
+}
+/* Small and large matrices: a thread block each, or many. */
+static void test_factors(DType d) {
+    static const int64_t order[] = {1, 2, 3, 8, 9, 20, 33, 66};
+    int n = sizeof order / sizeof *order;
+    for (int k = 0; k < n; k++) {
+        if (d == DT_F32 && k % 3 != 1) continue; /* all compute in float64 */
+        int64_t batch = order[k] > 40 ? 1 : 2, more = order[k] + (k % 3 ? 5 * k : 0);
+        for (int matter = PLAIN; matter <= EQUAL; matter++) {
+            if (order[k] > 10 && matter != (k % 2 ? PLAIN : DEFICIENT)) continue;
+            try_rectangle(OP_QR, d, batch, more, order[k], (Matter)matter);
+            try_factor(OP_EIGH, d, batch, order[k], (Matter)matter);
+            try_rectangle(OP_SVD, d, batch, more, order[k], (Matter)matter);
+            try_rectangle(OP_SVD, d, batch, order[k], more, (Matter)matter);
+        }
+    }
+    try_rectangle(OP_SVD, d, 1, 300, 14, PLAIN);
+    try_rectangle(OP_QR, d, 100, 4, 2, PLAIN), try_factor(OP_EIGH, d, 100, 3, PLAIN);
+    try_rectangle(OP_SVD, d, 100, 2, 3, PLAIN), try_rectangle(OP_QR, d, 9, 66, 65, PLAIN);
+    for (int k = 0; k < 2; k++) {
+        try_rectangle(OP_QR, d, k ? 0 : 3, 4, k ? 4 : 0, PLAIN);
+        try_factor(OP_EIGH, d, k ? 0 : 3, k ? 4 : 0, PLAIN);
+        try_rectangle(OP_SVD, d, k ? 0 : 3, k ? 4 : 0, 4, PLAIN);
+    }
+}
+
 /* ---- Matrices that are no good ---- */
 
 /* Element (i, j) of matrix k becomes x. */
@@ -183,6 +216,36 @@ static void test_failures(DType d) {
     for (int k = 0; k < 3; k++) {
         add(begin(&c, OP_LU, d), d, 2, 20, 20, PLAIN);
         spoil(&c, 0, 1, k == 2 ? 18 : 0, k, k ? NAN : INFINITY);
+        check(&c);
+    }
+}
+
+/* Elements that are not finite, huge ones, and numbers whose squares underflow. */
+static void test_extremes(DType d) {
+    static const double x[] = {NAN, INFINITY, 3e38, 1e-44, 1e-38};
+    static const uint8_t ops[] = {OP_QR, OP_EIGH, OP_SVD};
+    for (int op = 0; op < 3; op++)
+        for (int k = 0; k < 8; k++) {
+            Case c;
+            add(begin(&c, (Op)ops[op], d), d, 2, 9, 9, k % 2 ? DEFICIENT : PLAIN);
+            for (int i = 0; i < 9; i++)
+                for (int j = 0; j < 9; j++) {
+                    double scale = k == 5   ? 1e-44
+                                   : k == 6 ? pow(2, -14.0 * i)
+                                   : k == 7 ? pow(2, -100 * (i % 2))
+                                            : 1;
+                    if (scale != 1) spoil(&c, 0, 1, i, j, unit() * scale);
+                }
+            if (k < 5) spoil(&c, 0, 1, 4, 3, x[k]);
+            check(&c);
+        }
+    if (d != DT_F64) return;
+    for (int op = 0; op < 3; op++) {
+        Case c;
+        add(begin(&c, (Op)ops[op], d), d, 1, 6, 6, PLAIN);
+        for (int i = 0; i < 6; i++)
+            for (int j = 0; j < 6; j++)
+                spoil(&c, 0, 0, i, j, unit() * pow(2, i == 0 ? 1000 : -30.0 - 150 * i));
         check(&c);
     }
 }
@@ -226,9 +289,10 @@ static void test_memory(void) {
     enum { ROOM = 1 << 20 };
     Engine *all = cuda;
     Err err = {0};
-    static const uint8_t ops[] = {OP_SOLVE};
+    static const uint8_t ops[] = {OP_SOLVE, OP_QR, OP_EIGH, OP_SVD};
     cuda = engine_cuda.open(&(EngineConfig){.memory_bytes = ROOM, .threads = 1}, &err);
     CHECK_MSG(cuda != NULL, "%s", err.text);
+    is_plain = true;
     for (size_t k = 0; cuda && k < sizeof ops; k++) {
         Case c;
         Outcome got;
@@ -239,7 +303,7 @@ static void test_memory(void) {
             add(&c, DT_F64, 1, 8, 8, PLAIN), add(&c, DT_F64, 1, 8, 6500, PLAIN);
             add(&c, DT_F64, 1, 8, 8, POSITIVE), add_perm(&c, 1, 8, 1);
         } else {
-            add(&c, DT_F64, 1, 250, 250, PLAIN);
+            add(&c, DT_F64, 1, 190, 190, PLAIN);
         }
         CHECK(inst_infer(&c.inst, c.type, c.out, &n_out, &err));
         outcome_run(&c, cuda, false, &got);
@@ -252,6 +316,7 @@ static void test_memory(void) {
         try_factor(OP_LU, DT_F64, 1, 20, PLAIN);
     }
     if (cuda) engine_cuda.close(&cuda);
+    is_plain = false;
     cuda = all;
 }
 
@@ -261,7 +326,9 @@ int main(void) {
     for (int k = 0; k < 2; k++) {
         test_systems(dtypes[k]);
         test_batches(dtypes[k]);
+        test_factors(dtypes[k]);
         test_failures(dtypes[k]);
+        test_extremes(dtypes[k]);
         test_products(dtypes[k]);
     }
     test_memory();

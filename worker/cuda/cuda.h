@@ -252,6 +252,10 @@ bool cuda_lu(Cuda *c, const Call *call, Err *err);
 bool cuda_solve(Cuda *c, const Call *call, Err *err);
 bool cuda_solve_triangular(Cuda *c, const Call *call, Err *err);
 
+/* ---- factor.c ---- */
+
+bool cuda_factor(Cuda *c, const Call *call, Err *err); /* qr, eigh, svd */
+
 /* ---- source.c ---- */
 
 bool cuda_source(Cuda *c, const Call *call, Err *err);
@@ -308,7 +312,7 @@ uint64_t cuda_hash(Engine *e, const void *data, int64_t n, int size, uint64_t fi
                    uint16_t sample);
 
 /* The text of the files NAME.cu, with what they include. */
-extern const char cuda_blocked_cu[], cuda_conv_cu[], cuda_copy_cu[], cuda_index_cu[],
-    cuda_product_cu[], cuda_scan_cu[], cuda_sort_cu[], cuda_source_cu[], cuda_thin_cu[],
-    cuda_window_cu[];
+extern const char cuda_blocked_cu[], cuda_conv_cu[], cuda_copy_cu[], cuda_factor_cu[],
+    cuda_index_cu[], cuda_product_cu[], cuda_scan_cu[], cuda_sort_cu[], cuda_source_cu[],
+    cuda_thin_cu[], cuda_window_cu[];
 #endif

@@ -1,5 +1,4 @@
-/* hosted.c: operations that have no kernel for the device: qr, eigh, svd, convolutions with extents
- * that conv.cu cannot count, and what op.c names.
+/* hosted.c: what has no kernel for the device: convolutions with extents that conv.cu cannot count.
  * The device is waited for, their operands are copied to the host, the engine cpu computes, and its
  * results are copied back in stream order. So they have the bits and errors of that engine, and are
  * slow: they wait.

@@ -277,7 +277,7 @@ static bool has_half(const Call *call) {
 }
 
 typedef bool (*RowFn)(Cuda *c, const Call *call, Err *err);
-/* The rows with kernels of their own; NULL: hosted.c. */
+/* What computes a KERNEL row; NULL: hosted.c. */
 static RowFn row_of(Op op) {
     switch (op) {
     case OP_CAT: return cuda_cat;
@@ -303,6 +303,9 @@ static RowFn row_of(Op op) {
     case OP_LU: return cuda_lu;
     case OP_SOLVE: return cuda_solve;
     case OP_SOLVE_TRIANGULAR: return cuda_solve_triangular;
+    case OP_QR:
+    case OP_EIGH:
+    case OP_SVD: return cuda_factor;
     default: return NULL;
     }
 }

@@ -2,21 +2,21 @@
  * engines share this code, because the algorithm decides signs and the order of equal values. QR:
  * Householder reflections with LAPACK's signs. Eigenvalues: tridiagonal by reflections, then
  * implicit QL with Wilkinson's shift (Martin and Wilkinson 1968). Singular values: one-sided Jacobi
- * (Hestenes 1958), which also finds small ones to full relative precision.
+ * (Hestenes 1958), which also finds small ones to full relative precision. Kernels of the engine
+ * cuda (worker/cuda/factor.cu) do the same in the same order, with the numbers of factor_step.h.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/factor.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
-enum { QL_STEPS = 60, JACOBI_SWEEPS = 60 };
+#include "worker/engine/factor_step.h"
 
 /* Vectors written out: the compiler may not reorder sums, and at -O2 vectorises no loop of unknown
  * length. Every processor adds in the same order: element i to lane i % LANES, then the lanes by
  * halves. */
 typedef double Four __attribute__((vector_size(32), aligned(8), may_alias));
-enum { LANES = 8 };
+enum { LANES = FACTOR_LANES };
 #define FOUR(p) (*(Four *)(p))
 
 static double sum_lanes(double *lane) {
@@ -75,9 +75,9 @@ static double scale_down(double *a, int64_t n) {
         if (fabs(a[i]) > most) most = fabs(a[i]);
     }
     if (most == 0) return 1;
-    frexp(most, &e); /* most < 2^e, and 2^1024 is no double */
-    for (int64_t i = 0; i < n; i++) a[i] = ldexp(a[i], 1 - e);
-    return ldexp(1, e - 1);
+    e = factor_exponent(most); /* most < 2^e, and 2^1024 is no double */
+    for (int64_t i = 0; i < n; i++) a[i] = factor_scale(a[i], 1 - e);
+    return factor_power(e - 1);
 }
 
 /* Makes H = I - tau v v', which turns all elements of x (n) but the first into 0, and returns tau.
@@ -85,7 +85,7 @@ static double scale_down(double *a, int64_t n) {
 static double reflection(double *x, int64_t n) {
     double below = n > 1 ? dot(x + 1, x + 1, n - 1) : 0;
     if (below == 0) return 0;
-    double to = -copysign(sqrt(x[0] * x[0] + below), x[0]), tau = (to - x[0]) / to;
+    double tau, to = factor_reflection(x[0], below, &tau);
     for (int64_t i = 1; i < n; i++) x[i] /= x[0] - to;
     x[0] = to;
     return tau;
@@ -164,30 +164,8 @@ static bool tridiagonal(double *a, int64_t n, double *d, double *e, double *q, d
     return true;
 }
 
-/* One implicit QL step on l .. m of the tridiagonal matrix; rows of q are rotated too. */
-static void ql_step(double *d, double *e, double *q, int64_t n, int64_t l, int64_t m) {
-    double g = (d[l + 1] - d[l]) / (2 * e[l]);
-    g = d[m] - d[l] + e[l] / (g + copysign(hypot(g, 1), g));
-    double s = 1, c = 1, p = 0;
-    for (int64_t i = m - 1; i >= l; i--) {
-        double f = s * e[i], b = c * e[i], r = e[i + 1] = hypot(f, g);
-        if (r == 0) {
-            d[i + 1] -= p, e[m] = 0;
-            return;
-        }
-        s = f / r, c = g / r;
-        g = d[i + 1] - p;
-        r = (d[i] - g) * s + 2 * c * b;
-        p = s * r;
-        d[i + 1] = g + p;
-        g = c * r - b;
-        rotate(q + i * n, q + (i + 1) * n, c, s, n);
-    }
-    d[l] -= p, e[l] = g, e[m] = 0;
-}
-
 static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCancel *cancel) {
-    double *d = out, *e = work, *q = out + n, *p = work + n;
+    double *d = out, *e = work, *q = out + n, *p = work + n, *turn = work + 2 * n;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++) a[i * n + j] = a[j * n + i];
     double scale = scale_down(a, n * n);
@@ -197,11 +175,12 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCa
     }
     if (!tridiagonal(a, n, d, e, q, p, cancel)) return false;
     for (int64_t l = 0; l < n; l++)
-        for (int step = 0; step < QL_STEPS; step++) {
-            int64_t m = l;
-            while (m + 1 < n && fabs(e[m]) > DBL_EPSILON / 2 * (fabs(d[m]) + fabs(d[m + 1]))) m++;
+        for (int step = 0; step < FACTOR_QL_STEPS; step++) {
+            int64_t m = factor_ql_end(d, e, n, l);
             if (m == l) break;
-            ql_step(d, e, q, n, l, m);
+            int64_t turns = factor_ql_step(d, e, l, m, turn);
+            for (int64_t k = 0; k < turns; k++)
+                rotate(q + (m - 1 - k) * n, q + (m - k) * n, turn[2 * k], turn[2 * k + 1], n);
             if (cancel->is_cancelled(cancel->ctx)) return false;
         }
     for (int64_t i = 0; i < n; i++) {
@@ -224,35 +203,8 @@ static bool eigh(double *a, int64_t n, double *out, double *work, const LinalgCa
 
 /* ---- Singular values ---- */
 
-/* A sum of squares below this may have lost terms by underflow. */
-static const double TINY = 0x1p-900;
-
-/* Returns the length of x (n); squares that underflow do no harm. */
-static double length(const double *x, int64_t n) {
-    double sum = dot(x, x, n), most = 0;
-    if (sum >= TINY) return sqrt(sum);
-    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
-    if (most == 0) return 0;
-    sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] / most * (x[i] / most);
-    return most * sqrt(sum);
-}
-
-/* Sets *a, *b and *xy to the products x x', y y' and x y' of two rows (n) that are divided by the
- * same power of two, next to the length of the longer one. Returns the product of their lengths. */
-static double tiny_products(const double *x, const double *y, int64_t n, double *a, double *b,
-                            double *xy) {
-    double of_x = length(x, n), of_y = length(y, n);
-    int e;
-    *a = *b = *xy = 0;
-    if (of_x == 0 || of_y == 0) return 0;
-    frexp(fmax(of_x, of_y), &e);
-    for (int64_t i = 0; i < n; i++) {
-        double p = ldexp(x[i], -e), q = ldexp(y[i], -e);
-        *a += p * p, *b += q * q, *xy += p * q;
-    }
-    return ldexp(of_x, -e) * ldexp(of_y, -e);
-}
+/* Returns the length of x (n). */
+static double length(const double *x, int64_t n) { return factor_length(x, n, dot(x, x, n)); }
 
 /* The square of the length of a row x (n) after a rotation that leaves `left` of `was`. */
 static double length_left(const double *x, int64_t n, double was, double left) {
@@ -265,7 +217,7 @@ static double length_left(const double *x, int64_t n, double was, double left) {
 static bool orthogonalize(double *g, double *j, double *of, int64_t k, int64_t n,
                           const LinalgCancel *cancel) {
     bool turned = true;
-    for (int sweep = 0; turned && sweep < JACOBI_SWEEPS; sweep++) {
+    for (int sweep = 0; turned && sweep < FACTOR_SWEEPS; sweep++) {
         turned = false;
         for (int64_t i = 0; i < k; i++) of[i] = dot(g + i * n, g + i * n, n);
         for (int64_t p = 0; p < k; p++) {
@@ -273,11 +225,13 @@ static bool orthogonalize(double *g, double *j, double *of, int64_t k, int64_t n
                 double *x = g + p * n, *y = g + q * n;
                 double a = of[p], b = of[q], xy = dot(x, y, n);
                 double lengths = sqrt(a) * sqrt(b);
-                bool are_tiny = a < TINY || b < TINY;
-                if (are_tiny) lengths = tiny_products(x, y, n, &a, &b, &xy);
-                if (!(fabs(xy) > 2 * DBL_EPSILON * lengths)) continue;
-                double z = (b - a) / (2 * xy), t = copysign(1 / (fabs(z) + hypot(1, z)), z);
-                double c = 1 / hypot(1, t);
+                bool are_tiny = a < FACTOR_TINY || b < FACTOR_TINY;
+                if (are_tiny)
+                    lengths =
+                        factor_tiny_products(x, y, n, length(x, n), length(y, n), &a, &b, &xy);
+                if (!(fabs(xy) > 2 * FACTOR_EPSILON * lengths)) continue;
+                double c, t;
+                factor_turn(a, b, xy, &c, &t);
                 rotate(x, y, c, c * t, n);
                 rotate(j + p * k, j + q * k, c, c * t, k);
                 of[p] = are_tiny ? dot(x, x, n) : length_left(x, n, a, a - t * xy);
@@ -329,8 +283,8 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
         double t = s[i];
         s[i] = s[most], s[most] = t;
         if (most != i) swap_rows(g, l, i, most), swap_rows(j, k, i, most);
-        for (int64_t c = 0; c < l && s[i] >= DBL_MIN; c++) g[i * l + c] /= s[i];
-        if (s[i] < DBL_MIN) fill_row(g, i, l); /* its direction is rounded away */
+        for (int64_t c = 0; c < l && s[i] >= FACTOR_LEAST; c++) g[i * l + c] /= s[i];
+        if (s[i] < FACTOR_LEAST) fill_row(g, i, l); /* its direction is rounded away */
         for (int64_t c = 0; c < l; c++) long_side[c * k + i] = g[i * l + c];
         for (int64_t c = 0; c < k; c++) short_side[c * k + i] = j[i * k + c];
     }
@@ -343,7 +297,7 @@ static bool svd(double *a, int64_t m, int64_t n, double *out, double *work,
 
 int64_t linalg_factor_work(Op op, int64_t m, int64_t n) {
     int64_t least = m < n ? m : n, most = m < n ? n : m;
-    return op == OP_QR ? m + 2 * n : op == OP_EIGH ? 2 * n : least * (least + most + 1);
+    return op == OP_QR ? m + 2 * n : op == OP_EIGH ? 4 * n : least * (least + most + 1);
 }
 
 bool linalg_factor(Op op, double *a, int64_t m, int64_t n, double *out, double *work,
