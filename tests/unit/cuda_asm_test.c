@@ -39,6 +39,7 @@ static const Reason stacks[] = {
     {"digamma", 0, "computed in float64: libdevice's tan reduces any argument"},
     {"polygamma", 0, "computed in float64: libdevice's sin and pow"},
     {"lgamma", 0, "computed in float64: libdevice's sin"},
+    {"svd_packed", 0, "computed in float64, most of it inline"},
     {NULL, 0, NULL},
 };
 static const Reason occupancies[] = {
@@ -50,6 +51,9 @@ static const Reason occupancies[] = {
     {"conv", 120, "two blocks' tiles and waiting sums fill the 100 KiB of shared memory"},
     {"conv_dx", 120, "two blocks' tiles and waiting sums fill the 100 KiB of shared memory"},
     {"conv_dw", 120, "two blocks' tiles and waiting sums fill the 100 KiB of shared memory"},
+    {"qr_packed", 0, "computed in float64; 64 registers would put some on a stack"},
+    {"eigh_packed", 0, "computed in float64; 64 registers would put some on a stack"},
+    {"svd_packed", 0, "computed in float64; 64 registers would put some on a stack"},
     {NULL, 0, NULL},
 };
 
