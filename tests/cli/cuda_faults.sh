@@ -1,4 +1,4 @@
-# Calls of the driver and of NVRTC that fail, on the engine cuda: a sample; `make test-cuda` and `make soak` try each call.
+# Calls of the driver, of NVRTC and of cuBLASLt that fail, on the engine cuda: a sample; `make test-cuda` and `make soak` try each call.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
 left_out="cuda: NVRTC is not installed"

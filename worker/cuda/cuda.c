@@ -25,6 +25,11 @@ bool cuda_enter(Cuda *c) { return !c->lost.code && CALL(c, cuCtxSetCurrent, c->c
 
 /* ---- Opening ---- */
 
+uint64_t cuda_beside(void) {
+    uint64_t blas = cuda_wants_blas() ? BLAS_BYTES : 0;
+    return ENGINE_SCRATCH + SIDE_BYTES + LIVE_BYTES + FAIL_RECORDS + blas;
+}
+
 static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     const CudaLibs *l = c->libs;
     EngineConfig own = *config;
@@ -38,9 +43,7 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     if (!CUDA(l, err, cuMemHostAlloc, (void **)&c->ring, RING_BYTES, 0)) return false;
     for (int k = 0; k < MARKS; k++)
         if (!CUDA(l, err, cuEventCreate, &c->mark[k].event, CU_EVENT_DISABLE_TIMING)) return false;
-    if (CUDA(l, err, cuMemAlloc_v2, &c->base,
-             c->total + ENGINE_SCRATCH + SIDE_BYTES + LIVE_BYTES + FAIL_RECORDS +
-                 (cuda_wants_blas() ? BLAS_BYTES : 0))) {
+    if (CUDA(l, err, cuMemAlloc_v2, &c->base, c->total + cuda_beside())) {
         cuda_lend(c);
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;

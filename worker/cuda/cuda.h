@@ -125,7 +125,10 @@ bool cuda_find_device(const CudaLibs *l, const EngineConfig *config, int *n, CUd
 /* Opens it, its context and stream. cuda_close_device undoes what there is of it. */
 bool cuda_open_device(Cuda *c, const EngineConfig *config, Err *err);
 void cuda_close_device(Cuda *c);
-/* This worker's share of 80 % of the memory that the device has free. */
+/* Bytes of device memory that an engine takes beside its arena. */
+uint64_t cuda_beside(void);
+/* This worker's share of 80 % of the memory that the device has free; less if the rest of its share
+ * is not enough for what it takes beside. */
 bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err);
 void cuda_about(const Engine *e, Bytes *out); /* see EngineOps */
 

@@ -114,7 +114,8 @@ bool cuda_share(Cuda *c, const EngineConfig *config, uint64_t *bytes, Err *err) 
         pthread_mutex_unlock(&lock);
         c->has_share = true;
     }
-    *bytes = *bytes / 5 * 4;
+    uint64_t most = *bytes > cuda_beside() ? (*bytes - cuda_beside()) / 16 * 15 : 0;
+    *bytes = *bytes / 5 * 4 < most ? *bytes / 5 * 4 : most;
     if (*bytes >= LEAST) return true;
     char text[24];
     err_set(err, ERR_MEMORY, "%s has only %s of free memory", c->name, bytes_text(left, text));
