@@ -245,7 +245,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t result[],
                                               int *count) {
     Product p;
-    if (emu_call("cublasLtMatmulAlgoGetHeuristic")) return CUBLAS_STATUS_NOT_SUPPORTED;
+    int fails = emu_call("cublasLtMatmulAlgoGetHeuristic");
+    if (fails == CUBLAS_STATUS_NOT_SUPPORTED) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (fails) return CUBLAS_STATUS_EXECUTION_FAILED;
     const Preference *w = (const Preference *)(void *)preference;
     if (!is_handle(handle) || !w || w->is != LIVE + IS_PREFERENCE || most < 1)
         return CUBLAS_STATUS_INVALID_VALUE;

@@ -4,6 +4,7 @@
  * what the device did for each product. With GT_CUDA_BLAS products come from cuBLASLt, here its
  * stand-in.
  * SPDX-License-Identifier: MIT */
+#include "worker/cuda/cublaslt_api.h"
 #include "tests/unit/cuda_twin.h"
 
 static bool is_near;      /* bits may differ */
@@ -98,7 +99,7 @@ static void test_blas_calls(void) {
     is_near = true;
     try_product(DT_F32, &s, 0, 1);
     gpu.emu_quiet(true);
-    gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, 1);
+    gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, CUBLAS_STATUS_NOT_SUPPORTED);
     try_product(DT_F32, &s, 0, 1);
     is_near = false;
     try_product(DT_F32, &t, 0, 1);
@@ -123,7 +124,7 @@ static bool multiply(const Shape *s, bool fails) {
     Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in, .out = {o.device}};
     Err err = {0};
-    if (fails) gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, 1);
+    if (fails) gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, CUBLAS_STATUS_NOT_SUPPORTED);
     if (fails) gpu.emu_fail("cublasLtMatmul", 1, 1);
     bool ok = cuda->ops->done(cuda, cuda->ops->submit(cuda, &call, NULL, 0), true, &err) > 0;
     gpu.emu_fail(NULL, 0, 0);

@@ -152,8 +152,9 @@ static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLa
                                                 &k->step[i], sizeof k->step[i]);
 }
 
-/* Chooses the algorithm. Without one has_algo stays false. */
-static void ask(const CudaBlas *b, Plan *p) {
+/* Chooses the algorithm. Without one has_algo stays false. Returns false if a call fails: then it
+ * is not known whether there is one, and the product must not have other bits than next time. */
+static bool ask(const CudaBlas *b, Plan *p) {
     enum { MOST = 8 };
     const BlasLibs *l = b->libs;
     uint64_t room = BLAS_BYTES;
@@ -161,7 +162,7 @@ static void ask(const CudaBlas *b, Plan *p) {
     cublasLtMatmulPreference_t wish = NULL;
     cublasLtMatmulHeuristicResult_t result[MOST];
     int n = 0;
-    if (l->cublasLtMatmulPreferenceCreate(&wish)) return;
+    if (l->cublasLtMatmulPreferenceCreate(&wish)) return false;
     static const cublasLtMatmulPreferenceAttributes_t name[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
@@ -173,24 +174,28 @@ static void ask(const CudaBlas *b, Plan *p) {
         uint32_t align = (uint32_t)p->key.align[i < 3 ? i : 2];
         ok = ok && !l->cublasLtMatmulPreferenceSetAttribute(wish, name[i], &align, sizeof align);
     }
-    if (ok && l->cublasLtMatmulAlgoGetHeuristic(b->handle, p->desc, p->layout[0], p->layout[1],
-                                                p->layout[2], p->layout[2], wish, MOST, result, &n))
-        n = 0;
-    for (int i = 0; i < n && !p->has_algo; i++) {
+    int status = ok ? (int)l->cublasLtMatmulAlgoGetHeuristic(b->handle, p->desc, p->layout[0],
+                                                             p->layout[1], p->layout[2],
+                                                             p->layout[2], wish, MOST, result, &n)
+                    : 0;
+    if (status) n = 0;
+    ok = ok && (!status || status == CUBLAS_STATUS_NOT_SUPPORTED);
+    for (int i = 0; ok && i < n && !p->has_algo; i++) {
         int32_t splits = 1;
         uint32_t scheme = 0;
         size_t wrote;
-        if (result[i].state || result[i].workspaceSize > room ||
-            l->cublasLtMatmulAlgoConfigGetAttribute(
-                &result[i].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits, sizeof splits, &wrote) ||
-            l->cublasLtMatmulAlgoConfigGetAttribute(&result[i].algo,
-                                                    CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &scheme,
-                                                    sizeof scheme, &wrote))
-            continue;
-        p->has_algo = splits <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
+        if (result[i].state || result[i].workspaceSize > room) continue;
+        ok = !l->cublasLtMatmulAlgoConfigGetAttribute(&result[i].algo,
+                                                      CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &splits,
+                                                      sizeof splits, &wrote) &&
+             !l->cublasLtMatmulAlgoConfigGetAttribute(&result[i].algo,
+                                                      CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                                                      &scheme, sizeof scheme, &wrote);
+        p->has_algo = ok && splits <= 1 && scheme == CUBLASLT_REDUCTION_SCHEME_NONE;
         p->algo = result[i].algo;
     }
     l->cublasLtMatmulPreferenceDestroy(wish);
+    return ok;
 }
 
 /* Returns the plan of a key; NULL: err says why. */
@@ -214,12 +219,12 @@ static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
                        sizeof op);
     }
     for (int i = 0; i < 3; i++) ok = ok && make_layout(l, key, i, &p->layout[i]);
+    ok = ok && ask(b, p);
     if (!ok) {
         free_plan(l, p);
         err_set(err, ERR_IO, "cuBLASLt refuses the description of a product");
         return NULL;
     }
-    ask(b, p);
     if (b->used.n == PLANS_MOST) forget_oldest(b);
     p->next = map_get(&b->plans, hash);
     map_put(&b->plans, hash, p);
