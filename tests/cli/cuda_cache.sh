@@ -60,6 +60,12 @@ done
 run "damaged files" +
 same "damaged files: kernels compiled again" "$n" "$all"
 run "mended files" 0
+# A cache of another device, in which this one finds nothing, and which it leaves as it is.
+GT_EMU_CAPABILITY=119 run "a cache of another device" +
+GT_EMU_CAPABILITY=119 run "a cache of two devices" 0
+run "a cache of two devices again" 0
+rm "$cache"/*.ptx
+run "an empty cache once more" +
 # Sealed files with another kernel in them.
 set -- "$cache"/*.ptx
 cp "$1" "$TMP/one"

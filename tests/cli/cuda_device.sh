@@ -36,6 +36,8 @@ if [ -e "$TMP/stub" ]; then
 else
     echo "cuda: the toolkit's stubs are not installed: one is not tested"
 fi
+code "a newer driver" 0 env GT_EMU_VERSION=14010 "$GTSH" --engine cuda -c "$add"
+same "a newer driver" "$(out)" "tensor([2., 2., 2.])"
 # NVRTC 12 is taken where both are there and the driver is of 12.
 mkdir "$TMP/both"
 ln -s "$(cd "$B/test/gpu/nvrtc" && pwd)/libnvrtc.so.13" "$TMP/both/libnvrtc.so.12"
