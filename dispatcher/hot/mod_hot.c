@@ -64,6 +64,9 @@ typedef struct Notes {
     Result *result; /* by result */
 } Notes;
 
+/* Bytes of a client's notes, about 400 for an instruction; the least recently used are evicted.
+ * Training with 100 and 400 batch sizes in turn takes the same (instructions of the whole program,
+ * engine null, within 3 %) with 4, 16 and 64 MB; with 64 KB, 100 sizes take 1.05. */
 enum { NOTE_BYTES_MAX = 16 << 20 };
 
 /* All notes on a body (Body.plan). There is one Notes for each set of types of the arguments: a

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { VECTOR = 16 }; /* bytes of a thread's widest access */
+enum { VECTOR = sizeof(float[4]) }; /* bytes of a thread's widest access: a float4 */
 
 int emit_cuda_folds(const Emit *e) {
     int most = 0;

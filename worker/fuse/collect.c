@@ -24,9 +24,17 @@ enum {
      * 1000 us the programs of tests/cli/fuse_law.sh take 0.5 to 0.8 s of CPU time, without waiting
      * more than 20 s. Charlm, an LSTM and loops that print take the same with 50 and 200 us. */
     IDLE_NS = 100000,
-    MIN_REQUESTS = 2,    /* no kernel for a fusion that runs once */
-    WORTH_NS = 10000000, /* time that a kernel must be able to save before it is compiled */
-    EDGE_MIN = 12        /* nodes of a fusion that is flushed at a loop's edge */
+    /* Requests before a kernel is looked for. A program of 400 fusions that run once takes 1.46
+     * times the CPU time with 1, the same with 4. */
+    MIN_REQUESTS = 2,
+    /* Time that a kernel must be able to save before it is compiled. 40 fusions of 20,000 elements
+     * that run 20 times take 1.09 times the CPU time with 0 and 5 ms, 1.01 with 20 ms. A loop of 15
+     * operations over 100,000 elements whose kernel has to be compiled takes 0.97 with 5 ms, 0.92
+     * with 20 ms, 1.04 with 0. */
+    WORTH_NS = 10000000,
+    /* Nodes of a fusion that is flushed at a loop's edge. 20,000 times x = x * 0.999 + b of 100,000
+     * elements take 1.4 times the CPU time with 6, 1.1 to 1.3 with 24, 3.5 with 1. */
+    EDGE_MIN = 12
 };
 
 typedef struct Collect {

@@ -18,8 +18,11 @@
 #include <stdint.h>
 
 enum {
-    CHOICE_SIZES = 32, /* of one kernel: as many as it takes elements from 1 to 2^31 */
-    CHOICE_TRIALS = 3  /* of each way: one alone may be a time at which the core was taken */
+    CHOICE_SIZES = 8 * sizeof(int32_t), /* of one kernel: from 1 to 2^31 elements */
+    /* Measurements of each way: a single one may be a time at which the core was taken. 100 steps
+     * of a GELU over 3 M elements take 1.4 times the CPU time with 6, an LSTM 1.1; with 1 and 2
+     * both take the same. */
+    CHOICE_TRIALS = 3
 };
 
 typedef enum Way { WAY_EAGER, WAY_FUSED, WAYS } Way;
