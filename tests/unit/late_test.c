@@ -97,11 +97,11 @@ static bool indexing(Engine *e, Indexing *x, int64_t n, int64_t bad) {
     static const int64_t zero = 0;
     static const Operand of[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
     static const Attr axis = {.key = ATTR_AXIS, .n = 1, .ints = &zero};
-    int64_t *host = calloc((size_t)n, 8);
     *x = (Indexing){.inst = {.op = OP_INDEX, .n_in = 2, .n_out = 1, .n_attr = 1, .attr = &axis}};
     x->inst.in = of;
     for (int i = 0; i < 3; i++) x->p[i] = e->ops->alloc(e, x->bytes[i] = (uint64_t)n * (i ? 8 : 4));
     if (!x->p[0] || !x->p[1] || !x->p[2]) return false;
+    int64_t *host = calloc((size_t)n, 8);
     for (int64_t i = 0; i < n; i++) host[i] = i % 2 ? -i : i;
     if (bad) host[5] = bad;
     e->ops->copy_in(e, x->p[1], host, (uint64_t)n * 8);
