@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a space, about: what is read and written fits on a device of a few 100 MB. */
+enum { ELEMENTS_MAX = 1 << 21 };
+
 /* ---- Values ---- */
 
 static void fill(Rand *r, void *p, DType d, int64_t n, bool is_tame) {
@@ -43,7 +46,8 @@ static TensorType type_of(const FusedCase *t, bool is_row, DType d) {
     return type;
 }
 
-/* A view of the type in memory of its own: plain, permuted, stepped or broadcast. */
+/* A view of the type in memory of its own: plain, permuted, stepped (a step doubles the memory, so
+ * many elements have none) or broadcast. */
 static FusedValue random_input(FusedCase *t, Rand *strides, Rand *r, DType d, bool is_row,
                                bool is_tame) {
     FusedValue v = {.dtype = d, .is_row = is_row};
@@ -51,6 +55,7 @@ static FusedValue random_input(FusedCase *t, Rand *strides, Rand *r, DType d, bo
     w->type = type_of(t, is_row, d);
     int rank = w->type.rank, order[MAX_DIMS];
     int how = rand_below(strides, 4); /* 0, 1: plain; 2: axes that repeat; 3: any order, steps */
+    bool is_large = type_numel(&w->type) > ELEMENTS_MAX / 2;
     for (int a = 0; a < rank; a++) order[a] = a;
     for (int a = rank - 1; a > 0 && how == 3; a--) {
         int b = rand_below(strides, a + 1), k = order[a];
@@ -61,7 +66,7 @@ static FusedValue random_input(FusedCase *t, Rand *strides, Rand *r, DType d, bo
         int a = order[k];
         bool repeats = how == 2 && rand_below(strides, 2),
              stepped = how == 3 && !rand_below(strides, 3);
-        if (stepped) step *= 2;
+        if (stepped && !is_large) step *= 2;
         w->stride[a] = repeats || w->type.shape[a] == 1 ? 0 : step;
         if (!repeats) step *= w->type.shape[a];
     }
@@ -299,6 +304,8 @@ static int draw_space(Draw *d, TensorType *space) {
         space->shape[0] = 300 + rand_below(r, 300);
         if (space->rank - trailing == 1) space->shape[0] *= 30;
         for (int a = 1; a < space->rank; a++) space->shape[a] = 2 + space->shape[a] % 11;
+        for (int a = space->rank - 1; a > 0 && type_numel(space) > ELEMENTS_MAX; a--)
+            space->shape[a] = 2;
     }
     d->has_passes = trailing && rand_below(g, 2);
     if (d->has_passes && rand_below(g, 2)) { /* more short rows than the staggered loop holds */
