@@ -261,8 +261,9 @@ static void gt_command(const Runner *r, const Test *t, char **argv) {
  * emulated device are for the world `cuda`. */
 static bool is_setting(const char *variable, bool on_cuda) {
     static const char *const kept[] = {
-        "GT_PYTHON=", "GT_NVRTC=", "GT_CUDA_LIBRARIES=", "GT_EMU_MEMORY=", "XDG_CACHE_HOME="};
-    size_t n = on_cuda ? sizeof kept / sizeof *kept : 2;
+        "GT_PYTHON=",     "GT_NVRTC=",          "GT_EMU_PTX=",    "GT_EMU_NVRTC_REAL=",
+        "GT_EMU_MEMORY=", "GT_CUDA_LIBRARIES=", "XDG_CACHE_HOME="};
+    size_t n = on_cuda ? sizeof kept / sizeof *kept : 4;
     for (size_t i = 0; i < n; i++)
         if (!strncmp(variable, kept[i], strlen(kept[i]))) return false;
     return !strncmp(variable, "GT_", 3) || !strncmp(variable, "XDG_", 4);

@@ -2,9 +2,7 @@
 # for bit but for what ops_test.c names, a few draws of each; `make test-cuda` makes all draws. Then scripts, and a bad index.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the engine cuda is not tested"; finish; exit 0; }
+need_nvrtc "the engine cuda is not tested"
 GT_TEST_ENGINE=cuda GT_TEST_EVERY=15 "$B/test/ops_test" > "$TMP/ops" 2>&1 || fail "ops_test: $(grep -v '^ok' "$TMP/ops" | tail -n 12)"
 cat > "$TMP/mlp.gt" <<'E'
 seed(3)

@@ -2,9 +2,7 @@
 # cpu engine's bits; kernels are kept in the disk cache, which several processes share and which may be damaged, and are shown.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the kernels of the engine cuda are not tested"; finish; exit 0; }
+need_nvrtc "the kernels of the engine cuda are not tested"
 export XDG_CACHE_HOME="$TMP/cache"
 cache="$TMP/cache/gt"
 cat > "$TMP/step.gt" <<'E'

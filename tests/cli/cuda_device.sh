@@ -2,9 +2,7 @@
 # are missing, too old, taken, full or lost.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the devices of the engine cuda are not tested"; finish; exit 0; }
+need_nvrtc "the devices of the engine cuda are not tested"
 keep_ptx "$TMP/ptx"
 add='x = ones(3) + 1; print(x)'
 # sentence WHAT TEXT NAME=VALUE...: with these variables a script ends with that sentence.
@@ -40,11 +38,11 @@ code "a newer driver" 0 env GT_EMU_VERSION=14010 "$GTSH" --engine cuda -c "$add"
 same "a newer driver" "$(out)" "tensor([2., 2., 2.])"
 # NVRTC 12 is taken where both are there and the driver is of 12.
 mkdir "$TMP/both"
-ln -s "$(cd "$B/test/gpu/nvrtc" && pwd)/libnvrtc.so.13" "$TMP/both/libnvrtc.so.12"
+ln -s "$GT_EMU_PTX/libnvrtc.so.13" "$TMP/both/libnvrtc.so.12"
 code "NVRTC 12" 0 env GT_CUDA_LIBRARIES="$TMP/both:$GT_CUDA_LIBRARIES" GT_EMU_VERSION=12040 GT_EMU_NVRTC=12040 \
     "$GTSH" --engine cuda -c "$add; print(debug.get_worker_stats()[\"w0\"][\"isa\"])"
-same "NVRTC 12" "tensor([2., 2., 2.])
-cuda-sm129-8-nvrtc12.4" "$(out)"
+same "NVRTC 12" "$(out)" "tensor([2., 2., 2.])
+cuda-sm129-8-nvrtc12.4"
 
 # Workers and devices: one each, several on one, and what users see.
 echo 'x = ones(3) + 1

@@ -3,9 +3,7 @@
 # without fusion and plans. 3: through --emit | --replay. 5: all memory comes back. 7: whole clusters in one thread.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the laws are not tested on the engine cuda"; finish; exit 0; }
+need_nvrtc "the laws are not tested on the engine cuda"
 n=$((6 * ${SOAK:-1})) seed=${SOAK_SEED:-3}
 export TMPDIR="$TMP"
 cuda() { "$GTSH" --engine cuda --memory 100M "$@"; }

@@ -3,9 +3,7 @@
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
 . tests/fixtures/daemons.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: memory lent between processes is not tested"; finish; exit 0; }
+need_nvrtc "memory lent between processes is not tested"
 cat > "$TMP/split.gt" <<'E'
 seed(5)
 signal.define("s", axis=0); signal.define("r", replicated=true)

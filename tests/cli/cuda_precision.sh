@@ -38,9 +38,7 @@ refused() { # WHAT ATTRIBUTES DTYPE ERROR
 }
 refused "an unknown word" 'allow="tf3"' f32 "'allow' is order or tf32"
 refused "whole numbers" 'allow="tf32"' i64 "'allow' is for floats"
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: products of cuda are not tested"; finish; exit 0; }
+need_nvrtc "products of cuda are not tested"
 unset GT_CUDA_BLAS
 code "cuda" 0 "$GTSH" --engine cuda --memory 100M "$TMP/p.gt"
 same "cuda" "$(out | head -n 2)" "tensor(true) tensor(false) tensor(true) tensor(true)

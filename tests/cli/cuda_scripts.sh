@@ -2,9 +2,7 @@
 # all workers on one device, print what they print on the engine cpu.
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the programs of scripts/ are not tested on the engine cuda"; finish; exit 0; }
+need_nvrtc "the programs of scripts/ are not tested on the engine cuda"
 # script NAME ARGUMENTS...
 script() {
     name=$1; shift

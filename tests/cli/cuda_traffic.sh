@@ -3,9 +3,7 @@
 . tests/fixtures/check.sh
 . tests/fixtures/nvrtc.sh
 . tests/fixtures/cuda_counts.sh
-left_out="cuda: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="cuda: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: traffic is not counted"; finish; exit 0; }
+need_nvrtc "traffic is not counted"
 counts=$TMP/counts
 # once NAME ELEMENTS BYTES SETUP WORK: at most 1.05 of the sectors that must move, and few launches
 once() {

@@ -66,9 +66,7 @@ has "Ctrl-C" "$(out)" " stopped "
 
 # On the emulated device: a proof that passes, of which a quick one leaves no record; records of another device, of another driver
 # and of this one; a device that cannot be opened; and a proof that fails because a call of the driver does: it removes the record.
-left_out="prove: NVRTC is not installed"
-case "$B" in *asan* | *tsan* | *ubsan*) left_out="prove: a sanitizer watches" GT_NVRTC=none ;; esac
-find_nvrtc "$B" || { echo "$left_out: the engine cuda is not proved"; finish; exit 0; }
+need_nvrtc "the engine cuda is not proved"
 rm -rf "$proofs"
 prove cuda 0
 has "the device" "$(out)" "Emulated GPU, compute capability 12.9"

@@ -75,13 +75,15 @@ static inline void settle(void) {
 
 /* Opens both. False: NVRTC is not installed, which is said. */
 static inline bool twins_open(const char *test) {
-    char path[PATH_MAX + 8], *slash;
+    char path[PATH_MAX + 8], folders[2 * sizeof path + 8], *slash;
+    const char *kept = getenv("GT_EMU_PTX");
     Err err = {0};
     ssize_t length = readlink("/proc/self/exe", path, PATH_MAX);
     if (length < 0 || !gpu_open(1)) return false;
     path[length] = 0;
     if ((slash = strrchr(path, '/'))) memcpy(slash, "/gpu", 5);
-    setenv("GT_CUDA_LIBRARIES", path, false);
+    snprintf(folders, sizeof folders, "%s:%s", kept && *kept ? kept : path, path);
+    setenv("GT_CUDA_LIBRARIES", folders, false);
     gpu.emu_memory(600 << 20);
     cuda = engine_cuda.open(&(EngineConfig){.memory_bytes = 200 << 20, .threads = 1}, &err);
     if (!cuda) return printf("%s: %s: left out\n", test, err.text), false;

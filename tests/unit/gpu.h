@@ -114,7 +114,8 @@ typedef struct Nvrtc {
 __attribute__((unused)) static Nvrtc nvrtc;
 
 __attribute__((unused)) static void *nvrtc_library(void) {
-    const char *given = getenv("GT_NVRTC");
+    const char *given = getenv("GT_NVRTC"), *kept = getenv("GT_EMU_PTX");
+    if (kept && *kept) return gpu_library("nvrtc/libnvrtc.so.13");
     if (given && *given) return dlopen(given, RTLD_NOW);
     static const char *const names[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"};
     for (int k = 0; k < 3; k++) {

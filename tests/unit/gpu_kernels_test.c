@@ -291,6 +291,7 @@ static void test_mistakes(void) {
         }
         free(text), free(ptx);
     }
+    CHECK(gpu_open(1)); /* the device of the last mistake is lost */
     CHECK(!load("compute_80", "-fmad=true", 1) && strstr(gpu.emu_refusal(), "may contract"));
     CHECK(!load("compute_80", "--use_fast_math", 1));
 }
