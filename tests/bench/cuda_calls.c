@@ -3,8 +3,10 @@
  * own). When the process ends, GT_CALLS=FILE gets a line NAME=VALUE:
  *
  *   submits, fusions, graphs   calls of `submit`, `fused` and `launch`, and with _ns the median
- * time of the last of each, in ns of the host, without that of the clock kernel_bytes the bytes of
- * operands and results of all of them, each element once: what kernels must read and write at least
+ *                              time of the last of each, in ns of the host, without that of the
+ *                              clock; of a graph from capture_begin on
+ *   kernel_bytes               the bytes of operands and results of all of them, each element once:
+ *                              what kernels must read and write at least
  *   worker_us                  CPU time of the worker's thread up to the last mark, without that of
  *                              making kernels for fusions
  *
@@ -28,6 +30,7 @@ typedef struct Kind {
 } Kind;
 static Kind submits, fusions, graphs;
 static uint64_t kernel_bytes, captured_bytes;
+static int64_t captured_at;
 static bool is_capturing;
 static struct {
     const EngineGraph *graph;
@@ -80,34 +83,36 @@ static bool fused(Engine *e, Fusion *f, const struct FusedKernel *k) {
     return ok;
 }
 
-static void capture_begin(Engine *e, void *temps, uint64_t bytes) {
+static int find(const EngineGraph *g) {
+    for (int k = 0; k < GRAPHS; k++)
+        if (known[k].graph == g) return k;
+    return GRAPHS;
+}
+static void capture_begin(Engine *e, EngineGraph *g, void *temps, uint64_t bytes) {
     is_capturing = true;
     captured_bytes = 0;
-    real->capture_begin(e, temps, bytes);
+    captured_at = now_ns();
+    real->capture_begin(e, g, temps, bytes);
 }
 static EngineGraph *capture_end(Engine *e, uint64_t *bytes) {
     EngineGraph *g = real->capture_end(e, bytes);
     is_capturing = false;
-    for (int k = 0; k < GRAPHS && g; k++) {
-        if (known[k].graph) continue;
-        known[k].graph = g, known[k].bytes = captured_bytes;
-        break;
-    }
+    if (!g) return g;
+    int k = find(g), free_at = find(NULL);
+    if (k == GRAPHS && (k = free_at) < GRAPHS) known[k].graph = g;
+    if (k < GRAPHS) known[k].bytes = captured_bytes;
     return g;
 }
 static void graph_free(Engine *e, EngineGraph **g) {
-    for (int k = 0; k < GRAPHS && *g; k++)
-        if (known[k].graph == *g) known[k].graph = NULL;
+    int k = find(*g);
+    if (k < GRAPHS) known[k].graph = NULL;
     real->graph_free(e, g);
 }
 static void launch(Engine *e, EngineGraph *g) {
-    int64_t begin = now_ns();
     real->launch(e, g);
-    int64_t ns = now_ns() - begin;
-    uint64_t bytes = 0;
-    for (int k = 0; k < GRAPHS; k++)
-        if (known[k].graph == g) bytes = known[k].bytes;
-    note(&graphs, ns, bytes);
+    int64_t ns = now_ns() - captured_at;
+    int k = find(g);
+    note(&graphs, ns, k < GRAPHS ? known[k].bytes : 0);
 }
 
 static int64_t cpu_ns(void) {

@@ -7,7 +7,7 @@ need_nvrtc "graphs are not tested"
 cat > "$TMP/step.gt" <<'E'
 seed(5)
 x = randn(40, 24); w = param(randn(24, 8) * 0.2); b = param(zeros(8)); rate = 0.5
-for i in range(90) {
+for i in range(60) {
     h = (x @ w + b).gelu() * (rand(40, 8) > 0.2)
     loss = (h.softmax() ** 2).mean()
     backward loss
@@ -19,7 +19,7 @@ E
 cat > "$TMP/kinds.gt" <<'E'
 seed(5)
 x = randn(8, 5000); y = randn(6, 500); scale = 1.0; total = zeros(1)
-for i in range(90) {
+for i in range(60) {
     a = (x * scale + 0.25).square().sum(1) / 3
     d = y * (rand(6, 500) > 0.3) + full([6, 500], scale * 2) + randint(0, 5 + i // 10, [6, 500])
     h = (x.to(bfloat16) * 2).cumsum(1).sum()
@@ -39,6 +39,11 @@ true"
     same "$f, no graphs" "$(out)" "$truth
 false"
 done
+# A graph that cannot be brought up to date is dropped, its calls are launched one by one, and a later run makes another.
+echo 'print(stats()["w0.plan.graphs"])' >>"$TMP/kinds.gt"
+truth=$("$GTSH" --engine cpu "$TMP/kinds.gt" 2>&1)
+code "a call that fails" 0 env GT_GRAPH=2 GT_EMU_FAIL=cuGraphExecKernelNodeSetParams:5:2 "$GTSH" --engine cuda --memory 100M "$TMP/kinds.gt"
+same "a call that fails" "$(out)" "${truth%?}2"
 export GT_TEST_ENGINE=cuda GT_CUDA_BLAS=0
 code "random bodies" 0 "$B/test/plan_test" 12 1
 code "random fusions" 0 "$B/test/fuse_test" 8 1

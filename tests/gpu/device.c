@@ -146,10 +146,6 @@ void device_close(void) {
     for (int k = 0; k < STREAMS_MAX; k++) {
         free_ops(device.stream[k].first);
         free(device.stream[k].serial);
-        if (device.stream[k].capture) {
-            free_ops(device.stream[k].capture->first);
-            free(device.stream[k].capture);
-        }
     }
     free_ops(device.arriving);
     for (CUevent e = device.events, next; e; e = next) next = e->next, free(e);
@@ -228,7 +224,7 @@ int emu_enqueue(void *stream, EmuWork *work, const void *ctx, size_t bytes) {
     if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
     if (code) return api_end(code);
     Op *op = op_new(OP_WORK);
-    op->work = work, op->ctx_bytes = bytes;
+    op->work = work;
     op->ctx = device_new(bytes);
     memcpy(op->ctx, ctx, bytes);
     return api_end(stream_submit(s, op));

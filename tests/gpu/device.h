@@ -53,7 +53,6 @@ typedef struct Op {
     CUhostFn host_fn;
     EmuWork *work;
     void *ctx; /* of OP_WORK owned */
-    size_t ctx_bytes;
 } Op;
 struct CUstream_st {
     int index, device;
@@ -63,7 +62,6 @@ struct CUstream_st {
     Op *first, *last; /* submitted, not run */
     uint32_t *serial; /* by number: the first serial of what ran */
     uint32_t cap_serial;
-    CUgraph capture; /* NULL, or operations are collected in it */
 };
 struct CUevent_st {
     struct CUevent_st *next;
@@ -90,7 +88,6 @@ struct CUgraph_st {
     struct CUgraph_st *next;
     Op *first, *last;
     int n;
-    bool is_broken;
 };
 struct CUgraphExec_st {
     struct CUgraphExec_st *next;
@@ -162,7 +159,7 @@ void device_lose(int k, CUresult code);
 /* The stream of a handle; NULL: there is none such. */
 CUstream stream_of(CUstream handle);
 CUstream stream_new(int of, bool is_blocking);
-/* Submits op (consumed), or adds it to the graph that the stream collects. */
+/* Submits op (consumed). */
 CUresult stream_submit(CUstream s, Op *op);
 void stream_order(CUstream s); /* brings the stream's clock up to date with the default stream */
 /* Runs the stream's operations up to that number, and what they come after. */

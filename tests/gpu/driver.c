@@ -50,12 +50,6 @@ static const struct {
      "an illegal memory access was encountered"},
     {CUDA_ERROR_LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED", "operation not supported"},
-    {CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED",
-     "operation not permitted when stream is capturing"},
-    {CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED",
-     "operation failed due to a previous error during capture"},
-    {CUDA_ERROR_STREAM_CAPTURE_ISOLATION, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION",
-     "dependency created on uncaptured work in another stream"},
     {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN", "unknown error"}};
 static CUresult error_text(CUresult error, const char **text, bool is_name) {
     *text = NULL;
@@ -202,14 +196,7 @@ CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned flags) {
 /* The host waits for everything that was submitted. */
 static CUresult wait_for_all(void) {
     Clock all;
-    for (int k = 0; k < STREAMS_MAX; k++) {
-        if (device.stream[k].capture) {
-            device.stream[k].capture->is_broken = true;
-            return device_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                 "the host waits for the device while a stream is captured");
-        }
-        all.upto[k] = device.stream[k].issued;
-    }
+    for (int k = 0; k < STREAMS_MAX; k++) all.upto[k] = device.stream[k].issued;
     stream_run_all();
     host_learns(&all);
     return device_error();
@@ -356,11 +343,6 @@ static CUresult to_device(const char *name, CUdeviceptr to, const void *from, si
     if (!code) code = check_host(name, from);
     if (code) return api_end(code);
     bool is_pinned = pinned(from, bytes) != NULL;
-    if (s->capture && (waits || !is_pinned)) {
-        s->capture->is_broken = true;
-        return api_end(device_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                     "%s while its stream is captured", name));
-    }
     device.stats.copies++, device.stats.copied_bytes += bytes,
         device.stats.pageable_copies += !is_pinned;
     Op *op = op_new(OP_TO_DEVICE);
@@ -369,7 +351,7 @@ static CUresult to_device(const char *name, CUdeviceptr to, const void *from, si
         op->staged = device_new(bytes);
         memcpy(op->staged, from, bytes);
         op->host = NULL;
-    } else if (!s->capture && !is_pending(from, bytes)) {
+    } else if (!is_pending(from, bytes)) {
         op->is_checked = true;
         op->checksum = device_checksum(from, bytes);
     }
@@ -392,15 +374,9 @@ static CUresult to_host(const char *name, void *to, CUdeviceptr from, size_t byt
     if (!code) code = check_host(name, to);
     if (code) return api_end(code);
     bool is_pinned = pinned(to, bytes) != NULL;
-    if (s->capture && (waits || !is_pinned)) {
-        s->capture->is_broken = true;
-        return api_end(device_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                     "%s while its stream is captured", name));
-    }
     device.stats.copies++, device.stats.copied_bytes += bytes,
         device.stats.pageable_copies += !is_pinned;
-    if (is_pinned && !s->capture && !is_pending(to, bytes))
-        memset(to, (int)(device_random() | 0x81) & 255, bytes);
+    if (is_pinned && !is_pending(to, bytes)) memset(to, (int)(device_random() | 0x81) & 255, bytes);
     Op *op = op_new(OP_TO_HOST);
     op->host = to, op->from = from, op->bytes = bytes;
     code = stream_submit(s, op);

@@ -1,4 +1,4 @@
-/* driver_stream.c: the driver's functions for streams, events, and graphs captured from a stream.
+/* driver_stream.c: the driver's functions for streams, events, and graphs of kernels.
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/device.h"
 #include <stdlib.h>
@@ -6,15 +6,10 @@
 
 /* ---- Streams ---- */
 
-/* Begins a call with a stream; waits: one that may not be captured. */
-static CUresult begin(const char *name, CUstream handle, CUstream *s, bool waits) {
+static CUresult begin(const char *name, CUstream handle, CUstream *s) {
     CUresult code = api_begin_context(name);
     *s = code ? NULL : stream_of(handle);
-    if (!code && !*s) return CUDA_ERROR_INVALID_HANDLE;
-    if (code || !waits || !(*s)->capture) return code;
-    (*s)->capture->is_broken = true;
-    return device_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "%s while the stream is captured",
-                         name);
+    return !code && !*s ? CUDA_ERROR_INVALID_HANDLE : code;
 }
 static CUresult create(const char *name, CUstream *stream, unsigned flags) {
     CUresult code = api_begin_context(name);
@@ -32,7 +27,7 @@ CUresult cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priori
 }
 CUresult cuStreamDestroy_v2(CUstream handle) {
     CUstream s;
-    CUresult code = begin("cuStreamDestroy", handle, &s, true);
+    CUresult code = begin("cuStreamDestroy", handle, &s);
     if (!code && s->index == 0) code = CUDA_ERROR_INVALID_HANDLE;
     if (code) return api_end(code);
     stream_run(s, s->issued);
@@ -49,7 +44,7 @@ static CUresult wait_for(CUstream s) {
 }
 CUresult cuStreamSynchronize(CUstream handle) {
     CUstream s;
-    CUresult code = begin("cuStreamSynchronize", handle, &s, true);
+    CUresult code = begin("cuStreamSynchronize", handle, &s);
     return api_end(code ? code : wait_for(s));
 }
 /* Asking makes something happen, or a loop of questions would not end. */
@@ -58,7 +53,7 @@ static void step(CUstream s) {
 }
 CUresult cuStreamQuery(CUstream handle) {
     CUstream s;
-    CUresult code = begin("cuStreamQuery", handle, &s, true);
+    CUresult code = begin("cuStreamQuery", handle, &s);
     if (code) return api_end(code);
     step(s);
     if (s->first) return api_end(device_error() ? device_error() : CUDA_ERROR_NOT_READY);
@@ -68,7 +63,7 @@ CUresult cuStreamQuery(CUstream handle) {
 }
 CUresult cuLaunchHostFunc(CUstream handle, CUhostFn fn, void *data) {
     CUstream s;
-    CUresult code = begin("cuLaunchHostFunc", handle, &s, false);
+    CUresult code = begin("cuLaunchHostFunc", handle, &s);
     if (!code && !fn) code = CUDA_ERROR_INVALID_VALUE;
     if (code) return api_end(code);
     Op *op = op_new(OP_HOST);
@@ -115,7 +110,6 @@ CUresult cuEventRecord(CUevent e, CUstream handle) {
     if (!code && !s) code = CUDA_ERROR_INVALID_HANDLE;
     if (code) return api_end(code);
     device.stats.events++;
-    if (s->capture) return api_end(CUDA_SUCCESS); /* of a graph of one line it says nothing */
     Op *op = op_new(OP_RECORD);
     op->event = e;
     e->is_recorded = true, e->has_stamp = false;
@@ -129,11 +123,6 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags) {
     CUstream s = stream_of(handle);
     if (!code && (!s || flags)) code = CUDA_ERROR_INVALID_VALUE;
     if (code || !e->is_recorded) return api_end(code);
-    if (s->capture && device.host.upto[e->stream] < e->number) {
-        s->capture->is_broken = true;
-        return api_end(device_refuse(CUDA_ERROR_STREAM_CAPTURE_ISOLATION,
-                                     "a captured stream waits for an event of another one"));
-    }
     clock_join(&s->now, &e->clock);
     return api_end(code);
 }
@@ -185,66 +174,44 @@ static void free_graph(CUgraph g) {
     }
     free(g);
 }
-CUresult cuStreamBeginCapture_v2(CUstream handle, CUstreamCaptureMode mode) {
-    CUstream s;
-    CUresult code = begin("cuStreamBeginCapture", handle, &s, true);
-    if (!code && (s->index == 0 || mode > CU_STREAM_CAPTURE_MODE_RELAXED))
-        code = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (!code) s->capture = device_new(sizeof *s->capture);
-    return api_end(code);
-}
-CUresult cuStreamEndCapture(CUstream handle, CUgraph *graph) {
-    CUstream s;
-    CUresult code = begin("cuStreamEndCapture", handle, &s, false);
-    if (!code && !s->capture) code = CUDA_ERROR_INVALID_VALUE;
+CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
+    CUresult code = api_begin_context("cuGraphCreate");
+    if (!code && (!graph || flags)) code = CUDA_ERROR_INVALID_VALUE;
     if (code) return api_end(code);
-    CUgraph g = s->capture;
-    s->capture = NULL;
-    *graph = NULL;
-    if (g->is_broken) {
-        free_graph(g);
-        return api_end(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
-    }
+    CUgraph g = device_new(sizeof *g);
     g->next = device.graphs;
     device.graphs = *graph = g;
-    return api_end(code);
-}
-CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
-    CUstream s;
-    CUresult code = begin("cuStreamIsCapturing", handle, &s, false);
-    if (code) return api_end(code);
-    *status = !s->capture             ? CU_STREAM_CAPTURE_STATUS_NONE
-              : s->capture->is_broken ? CU_STREAM_CAPTURE_STATUS_INVALIDATED
-                                      : CU_STREAM_CAPTURE_STATUS_ACTIVE;
-    return api_end(code);
-}
-CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *node, size_t *count) {
-    CUresult code = api_begin_context("cuGraphGetNodes");
-    if (!code && !is_graph(graph)) code = CUDA_ERROR_INVALID_HANDLE;
-    if (code) return api_end(code);
-    size_t n = 0;
-    for (Op *op = graph->first; op; op = op->next, n++)
-        if (node && n < *count) node[n] = (CUgraphNode)(void *)op;
-    if (!node || n < *count) *count = n;
     return api_end(code);
 }
 static Op *kernel_node(CUgraphNode node) {
     for (CUgraph g = device.graphs; g; g = g->next)
         for (Op *op = g->first; op; op = op->next)
-            if ((void *)op == (void *)node) return op->kind == OP_KERNEL ? op : NULL;
+            if ((void *)op == (void *)node) return op;
     return NULL;
 }
-/* Without the parameters: the driver gives pointers into the node, which nothing here needs. */
-CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *p) {
-    CUresult code = api_begin_context("cuGraphKernelNodeGetParams");
-    const Op *op = code ? NULL : kernel_node(node);
-    if (!code && !op) code = CUDA_ERROR_INVALID_VALUE;
-    if (code) return api_end(code);
-    memset(p, 0, sizeof *p);
-    p->func = op->function;
-    p->gridDimX = op->grid[0], p->gridDimY = op->grid[1], p->gridDimZ = op->grid[2];
-    p->blockDimX = op->block[0], p->blockDimY = op->block[1], p->blockDimZ = op->block[2];
-    p->sharedMemBytes = op->shared_bytes;
+static Op *new_kernel(const CUDA_KERNEL_NODE_PARAMS_v2 *p, CUresult *code) {
+    const uint32_t grid[3] = {p->gridDimX, p->gridDimY, p->gridDimZ},
+                   block[3] = {p->blockDimX, p->blockDimY, p->blockDimZ};
+    if (p->extra) *code = CUDA_ERROR_NOT_SUPPORTED;
+    return *code ? NULL : op_kernel(p->func, grid, block, p->sharedMemBytes, p->kernelParams, code);
+}
+/* Of graphs whose nodes come one after the other: others would need a clock for each node. */
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+                                 size_t n, const CUDA_KERNEL_NODE_PARAMS_v2 *p) {
+    CUresult code = api_begin_context("cuGraphAddKernelNode");
+    if (!code && (!is_graph(graph) || (n && !after))) code = CUDA_ERROR_INVALID_VALUE;
+    if (!code && (n != (graph->n > 0) || (n && (void *)*after != (void *)graph->last)))
+        code = device_refuse(CUDA_ERROR_NOT_SUPPORTED,
+                             "cuGraphAddKernelNode: the node is not after the last one");
+    Op *op = code ? NULL : new_kernel(p, &code);
+    if (!op) return api_end(code);
+    if (graph->last)
+        graph->last->next = op;
+    else
+        graph->first = op;
+    graph->last = op;
+    graph->n++;
+    *node = (CUgraphNode)(void *)op;
     return api_end(code);
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
@@ -267,16 +234,13 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned 
 CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
                                            const CUDA_KERNEL_NODE_PARAMS_v2 *p) {
     CUresult code = api_begin_context("cuGraphExecKernelNodeSetParams");
-    if (!code && !is_exec(exec)) code = CUDA_ERROR_INVALID_HANDLE;
+    if (!code && (!is_exec(exec) || !kernel_node(node))) code = CUDA_ERROR_INVALID_HANDLE;
     if (code) return api_end(code);
     Op **at = &exec->first;
     int k = 0;
     while (k < exec->n && (void *)exec->origin[k] != (void *)node) at = &(*at)->next, k++;
-    if (k == exec->n || (*at)->kind != OP_KERNEL || (*at)->function != p->func || p->extra)
-        return api_end(CUDA_ERROR_INVALID_VALUE);
-    const uint32_t grid[3] = {p->gridDimX, p->gridDimY, p->gridDimZ},
-                   block[3] = {p->blockDimX, p->blockDimY, p->blockDimZ};
-    Op *op = op_kernel(p->func, grid, block, p->sharedMemBytes, p->kernelParams, &code);
+    if (k == exec->n || (*at)->function != p->func) return api_end(CUDA_ERROR_INVALID_VALUE);
+    Op *op = new_kernel(p, &code);
     if (!op) return api_end(code);
     op->next = (*at)->next;
     op_free(*at);
@@ -285,7 +249,7 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
 }
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
     CUstream s;
-    CUresult code = begin("cuGraphLaunch", handle, &s, true);
+    CUresult code = begin("cuGraphLaunch", handle, &s);
     if (!code && !is_exec(exec)) code = CUDA_ERROR_INVALID_HANDLE;
     if (code) return api_end(code);
     device.stats.graph_launches++, device.stats.graph_nodes += (uint64_t)exec->n;

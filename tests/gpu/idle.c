@@ -12,12 +12,11 @@ struct CUmod_st {
     int first, n; /* kernels */
 };
 struct CUgraph_st {
-    uint64_t kernels, copies;
+    uint64_t kernels;
 };
 /* Counts are of one worker's thread: others would make them wrong, and nothing else. */
 static IdleCounts count;
-static struct CUgraph_st *capture; /* what is being recorded; NULL: nothing */
-static char something;             /* contexts, streams and events are its address */
+static char something; /* contexts, streams and events are its address */
 
 /* In pieces that stay where they are: their addresses are functions. */
 enum { PIECE = 1024, PIECES = 256 };
@@ -131,10 +130,7 @@ CUresult cuMemFreeHost(void *at) {
 }
 static CUresult copied(uint64_t *bytes, size_t n) {
     count.calls++;
-    if (capture)
-        capture->copies++;
-    else
-        count.copies++, *bytes += n;
+    count.copies++, *bytes += n;
     return CUDA_SUCCESS;
 }
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
@@ -201,11 +197,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
     (void)grid_x, (void)grid_y, (void)grid_z, (void)stream, (void)param, (void)extra;
     IdleKernel *k = &function->k;
     int threads = (int)(block_x * block_y * block_z), dynamic = (int)shared_bytes;
-    count.calls++;
-    if (capture)
-        capture->kernels++;
-    else
-        count.launches++;
+    count.calls++, count.launches++;
     if (!k->capability || (k->threads == threads && k->dynamic_bytes == dynamic))
         return CUDA_SUCCESS;
     double share = cubin_occupancy(k->capability, &k->needs, threads, dynamic);
@@ -216,15 +208,22 @@ CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, u
 
 /* ---- Graphs ---- */
 
-CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-    (void)stream, (void)mode;
-    capture = calloc(1, sizeof *capture);
-    return capture ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+CUresult cuGraphCreate(CUgraph *graph, unsigned flags) {
+    (void)flags;
+    *graph = calloc(1, sizeof **graph);
+    return *graph ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-    (void)stream;
-    *graph = capture;
-    capture = NULL;
+CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+                                 size_t n, const CUDA_KERNEL_NODE_PARAMS_v2 *params) {
+    (void)after, (void)n, (void)params;
+    *node = (CUgraphNode)(void *)&something;
+    count.calls++, graph->kernels++;
+    return CUDA_SUCCESS;
+}
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
+                                           const CUDA_KERNEL_NODE_PARAMS_v2 *params) {
+    (void)exec, (void)node, (void)params;
+    count.calls++, count.graph_sets++;
     return CUDA_SUCCESS;
 }
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
@@ -239,7 +238,7 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
     const struct CUgraph_st *g = (const void *)exec;
     (void)stream;
     count.calls++, count.graph_launches++;
-    count.graph_kernels += g->kernels, count.copies += g->copies;
+    count.graph_kernels += g->kernels;
     return CUDA_SUCCESS;
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
@@ -261,7 +260,8 @@ __attribute__((destructor)) static void write_files(void) {
     FILE *f = open_file("GT_IDLE_COUNTS");
 #define SAY(name) fprintf(f, #name "=%llu ", (unsigned long long)count.name)
     if (f) {
-        SAY(calls), SAY(launches), SAY(graph_launches), SAY(graph_kernels), SAY(copies);
+        SAY(calls), SAY(launches), SAY(graph_launches), SAY(graph_kernels), SAY(graph_sets),
+            SAY(copies);
         SAY(to_device_bytes), SAY(to_host_bytes), SAY(on_device_bytes), SAY(modules);
         SAY(image_bytes);
         fputc('\n', f);

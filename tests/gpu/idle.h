@@ -19,8 +19,9 @@ typedef struct IdleCounts {
     uint64_t launches;       /* of kernels, one by one */
     uint64_t graph_launches; /* of graphs */
     uint64_t graph_kernels;  /* kernels in them */
-    uint64_t copies;         /* to, from and on the device, and fills; of graphs too */
-    uint64_t to_device_bytes, to_host_bytes, on_device_bytes; /* of copies that are in no graph */
+    uint64_t graph_sets;     /* of kernels in them, to other arguments */
+    uint64_t copies;         /* to, from and on the device, and fills */
+    uint64_t to_device_bytes, to_host_bytes, on_device_bytes;
     uint64_t modules, image_bytes;
 } IdleCounts;
 IDLE_API void idle_counts(IdleCounts *out);

@@ -18,7 +18,7 @@ CUstream stream_new(int of, bool is_blocking) {
     for (int k = 1; k < STREAMS_MAX; k++) {
         CUstream s = &device.stream[k];
         if (s->is_alive) continue;
-        s->index = k, s->is_alive = true, s->is_blocking = is_blocking, s->capture = NULL;
+        s->index = k, s->is_alive = true, s->is_blocking = is_blocking;
         s->device = of;
         s->now = device.host;
         s->now.upto[k] = s->issued;
@@ -38,20 +38,14 @@ void op_free(Op *op) {
     if (op->kind == OP_WORK) free(op->ctx);
     free(op);
 }
-/* Of a node of a graph; its parameters are copied. */
+/* Of a kernel; its parameters are copied. */
 Op *op_copy(const Op *op) {
     Op *copy = op_new(op->kind);
     *copy = *op;
     copy->next = NULL;
-    if (op->kind == OP_WORK) {
-        copy->ctx = device_new(op->ctx_bytes);
-        memcpy(copy->ctx, op->ctx, op->ctx_bytes);
-    }
-    if (op->param) {
-        uint32_t n = op->function->module->program->function[op->function->index].param_bytes;
-        copy->param = device_new(n + 1);
-        memcpy(copy->param, op->param, n);
-    }
+    uint32_t n = op->function->module->program->function[op->function->index].param_bytes;
+    copy->param = device_new(n + 1);
+    memcpy(copy->param, op->param, n);
     return copy;
 }
 /* The default stream waits for all blocking streams, and they for it. */
@@ -71,16 +65,6 @@ static void drift(void) {
 }
 CUresult stream_submit(CUstream s, Op *op) {
     op->stream = s;
-    if (s->capture) {
-        CUgraph g = s->capture;
-        if (g->last)
-            g->last->next = op;
-        else
-            g->first = op;
-        g->last = op;
-        g->n++;
-        return CUDA_SUCCESS;
-    }
     stream_order(s);
     op->number = ++s->issued;
     op->after = s->now;

@@ -217,36 +217,6 @@ static void test_refusals(Rand *r) {
     gpu.emu_reset(1);
     unmake(&t);
 }
-/* In a graph a product is done again, with what its operands are then. */
-static void test_graph(Rand *r) {
-    static Things t;
-    CUgraph g;
-    CUgraphExec x;
-    Case c = {.m = 4,
-              .n = 4,
-              .k = 4,
-              .batch = 1,
-              .type = CUDA_R_32F,
-              .compute = CUBLAS_COMPUTE_32F,
-              .alpha = 1,
-              .align = 16,
-              .workspace = WORKSPACE};
-    CHECK(open_blas(2));
-    make(&c, &t, r);
-    CHECK_CU(gpu.cuStreamBeginCapture_v2(gpu.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    CHECK_INT(multiply(&c, &t), 0);
-    CHECK_CU(gpu.cuStreamEndCapture(gpu.stream, &g));
-    CHECK_CU(gpu.cuGraphInstantiateWithFlags(&x, g, 0));
-    for (int k = 0; k < 2; k++) {
-        float zero[16] = {0};
-        CHECK_CU(gpu.cuGraphLaunch(x, gpu.stream));
-        CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
-        CHECK_INT(differences(&c, &t), 0);
-        for (int i = 0; i < 16; i++) t.x[0][i] = 0;
-        CHECK_CU(gpu.cuMemcpyHtoD_v2(t.at[0], zero, sizeof zero));
-    }
-    unmake(&t);
-}
 static void test_nvml(void) {
     void *library = gpu_library("libnvidia-ml.so.1");
     CHECK(library != NULL);
@@ -271,7 +241,6 @@ int main(int argc, char **argv) {
     Rand r = {rand_seed(argc, argv)};
     test_products(&r, rand_rounds(100));
     test_refusals(&r);
-    test_graph(&r);
     test_nvml();
     return check_report("gpu_blas");
 }

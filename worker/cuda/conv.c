@@ -136,9 +136,7 @@ bool cuda_conv(Cuda *c, const Call *call, Err *err) {
     if (!is_countable(&s)) return cuda_hosted(c, call, err);
     gather_from(&a, &s, first, is_dx);
     a.rows = (is_dx ? s.C : s.O) / s.groups;
-    if (is_dw && s.N == 0)
-        return CALL(c, cuMemsetD8Async, (CUdeviceptr)out->data, 0, type_bytes(&out->type),
-                    c->stream);
+    if (is_dw && s.N == 0) return cuda_clear(c, out->data, type_bytes(&out->type));
     if (is_dw) a.block = conv_leaf(a.pixels), a.blocks = (s.N + a.block - 1) / a.block;
     View left = is_dx ? swapped(second, s.groups) : *second;
     Dense dense;

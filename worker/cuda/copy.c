@@ -51,7 +51,7 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
     int size = dtype_info[to->type.dtype].size_bytes;
     CopyArgs a = {.to = to->data, .from = from->data, .begin = begin, .n = n};
     if (n == 0) return true;
-    if (view_is_contiguous(to) && view_is_contiguous(from))
+    if (view_is_contiguous(to) && view_is_contiguous(from) && !c->capture)
         return CALL(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)(a.to + begin * size),
                     (CUdeviceptr)(a.from + begin * size), (size_t)(n * size), c->stream);
     for (int d = 0; d < to->type.rank; d++)
@@ -62,6 +62,10 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
     if (!k) return false;
     bool is_whole = begin == 0 && n == type_numel(&to->type);
     return is_whole && is_across(&a) ? copy_tiles(c, k->finish, &a) : cuda_launch(c, k->run, n, &a);
+}
+
+bool cuda_clear(Cuda *c, void *at, uint64_t bytes) {
+    return !cuda_is_captured(c) && CALL(c, cuMemsetD8Async, (CUdeviceptr)at, 0, bytes, c->stream);
 }
 
 static View dense_of(const View *v, void *data) {

@@ -27,7 +27,7 @@ bool cuda_enter(Cuda *c) { return !c->lost.code && CALL(c, cuCtxSetCurrent, c->c
 
 uint64_t cuda_beside(void) {
     uint64_t blas = cuda_wants_blas() ? BLAS_BYTES : 0;
-    return ENGINE_SCRATCH + SIDE_BYTES + LIVE_BYTES + FAIL_RECORDS + blas;
+    return ENGINE_SCRATCH + SIDE_BYTES + FAIL_RECORDS + blas;
 }
 
 static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
@@ -47,8 +47,7 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
         cuda_lend(c);
         c->scratch = (char *)c->base + c->total;
         c->side = c->scratch + ENGINE_SCRATCH;
-        c->live = c->side + SIDE_BYTES;
-        char *records = c->live + LIVE_BYTES;
+        char *records = c->side + SIDE_BYTES;
         if (!cuda_open_failures(c, records)) return *err = c->lost, false;
         return cuda_open_blas(c, records + FAIL_RECORDS, err);
     }

@@ -26,7 +26,6 @@ enum {
     RING_BYTES = 8 << 20,  /* pinned memory, through which copies to and from the host go */
     BLAS_BYTES = 32 << 20, /* cuBLASLt's workspace, if that is used */
     SIDE_BYTES = 1 << 20,  /* device memory beside the arena, for copies of strided views */
-    LIVE_BYTES = 1 << 15,  /* device memory beside it, for the scalars of a graph */
     FAIL_SLOTS = 128,
     FAIL_RECORDS = FAIL_SLOTS * (int)sizeof(IndexRecord), /* fail.c */
     READS_MAX = 256,
@@ -67,8 +66,8 @@ typedef struct Cuda {
     int processors;       /* SMs */
     bool is_ptx;          /* the driver assembles: NVRTC does not know the device */
     char isa[64], name[96];
-    char *side, *live, *scratch; /* behind the arena */
-    Capture *capture;            /* graph.c: what is being recorded; NULL: calls are executed */
+    char *side, *scratch; /* behind the arena */
+    Capture *capture;     /* graph.c: what is being recorded; NULL: calls are executed */
     char *ring;
     uint64_t ring_at;
     Read read[READS_MAX]; /* in order */
@@ -161,11 +160,21 @@ const CudaKernel *cuda_kernel(Cuda *c, const Fusion *f, int block, Err *err);
 const CudaKernel *cuda_written(Cuda *c, const char *name, Bytes *head, const char *body,
                                const char *second, Err *err);
 void cuda_free_kernels(Cuda *c);
-/* Launches `run` or `finish` for a number of independent units of work, CUDA_THREADS to a block, or
- * less than all at a time: kernels go on in steps of the grid. args: copied. */
-bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args);
-/* Launches `blocks` thread blocks of `threads`, or fewer: as above. */
-bool cuda_launch_blocks(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args);
+typedef struct CudaGrid {
+    unsigned blocks, x, y; /* x * y threads to a block */
+    unsigned shared;       /* bytes of a block, beside those that the kernel declares */
+} CudaGrid;
+/* Launches a kernel whose one parameter is *args (of so many bytes), which is copied; or records
+ * it. False: the device is lost. */
+bool cuda_start(Cuda *c, CUfunction f, const CudaGrid *grid, const void *args, size_t bytes);
+/* Launches `blocks` thread blocks of `threads`, or fewer: kernels go on in steps of the grid. */
+bool cuda_launch_sized(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args,
+                       size_t bytes);
+#define cuda_launch_blocks(c, f, blocks, threads, args)                                            \
+    cuda_launch_sized(c, f, blocks, threads, args, sizeof *(args))
+/* The same for a number of independent units of work, CUDA_THREADS to a block. */
+#define cuda_launch(c, f, units, args)                                                             \
+    cuda_launch_blocks(c, f, ((units) + CUDA_THREADS - 1) / CUDA_THREADS, CUDA_THREADS, args)
 bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args);
 /* True if it keeps the rows in shared memory: args->table is not used. */
 bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args);
@@ -174,7 +183,7 @@ extern const Maker cuda_maker;
 
 /* ---- graph.c: see EngineOps ---- */
 
-void cuda_capture_begin(Engine *e, void *temps, uint64_t bytes);
+void cuda_capture_begin(Engine *e, EngineGraph *g, void *temps, uint64_t bytes);
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes);
 void cuda_graph_launch(Engine *e, EngineGraph *g);
 void cuda_graph_free(Engine *e, EngineGraph **g);
@@ -184,14 +193,9 @@ void cuda_capture_free(Cuda *c, void *p, uint64_t bytes);
 /* True if calls are recorded, which then cannot be: the caller must not go on. */
 bool cuda_is_captured(Cuda *c);
 void cuda_capture_fail(Cuda *c);
-/* A scalar of a call: 8 bytes at `from`, or, if the dtypes differ, a value to convert. */
-typedef struct CudaScalar {
-    const void *from;
-    DType from_dtype, to_dtype;
-} CudaScalar;
-/* While calls are recorded, returns device memory of 8 bytes for each of n scalars, which each
- * launch fills; else NULL. */
-const char *cuda_capture_scalars(Cuda *c, const CudaScalar *scalar, int n);
+/* A launch: see cuda_start. */
+void cuda_capture_kernel(Cuda *c, CUfunction f, const CudaGrid *grid, const void *args,
+                         size_t bytes);
 
 /* ---- op.c ---- */
 
@@ -301,6 +305,9 @@ bool cuda_identify(const EngineConfig *config, EngineDevice *out, Err *err);
 /* ---- copy.c: see EngineOps ---- */
 
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);
+/* Sets device memory to 0. False: the device is lost, or calls are recorded, which then cannot be.
+ */
+bool cuda_clear(Cuda *c, void *at, uint64_t bytes);
 bool cuda_cat(Cuda *c, const Call *call, Err *err);
 bool cuda_slice_put(Cuda *c, const Call *call, Err *err);
 bool cuda_settle(Cuda *c); /* waits until the device has done everything */

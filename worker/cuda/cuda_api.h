@@ -32,9 +32,6 @@ typedef enum cudaError_enum {
     CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_NOT_SUPPORTED = 801,
-    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
-    CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
-    CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
     CUDA_ERROR_UNKNOWN = 999
 } CUresult;
 typedef int CUdevice;
@@ -84,16 +81,6 @@ typedef struct CUipcMemHandle_st {
 enum { CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1 };
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
 enum { CU_EVENT_DEFAULT = 0, CU_EVENT_DISABLE_TIMING = 2 };
-typedef enum CUstreamCaptureMode_enum {
-    CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
-    CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
-    CU_STREAM_CAPTURE_MODE_RELAXED = 2
-} CUstreamCaptureMode;
-typedef enum CUstreamCaptureStatus_enum {
-    CU_STREAM_CAPTURE_STATUS_NONE = 0,
-    CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
-    CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2
-} CUstreamCaptureStatus;
 typedef enum CUjit_option_enum {
     CU_JIT_MAX_REGISTERS = 0,
     CU_JIT_INFO_LOG_BUFFER = 3,
@@ -176,11 +163,9 @@ typedef void (*CUhostFn)(void *userData);
     X(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,     \
                        unsigned block_x, unsigned block_y, unsigned block_z,                       \
                        unsigned shared_bytes, CUstream stream, void **param, void **extra))        \
-    X(cuStreamBeginCapture_v2, (CUstream stream, CUstreamCaptureMode mode))                        \
-    X(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                      \
-    X(cuStreamIsCapturing, (CUstream stream, CUstreamCaptureStatus * status))                      \
-    X(cuGraphGetNodes, (CUgraph graph, CUgraphNode * node, size_t * count))                        \
-    X(cuGraphKernelNodeGetParams_v2, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 * params))      \
+    X(cuGraphCreate, (CUgraph * graph, unsigned flags))                                            \
+    X(cuGraphAddKernelNode_v2, (CUgraphNode * node, CUgraph graph, const CUgraphNode *after,       \
+                                size_t n, const CUDA_KERNEL_NODE_PARAMS_v2 *params))               \
     X(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))  \
     X(cuGraphExecKernelNodeSetParams_v2,                                                           \
       (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params))              \

@@ -1,32 +1,43 @@
-/* graph.c: records calls as a CUDA graph, and launches it. worker/plan/plan_graph.c decides which
- * calls become a graph, and when a graph is launched instead of single calls. While calls are
- * recorded the stream is in capture mode: launches, and copies on the device, become nodes with
- * their present arguments. A call that needs the host in the middle (copies to and from the host,
- * slots for failures, operations that the host computes) cannot be recorded.
+/* graph.c: records calls as a CUDA graph, brings a graph up to date, and launches it.
+ * worker/plan/plan_graph.c decides which calls become a graph. A graph has kernels only, one after
+ * the other. A call that needs the host in the middle (copies to and from the host, slots for
+ * failures, operations that the host computes) cannot be recorded.
  *
- * The scalars of the calls change from launch to launch. Kernels of a graph read them from `live`,
- * device memory that all graphs share. Each launch first copies its graph's scalars there. The
- * stream keeps the order of copies and launches, so no graph reads the scalars of another.
+ * A graph is brought up to date by recording the same calls again: a kernel whose grid or arguments
+ * (addresses, scalars) are not those of its node is set in the executable graph
+ * (cuGraphExecKernelNodeSetParams). So one graph serves all addresses and numbers. Kernels that
+ * read their arguments from a block in device memory instead would need no such calls, but a second
+ * form of each kernel, and a load before each argument. Graphs that each serve certain addresses
+ * were launched 0.3 times per step of an MLP and never in charlm (tests/bench/cuda_host).
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/element.h"
 #include "worker/cuda/cuda.h"
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct CudaGraph {
-    EngineGraph graph; /* first */
-    CUgraphExec exec;
-    CudaScalar *scalar; /* n_live of them */
-} CudaGraph;
+/* A kernel of a graph, as it was set last. */
+typedef struct Node {
+    CUgraphNode node;
+    CUfunction function;
+    CudaGrid grid;
+    size_t at, bytes; /* its arguments, in EngineGraph.args */
+} Node;
 
-enum { LIVE_MOST = LIVE_BYTES / 8, TEMP_ALIGN = 256 };
+struct EngineGraph {
+    CUgraph graph; /* names the nodes */
+    CUgraphExec exec;
+    int n, cap;
+    Node *node;
+    Bytes args;
+};
+
+enum { TEMP_ALIGN = 256 };
 
 struct Capture {
-    bool is_broken;
+    EngineGraph *graph;
+    bool is_new, is_broken;
+    int n; /* kernels so far */
     char *temps;
     uint64_t bytes, used, peak; /* of temps */
-    int n_scalars;
-    CudaScalar scalar[LIVE_MOST];
 };
 
 /* ---- While calls are recorded ---- */
@@ -55,82 +66,95 @@ void cuda_capture_free(Cuda *c, void *p, uint64_t bytes) {
     if ((char *)p + rounded(bytes) == k->temps + k->used) k->used -= rounded(bytes);
 }
 
-const char *cuda_capture_scalars(Cuda *c, const CudaScalar *scalar, int n) {
+static CUDA_KERNEL_NODE_PARAMS_v2 params_of(const Node *n, void **param) {
+    return (CUDA_KERNEL_NODE_PARAMS_v2){.func = n->function,
+                                        .gridDimX = n->grid.blocks,
+                                        .gridDimY = 1,
+                                        .gridDimZ = 1,
+                                        .blockDimX = n->grid.x,
+                                        .blockDimY = n->grid.y,
+                                        .blockDimZ = 1,
+                                        .sharedMemBytes = n->grid.shared,
+                                        .kernelParams = param};
+}
+
+static bool add_node(Cuda *c, EngineGraph *g, Node n, const void *args) {
+    void *param[] = {(void *)args};
+    CUDA_KERNEL_NODE_PARAMS_v2 params = params_of(&n, param);
+    const CUgraphNode *after = g->n ? &g->node[g->n - 1].node : NULL;
+    if (!CALL(c, cuGraphAddKernelNode_v2, &n.node, g->graph, after, g->n > 0, &params))
+        return false;
+    n.at = g->args.n;
+    bytes_add(&g->args, args, n.bytes);
+    ARRAY_ROOM(g->node, g->n, g->cap, 8);
+    g->node[g->n++] = n;
+    return true;
+}
+
+static bool set_node(Cuda *c, EngineGraph *g, Node *n, const CudaGrid *grid, const void *args) {
+    void *param[] = {(void *)args};
+    void *last = g->args.data + n->at;
+    if (!memcmp(grid, &n->grid, sizeof *grid) && !memcmp(args, last, n->bytes)) return true;
+    n->grid = *grid;
+    CUDA_KERNEL_NODE_PARAMS_v2 params = params_of(n, param);
+    memcpy(last, args, n->bytes);
+    return CALL(c, cuGraphExecKernelNodeSetParams_v2, g->exec, n->node, &params);
+}
+
+void cuda_capture_kernel(Cuda *c, CUfunction f, const CudaGrid *grid, const void *args,
+                         size_t bytes) {
     Capture *k = c->capture;
-    if (!k || !n) return NULL;
-    const char *at = c->live + 8 * k->n_scalars;
-    if (k->n_scalars + n > LIVE_MOST) return k->is_broken = true, NULL;
-    memcpy(k->scalar + k->n_scalars, scalar, sizeof *scalar * (size_t)n);
-    k->n_scalars += n;
-    return at;
+    EngineGraph *g = k->graph;
+    int i = k->n++;
+    if (k->is_broken) return;
+    if (k->is_new)
+        k->is_broken = !add_node(c, g, (Node){.function = f, .grid = *grid, .bytes = bytes}, args);
+    else
+        k->is_broken = i >= g->n || g->node[i].function != f || g->node[i].bytes != bytes ||
+                       !set_node(c, g, &g->node[i], grid, args);
 }
 
 /* ---- Graphs ---- */
 
-void cuda_capture_begin(Engine *e, void *temps, uint64_t bytes) {
+void cuda_capture_begin(Engine *e, EngineGraph *graph, void *temps, uint64_t bytes) {
     Cuda *c = (Cuda *)e;
     Capture *k = xcalloc(1, sizeof *k);
-    *k = (Capture){.temps = temps, .bytes = bytes};
-    bool ok = cuda_enter(c) &&
-              CALL(c, cuStreamBeginCapture_v2, c->stream, CU_STREAM_CAPTURE_MODE_RELAXED);
+    *k = (Capture){.graph = graph, .is_new = !graph, .temps = temps, .bytes = bytes};
+    if (!graph) k->graph = xcalloc(1, sizeof *graph);
     c->capture = k;
-    k->is_broken = !ok;
+    k->is_broken = c->lost.code || !CALL(c, cuCtxSetCurrent, c->context) ||
+                   (k->is_new && !CALL(c, cuGraphCreate, &k->graph->graph, 0));
 }
 
-static CudaGraph *graph_of(Cuda *c, const Capture *k, CUgraph captured) {
-    CudaGraph *g = xcalloc(1, sizeof *g);
-    if (!CALL(c, cuGraphInstantiateWithFlags, &g->exec, captured, 0)) return free(g), NULL;
-    size_t n = (size_t)k->n_scalars;
-    g->scalar = xmalloc((n + 1) * sizeof *g->scalar);
-    g->graph.live = xmalloc((n + 1) * sizeof *g->graph.live);
-    g->graph.n_live = k->n_scalars;
-    memcpy(g->scalar, k->scalar, n * sizeof *g->scalar);
-    for (size_t i = 0; i < n; i++) g->graph.live[i] = k->scalar[i].from;
-    return g;
-}
-
-/* A failure here fails the recording, not the device. */
+/* A failure of the driver fails the recording, not the device. */
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes) {
     Cuda *c = (Cuda *)e;
     Capture *k = c->capture;
-    CUgraph captured = NULL;
-    CudaGraph *g = NULL;
-    *bytes = 0;
-    bool ok = !c->lost.code && CALL(c, cuStreamEndCapture, c->stream, &captured) && !k->is_broken;
-    if (ok && k->peak <= k->bytes) g = graph_of(c, k, captured);
-    if (ok && k->peak > k->bytes) *bytes = k->peak;
-    if (captured) c->libs->cuGraphDestroy(captured);
+    EngineGraph *g = k->graph;
+    *bytes = !k->is_broken && k->peak > k->bytes ? k->peak : 0;
+    bool ok = !k->is_broken && !*bytes && k->n > 0 && (k->is_new || k->n == g->n);
+    ok = ok && (!k->is_new || CALL(c, cuGraphInstantiateWithFlags, &g->exec, g->graph, 0));
+    if (!ok && k->is_new) cuda_graph_free(e, &g);
     c->capture = NULL;
     free(k);
-    return g ? &g->graph : NULL;
+    return ok ? g : NULL;
 }
 
-void cuda_graph_launch(Engine *e, EngineGraph *graph) {
+void cuda_graph_launch(Engine *e, EngineGraph *g) {
     Cuda *c = (Cuda *)e;
-    CudaGraph *g = (CudaGraph *)graph;
-    char value[LIVE_MOST][8];
     e->last = c->requests += 2;
-    for (int i = 0; i < graph->n_live; i++) {
-        const CudaScalar *s = &g->scalar[i];
-        if (s->from_dtype == s->to_dtype)
-            memcpy(value[i], s->from, sizeof value[i]);
-        else if (s->from_dtype == DT_F64)
-            element_set_float(s->to_dtype, value[i], element_float(s->from_dtype, s->from));
-        else
-            element_set_int(s->to_dtype, value[i], element_int(s->from_dtype, s->from));
-    }
-    if (graph->n_live) cuda_copy_in(e, c->live, value, 8 * (uint64_t)graph->n_live);
     if (cuda_enter(c)) CALL(c, cuGraphLaunch, g->exec, c->stream);
 }
 
 void cuda_graph_free(Engine *e, EngineGraph **graph) {
     Cuda *c = (Cuda *)e;
-    CudaGraph *g = (CudaGraph *)*graph;
+    EngineGraph *g = *graph;
     *graph = NULL;
     if (!g) return;
     c->libs->cuCtxSetCurrent(c->context); /* also if the device is lost */
-    c->libs->cuGraphExecDestroy(g->exec);
-    free(g->scalar);
-    free(g->graph.live);
+    if (g->exec) c->libs->cuGraphExecDestroy(g->exec);
+    if (g->graph) c->libs->cuGraphDestroy(g->graph);
+    bytes_fini(&g->args);
+    free(g->node);
     free(g);
 }

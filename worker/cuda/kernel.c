@@ -187,6 +187,15 @@ void cuda_free_kernels(Cuda *c) {
     map_fini(&c->kernels);
 }
 
+bool cuda_start(Cuda *c, CUfunction f, const CudaGrid *g, const void *args, size_t bytes) {
+    void *param[] = {(void *)args};
+    if (!c->capture)
+        return CALL(c, cuLaunchKernel, f, g->blocks, 1, 1, g->x, g->y, 1, g->shared, c->stream,
+                    param, NULL);
+    cuda_capture_kernel(c, f, g, args, bytes);
+    return true;
+}
+
 bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args) {
     return k->form.unit == FUSED_ROWS &&
            emit_cuda_held_shared(&k->form, 1, args->n, args->blocks) <= CUDA_SHARED_MOST;
@@ -226,9 +235,8 @@ static bool launch_held(Cuda *c, const CudaKernel *k, FusedArgs *args) {
     int64_t blocks = (args->rows + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     if (args->rows <= blocks) shared -= fixed, args->is_far = 0; /* a block has one row */
-    void *param[] = {(void *)args};
-    return CALL(c, cuLaunchKernel, k->run, (unsigned)blocks, 1, 1, (unsigned)x, (unsigned)y, 1,
-                (unsigned)shared, c->stream, param, NULL);
+    const CudaGrid grid = {(unsigned)blocks, (unsigned)x, (unsigned)y, (unsigned)shared};
+    return cuda_start(c, k->run, &grid, args, sizeof *args);
 }
 
 /* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
@@ -248,24 +256,19 @@ bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
                                                    : args->rows;
     int64_t blocks = (units + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
-    void *param[] = {(void *)args};
     bool has_rows = k->form.unit == FUSED_ROWS;
-    return CALL(c, cuLaunchKernel, has_rows ? k->finish : k->run, (unsigned)blocks, 1, 1,
-                (unsigned)x, (unsigned)y, 1, (unsigned)emit_cuda_shared(&k->form, x, y), c->stream,
-                param, NULL) &&
+    const CudaGrid grid = {(unsigned)blocks, (unsigned)x, (unsigned)y,
+                           (unsigned)emit_cuda_shared(&k->form, x, y)};
+    return cuda_start(c, has_rows ? k->finish : k->run, &grid, args, sizeof *args) &&
            (has_rows || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
 }
 
-bool cuda_launch_blocks(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args) {
+bool cuda_launch_sized(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args,
+                       size_t bytes) {
     enum { PER_PROCESSOR = 8 };
     int64_t most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     if (blocks < 1) return true;
-    void *param[] = {(void *)args};
-    return CALL(c, cuLaunchKernel, f, (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, c->stream,
-                param, NULL);
-}
-
-bool cuda_launch(Cuda *c, CUfunction f, int64_t units, const void *args) {
-    return cuda_launch_blocks(c, f, (units + CUDA_THREADS - 1) / CUDA_THREADS, CUDA_THREADS, args);
+    const CudaGrid grid = {(unsigned)blocks, (unsigned)threads, 1, 0};
+    return cuda_start(c, f, &grid, args, bytes);
 }

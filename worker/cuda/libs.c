@@ -142,9 +142,7 @@ static bool open_blas(BlasLibs *l, Err *err) {
     /* One that is newer than the driver does not work. */
     void *library = open_library(newest + (major < 13));
     if (!library) {
-        err_set(err, ERR_IO,
-                "no cuBLASLt: libcublasLt.so.%d is not there",
-                major < 13 ? 12 : 13);
+        err_set(err, ERR_IO, "no cuBLASLt: libcublasLt.so.%d is not there", major < 13 ? 12 : 13);
         return err_hint(err,
                         "install libcublas-%d-%d, or `pip install nvidia-cublas`; GT_CUDA_BLAS=0 "
                         "needs none",

@@ -204,8 +204,7 @@ static bool solve_with(Work *w, const Call *call, char *y) {
     args.scatter = inst_bool(call->inst, ATTR_TRANSPOSED, false);
     args.b = y;
     if (!copy_to(w->c, &call->in[1], o, y, w->err) ||
-        !CALL(w->c, cuMemsetD8Async, (CUdeviceptr)args.seen, 0,
-              (size_t)(args.count * args.n * (int64_t)sizeof *args.seen), w->c->stream))
+        !cuda_clear(w->c, args.seen, (uint64_t)(args.count * args.n) * sizeof *args.seen))
         return false;
     launch(w, STEP_CHECK, args.count * args.n, &args);
     L.unit = U.upper = true;

@@ -71,11 +71,6 @@ bool cuda_run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
 bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Cuda *c = (Cuda *)e;
     Err err = {0};
-    CudaScalar scalar[FUSED_SCALARS];
-    f->args.live = NULL;
-    for (int i = 0; i < f->n_scalars && c->capture; i++)
-        scalar[i] = (CudaScalar){f->args.scalar[i], DT_I64, DT_I64}; /* as they are */
-    if (c->capture) f->args.live = cuda_capture_scalars(c, scalar, f->n_scalars);
     e->last = c->requests += 2;
     return !cuda_enter(c) || cuda_run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) ||
            err.code != ERR_MEMORY;
@@ -93,24 +88,19 @@ static bool run_node(Cuda *c, const Call *call, Op op, Err *err) {
     Fusion f;
     FuseRef in[3];
     fuse_init(&f, &out->type, 0);
-    CudaScalar scalar[3];
     for (int i = 0; i < call->n_in; i++) {
         const View *v = &call->in[i];
-        if (v->is_scalar) scalar[f.n_scalars] = (CudaScalar){v->data, DT_I64, DT_I64};
         in[i] = v->is_scalar ? fuse_scalar(&f, (DType)v->type.dtype, v->data) : fuse_input(&f, v);
     }
     FuseRef node = fuse_node(&f, op, (DType)out->type.dtype, false, in, call->n_in);
     char **to = fuse_store(&f, node);
     if (!fuse_done(&f)) return true; /* no elements */
     *to = out->data;
-    f.args.live = cuda_capture_scalars(c, scalar, f.n_scalars);
     return run_single(c, &f, FUSED_BLOCK, err);
 }
 
-/* Sets all elements to a value: int64 or float64, as immediates of sources are. is_operand: it is
- * in memory of the call. */
-static bool fill(Cuda *c, const View *out, DType from, const void *value, bool is_operand,
-                 Err *err) {
+/* Sets all elements to a value: int64 or float64, as immediates of sources are.*/
+static bool fill(Cuda *c, const View *out, DType from, const void *value, Err *err) {
     DType d = fuse_computes((DType)out->type.dtype);
     double room = 0;
     Fusion f;
@@ -123,7 +113,6 @@ static bool fill(Cuda *c, const View *out, DType from, const void *value, bool i
     char **to = fuse_store(&f, fuse_node(&f, OP_FULL, (DType)out->type.dtype, false, &in, 1));
     if (!fuse_done(&f)) return true;
     *to = out->data;
-    f.args.live = cuda_capture_scalars(c, &(CudaScalar){value, from, d}, is_operand);
     return run_single(c, &f, FUSED_BLOCK, err);
 }
 
@@ -214,7 +203,7 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
         v.stride[v.type.rank] = 1, v.type.shape[v.type.rank++] = 1;
     }
     if (type_numel(&v.type) == 0) /* inference refuses the largest of none */
-        return fill(c, out, DT_I64, &(int64_t){op_neutral_int(r.op, DT_I64)}, false, err);
+        return fill(c, out, DT_I64, &(int64_t){op_neutral_int(r.op, DT_I64)}, err);
     return nodes ? reduce_nodes(c, &r, nodes, &v, out, err) : reduce(c, &r, &v, out, err);
 }
 
@@ -319,7 +308,7 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     default: break;
     }
     if (op == OP_FULL)
-        return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, true, err);
+        return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
     if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
     if (op == OP_CAST) return run_node(c, call, op, err);
     if (op == OP_MATMUL) return cuda_product(c, call, err);

@@ -57,9 +57,6 @@ bool cuda_source(Cuda *c, const Call *call, Err *err) {
         args.rows = window->ints[2], args.begin = window->ints[1];
     }
     if (rng) args.seed = (uint64_t)rng->ints[0], args.counter = (uint64_t)rng->ints[1];
-    if (rng)
-        args.live = (const uint64_t *)(const void *)cuda_capture_scalars(
-            c, (CudaScalar[]){{&rng->ints[0], DT_I64, DT_I64}, {&rng->ints[1], DT_I64, DT_I64}}, 2);
     if (call->n_in > 1) {
         args.low = whole(&call->in[0]), args.high = whole(&call->in[1]);
         args.start = number(&call->in[0]), args.step = number(&call->in[1]);

@@ -4,10 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/source.h"
 
-/* The launches of a graph have their own keys. */
-PRO_FN Philox source_philox(const SourceArgs *A, uint64_t i) {
-    return A->live ? philox(A->live[0], A->live[1], i) : philox(A->seed, A->counter, i);
-}
 /* Word k of the four: an index that is no constant would keep them in memory. */
 PRO_FN uint32_t pick(const Philox *p, int k) {
     const uint32_t low = k & 1 ? p->w[1] : p->w[0], high = k & 1 ? p->w[3] : p->w[2];
@@ -15,11 +11,11 @@ PRO_FN uint32_t pick(const Philox *p, int k) {
 }
 /* The words of element i of 4 bytes, or of 8. */
 PRO_FN uint32_t word_of(const SourceArgs *A, int64_t i) {
-    const Philox p = source_philox(A, (uint64_t)i / 4);
+    const Philox p = philox(A->seed, A->counter, (uint64_t)i / 4);
     return pick(&p, (int)(i % 4));
 }
 PRO_FN void words_of(const SourceArgs *A, int64_t i, uint32_t *low, uint32_t *high) {
-    const Philox p = source_philox(A, (uint64_t)i / 2);
+    const Philox p = philox(A->seed, A->counter, (uint64_t)i / 2);
     *low = pick(&p, (int)(i % 2 * 2)), *high = pick(&p, (int)(i % 2 * 2 + 1));
 }
 
@@ -33,7 +29,7 @@ PRO_FN double make_uniform_f64(const SourceArgs *A, int64_t i) {
 }
 /* As in kernel_random.h. */
 PRO_FN float make_normal(const SourceArgs *A, int64_t i) {
-    const Philox p = source_philox(A, (uint64_t)i / 4);
+    const Philox p = philox(A->seed, A->counter, (uint64_t)i / 4);
     const int k = (int)(i % 4 / 2 * 2);
     const float u = rng_float(pick(&p, k)), v = rng_float(pick(&p, k + 1));
     const float r = f32_sqrt(-2 * f32_log(1 - u));

@@ -9,8 +9,7 @@ typedef struct SourceArgs {
     char *out;
     int64_t n, row, rows, begin, inner;
     uint64_t seed, counter;
-    const uint64_t *live; /* seed and counter, in device memory; NULL: the two above */
-    int64_t low, high;    /* randint; arange of ints: start and step */
-    double start, step;   /* arange of floats */
+    int64_t low, high;  /* randint; arange of ints: start and step */
+    double start, step; /* arange of floats */
 } SourceArgs;
 #endif

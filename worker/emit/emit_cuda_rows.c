@@ -227,8 +227,7 @@ void cuda_put_rows_head(Emit *e, const char *name) {
     emit_line(e, "(void)n, (void)blocks, (void)zero;");
     for (int k = 0; k < f->n_scalars; k++) {
         emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
-        emit_line(e, "if (A->live) memcpy(&s%d, A->live + 8 * %d, sizeof s%d);", k, k, k);
-        emit_line(e, "else memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+        emit_line(e, "memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
     }
 }
 

@@ -210,7 +210,6 @@ bool fuse_done(Fusion *f) {
     if (!f->n_outputs || type_numel(&f->space) == 0) return false;
     int split = f->trailing ? f->space.rank - f->trailing : 0;
     a->zero = 0;
-    a->live = NULL;
     a->rows = a->n = 1;
     for (int d = 0; d < split; d++) a->rows *= f->space.shape[d];
     for (int d = split; d < f->space.rank; d++) a->n *= f->space.shape[d];

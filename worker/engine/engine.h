@@ -161,10 +161,12 @@ typedef struct EngineOps {
      * what they are asked to do, and nothing is executed. temps: device memory of so many bytes for
      * what the calls need beside their operands. capture_end returns a graph, which `launch`
      * executes in the order of all calls, any number of times, while that memory is free for it.
-     * All that a Call or a Fusion pointed to is as it was, except for the scalars in `live`.
-     * capture_end returns NULL if some call cannot be recorded, and sets *bytes to 0; or if the
-     * memory was too small, and sets *bytes to what is needed. */
-    void (*capture_begin)(Engine *e, void *temps, uint64_t bytes);
+     * capture_begin with a graph brings it up to date: the same calls are recorded again, with
+     * other addresses and scalars, and capture_end returns it. Launches before that are as they
+     * were. capture_end returns NULL if some call cannot be recorded or the graph does not fit the
+     * calls, and sets *bytes to 0; or if the memory was too small, and sets *bytes to what is
+     * needed. The graph then still belongs to the caller. */
+    void (*capture_begin)(Engine *e, struct EngineGraph *g, void *temps, uint64_t bytes);
     struct EngineGraph *(*capture_end)(Engine *e, uint64_t *bytes);
     void (*launch)(Engine *e, struct EngineGraph *g);
     void (*graph_free)(Engine *e, struct EngineGraph **g); /* it may still have to run */
@@ -199,11 +201,7 @@ typedef struct EngineOps {
     void (*set_cancel)(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx);
     void (*cancel)(Engine *e, bool is_cancelled);
 } EngineOps;
-/* Calls that an ordered engine does at once: see capture_begin. */
-typedef struct EngineGraph {
-    int n_live;
-    const void **live; /* the host addresses of the scalars that `launch` reads again */
-} EngineGraph;
+typedef struct EngineGraph EngineGraph; /* calls that an engine does at once: see capture_begin */
 struct Engine {
     const EngineOps *ops;
     Ticket last; /* of the newest call or fusion of an ordered engine */

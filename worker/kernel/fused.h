@@ -52,7 +52,6 @@ typedef struct FusedArgs {
     int64_t is_far, ahead[FUSED_INPUTS];
     int32_t *bad;     /* set to 1 if an index is out of range; the outputs are then undefined */
     char *table;      /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_leaves */
-    const char *live; /* CUDA: the scalars, in device memory; NULL: they are in `scalar` */
 } FusedArgs;
 
 /* scratch: 64-byte aligned memory of the thread, of fused_scratch bytes. */

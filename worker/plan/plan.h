@@ -59,7 +59,7 @@
  * An engine may launch consecutive steps as one graph (plan_graph.c), which gives the same bits.
  *
  * GT_PLAN=0: all instructions are issued one by one. GT_GRAPH=N: a graph is made
- * after N runs with the same addresses; 0: none is.
+ * after N runs of a plan; 0: none is.
  *
  * Plans belong to the body (Body.plan) and are freed with it. A recording is dropped if it is
  * incomplete when its hot record ends, or when its client is cancelled or leaves. There are no

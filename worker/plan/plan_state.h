@@ -193,19 +193,11 @@ typedef struct Kept {
 } Kept;
 
 /* plan_graph.c: consecutive steps that the engine may launch as one graph. */
-enum { GRAPHS = 4 };
 typedef struct Stretch {
-    int begin, end; /* steps */
-    bool is_off;
-    bool has_fixed; /* the first graph has been made, and `fixed` is known */
-    int n_fixed;
-    int *fixed; /* values that a graph keeps: a graph is for certain numbers */
-    uint64_t clock;
-    struct PlanGraph {
-        uint64_t key; /* of the addresses, and of what is fixed */
-        uint64_t runs, used_at;
-        EngineGraph *graph; /* NULL: not yet */
-    } of[GRAPHS];
+    int begin, end;     /* steps */
+    uint32_t misfits;   /* graphs that could not be brought up to date */
+    bool is_off;        /* no more graphs */
+    EngineGraph *graph; /* NULL: not yet */
 } Stretch;
 
 typedef struct Plans Plans;
@@ -356,7 +348,7 @@ struct Plans {
     Lru all;
     uint64_t bodies, made, runs, instructions;
     uint64_t misses[MISS_COUNT], miss_state;
-    int64_t graph_after; /* runs with the same addresses until a graph is made; 0: none is */
+    int64_t graph_after; /* runs until a graph is made; 0: none is */
     uint64_t graphs, graph_launches;
 };
 
