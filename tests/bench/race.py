@@ -163,6 +163,26 @@ def mlp(way):
         return X[a:a + 128], Y[a:a + 128]
     return training(way, lambda x, y: F.cross_entropy(model(x), y), sgd, batch)
 
+def item_loop(way, trains=False):
+    if way not in ["eager", "compile"]: return None
+    x, w, v = torch.randn(32, 64), torch.randn(64, 32) * 0.1, torch.randn(32, 1) * 0.1
+    if trains: w.requires_grad_(), v.requires_grad_()
+    def loss_of(): return (((x @ w).tanh() @ v) ** 2).mean()
+    if way == "compile": loss_of = torch.compile(loss_of)
+    low = [0]
+    def step():
+        if not trains:
+            with torch.no_grad(): return loss_of()
+        loss = loss_of(); loss.backward()
+        with torch.no_grad():
+            for p in (w, v): p -= 0.01 * p.grad; p.grad = None
+        return loss
+    def steps():
+        for _ in range(100):
+            if step().item() < 0.5: low[0] += 1
+    return steps
+def item_train(way): return item_loop(way, True)
+
 ctx, d, heads, layers, n_batch = 64, 128, 4, 4, 12
 
 class Block(nn.Module):
@@ -220,7 +240,7 @@ def make(way, name):
     if way in ["foreach", "fused"] and name != "adam": return None
     return {f.__name__: f for f in [
         add_chain, add_live, gelu, softmax, softmax_both, layer_norm, layer_norm_both, cross_entropy,
-        cross_entropy_both, select, nonzero, einsum3, adam, mlp, charlm]}[name](way)
+        cross_entropy_both, select, nonzero, einsum3, adam, mlp, item_loop, item_train, charlm]}[name](way)
 
 def timed(step, n):
     begin = time.perf_counter()
