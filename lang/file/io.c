@@ -1,12 +1,21 @@
 /* io.c: reads and writes whole files: gzip, the choice of the format by name, atomic writes.
  * The formats are in io_npy.c, io_npz.c, io_safetensors.c, io_csv.c, io_json.c, io_yaml.c,
  * io_png.c, io_pnm.c and io_raw.c (idx, bytes). io_element.c turns elements into tensors. A new
- * format is a file io_NAME.c, its functions in io_format.h, a member of Format, and rows and cases
+ * format is a file io_NAME.c, its header, a member of Format, and rows and cases
  * here beside those of F_NPY.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/file/file_map.h"
+#include "lang/file/io_csv.h"
 #include "lang/file/io_format.h"
+#include "lang/file/io_json.h"
+#include "lang/file/io_npy.h"
+#include "lang/file/io_npz.h"
+#include "lang/file/io_png.h"
+#include "lang/file/io_pnm.h"
+#include "lang/file/io_raw.h"
+#include "lang/file/io_safetensors.h"
+#include "lang/file/io_yaml.h"
 #include "lang/error/interrupt.h"
 #include "runtime/base/near.h"
 #include <errno.h>
@@ -20,29 +29,13 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum {
-    JSON_NODES = 64 * 1000 * 1000,
-    META_NODES = 2 * 1000 * 1000,
-};
-#define INFLATE_BASE   ((size_t)64 << 20)
-#define INFLATE_RATIO  128
+enum { JSON_NODES = 64 * 1000 * 1000 };
 #define MAX_FILE_BYTES ((size_t)1 << 40)
 
 /* ---- Reading ---- */
 
 static bool io_error(Err *err, const char *doing, const char *path) {
     return err_set(err, ERR_IO, "cannot %s '%s': %s", doing, path, strerror(errno));
-}
-
-bool io_put_meta(const char *json, size_t n, IoValue *flat, Err *err) {
-    IoValue host;
-    TRY(json_parse(json, n, META_NODES, &host, err));
-    for (uint32_t i = 0; host.kind == IO_MAP && i < host.n; i++) {
-        *io_put(flat, host.key[i], strlen(host.key[i])) = host.kid[i];
-        host.kid[i] = (IoValue){0};
-    }
-    io_fini(&host);
-    return true;
 }
 
 /* Says of a path that cannot be opened what a shell or a browser would make of it. */
@@ -101,28 +94,6 @@ static bool read_file(const char *path, bool maps, Buf **out, Err *err) {
 }
 
 bool io_read(const char *path, Buf **out, Err *err) { return read_file(path, false, out, err); }
-
-bool io_read_part(int fd, uint64_t at, size_t n, Buf **out, Err *err) {
-    Buf *b = buf_new(n + 1);
-    while (b->n < n) {
-        size_t most = n - b->n < (1u << 30) ? n - b->n : (1u << 30);
-        ssize_t got = pread(fd, b->data + b->n, most, (off_t)(at + b->n));
-        if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) {
-            if (got < 0)
-                err_set(err, ERR_IO, "%s", strerror(errno));
-            else
-                err_set(err, ERR_IO, "the file was cut off while it was read");
-            buf_unref(&b);
-            return false;
-        }
-        b->n += (size_t)got;
-    }
-    *out = b;
-    return true;
-}
-
-size_t io_inflate_limit(size_t n) { return INFLATE_BASE + INFLATE_RATIO * n; }
 
 static bool inflate_bytes(const char *name, const Buf *in, Buf **out, Err *err) {
     size_t limit = io_inflate_limit(in->n), taken = 0;
@@ -595,24 +566,6 @@ static bool aside_close(Aside *a, const char *path, bool ok, Err *err) {
     else
         unlink(a->name);
     return ok;
-}
-
-void io_put_bytes(IoSink *s, const void *data, size_t n) {
-    enum { PIECE = 1 << 20 }; /* a busy disk lets a large write wait for seconds */
-    const char *p = data;
-    while (n && !s->failed && !interrupt_count) {
-        ssize_t w = write(s->fd, p, n < PIECE ? n : PIECE);
-        if (w < 0 && errno == EINTR) continue;
-        if (w < 0) {
-            s->failed = true;
-            s->error = errno;
-        } else {
-            p += w;
-            n -= (size_t)w;
-            s->at += (uint64_t)w;
-            meanwhile(); /* may set errno */
-        }
-    }
 }
 
 bool io_write(const char *path, const void *data, size_t n, Err *err) {

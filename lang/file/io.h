@@ -80,6 +80,10 @@ const IoValue *io_find(const IoValue *v, const char *key);
  * are. all: of host values, too, else of tensors. Returns false. */
 bool io_hint_names(const IoValue *v, const char *key, bool all, Err *err);
 
+/* Turns a flat map of names into nested maps, one level per "/"; levels named 0, 1, ... become
+ * lists. Leaves it as it is if a name has an empty part, or is both a value and a level. */
+void io_nest(IoValue *flat);
+
 /* Prefix of a dtype name that applies to numbers of a .csv that are not whole; other formats ignore
  * it. */
 #define IO_FLOATS "floats="

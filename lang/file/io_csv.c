@@ -13,7 +13,8 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/utf8.h"
 #include "lang/error/interrupt.h"
-#include "lang/file/io_format.h"
+#include "lang/file/io_csv.h"
+#include "lang/file/io_element.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/element.h"
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * untrusted text cannot exhaust stack or memory.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/interrupt.h"
-#include "lang/file/io_format.h"
+#include "lang/file/io_json.h"
 #include "runtime/base/utf8.h"
 #include "runtime/inst/element.h"
 #include <errno.h>

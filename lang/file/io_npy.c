@@ -1,7 +1,8 @@
 /* io_npy.c: NumPy's .npy: a magic number, a header that is a Python dict, the elements. Format:
  * numpy.lib.format (NEP 1). Reads versions 1 to 3, writes 1.0. Pickled objects are refused.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io_npy.h"
+#include "lang/file/io_element.h"
 #include <inttypes.h>
 #include <string.h>
 

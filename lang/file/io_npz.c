@@ -7,7 +7,10 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/error/interrupt.h"
 #include "lang/file/file_map.h"
+#include "lang/file/io_npz.h"
+#include "lang/file/io_element.h"
 #include "lang/file/io_format.h"
+#include "lang/file/io_npy.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,10 @@
  * of it is one function with one setjmp, and the caller owns its state.
  * SPDX-License-Identifier: MIT */
 #include "lang/error/interrupt.h"
+#include "lang/file/io_png.h"
+#include "lang/file/io_element.h"
 #include "lang/file/io_format.h"
+#include "lang/file/io_pnm.h"
 #include <inttypes.h>
 #include <png.h>
 #include <setjmp.h>

@@ -3,7 +3,8 @@
  * name. Samples of another range are scaled to 0 to 255; a bitmap's 1, black, becomes 0, and its 0
  * becomes 255. Of several pictures the first is read. Writes P5 or P6.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io_pnm.h"
+#include "lang/file/io_element.h"
 #include "lang/error/interrupt.h"
 #include "runtime/inst/element.h"
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * number with type and rank, extents, elements; yann.lecun.com/exdb/mnist) and files of plain
  * bytes.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io_raw.h"
 #include <inttypes.h>
 
 static const struct {

@@ -3,6 +3,8 @@
  * JSON under "gt" in __metadata__, whose values must be strings. Other metadata is ignored.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/file_map.h"
+#include "lang/file/io_safetensors.h"
+#include "lang/file/io_element.h"
 #include "lang/file/io_format.h"
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* io_tree.c: trees of values: made, freed, and nested by the "/" in their names.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io.h"
 #include "lang/error/interrupt.h"
 #include "runtime/base/map.h"
 #include <pthread.h>

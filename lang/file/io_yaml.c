@@ -4,7 +4,7 @@
  * or memory. One document; unique keys; no merge keys; only the core schema's tags. The output
  * reads the same under YAML 1.1.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io_yaml.h"
 #include "lang/error/interrupt.h"
 #include "runtime/base/map.h"
 #include "runtime/layout/config.h"

@@ -1,7 +1,7 @@
-/* io_sync.c: fsync that Ctrl-C ends. The sync itself takes seconds for a large file and does not
- * end at a signal, so a thread does it.
+/* io_sink.c: writes to a file, and a sync that Ctrl-C ends. The sync itself takes seconds for a
+ * large file and does not end at a signal, so a thread does it.
  * SPDX-License-Identifier: MIT */
-#include "lang/file/io_format.h"
+#include "lang/file/io_sink.h"
 #include "lang/error/interrupt.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +12,24 @@
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
+
+void io_put_bytes(IoSink *s, const void *data, size_t n) {
+    enum { PIECE = 1 << 20 }; /* a busy disk lets a large write wait for seconds */
+    const char *p = data;
+    while (n && !s->failed && !interrupt_count) {
+        ssize_t w = write(s->fd, p, n < PIECE ? n : PIECE);
+        if (w < 0 && errno == EINTR) continue;
+        if (w < 0) {
+            s->failed = true;
+            s->error = errno;
+        } else {
+            p += w;
+            n -= (size_t)w;
+            s->at += (uint64_t)w;
+            meanwhile(); /* may set errno */
+        }
+    }
+}
 
 /* A copy of a descriptor that a thread syncs. */
 typedef struct Syncing {
