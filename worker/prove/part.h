@@ -1,4 +1,4 @@
-/* part.h: what the parts of a proof share (prove.c). A part runs in a process of its own. Its tally
+/* part.h: what the parts of a proof share. A part runs in a process of its own. Its tally
  * is in memory that it shares with the process that reports.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PROVE_PART_H
