@@ -230,7 +230,7 @@ static bool check_settings(Interp *in, const AstFn *a, const Value *slot, const 
         in->frame = in->frame->up; /* report the error in the caller */
         fail_at(in, call, e, "%s: '%s' is a setting, not a tensor of shape %s", fn_name(a),
                 a->param[i].name, type_shape_text(tensor_type(v.tensor), shape));
-        return error_hint(e, "a layer is made first: %.80s(…)(x)", fn_name(a));
+        return error_hint(e, "make a layer first: %.80s(…)(x)", fn_name(a));
     }
     return true;
 }
@@ -479,7 +479,7 @@ static const char *with_article(Value v, char *buf, size_t n) {
 /* Reports a list, number or string that the program passed to a function of the prelude in place of
  * a tensor. Returns false if that is not the mistake. e names the argument; trace.c adds the
  * function. */
-static bool is_argument(Interp *in, Node *field, Value base, LangError *e) {
+static bool report_argument(Interp *in, Node *field, Value base, LangError *e) {
     static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
     bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;
     if (!is_plain || !field->at.src || !field->at.src->is_prelude || field->kid[0]->kind != N_NAME)
@@ -567,7 +567,7 @@ static bool hint_in_place(Interp *in, const Node *field, Value recv, LangError *
 
 static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     char kind[120], quote[80];
-    if (is_argument(in, field, recv, e)) return false;
+    if (report_argument(in, field, recv, e)) return false;
     if (recv.kind == V_TENSOR && is_field_called(in, field, recv.tensor, e)) return false;
     if (recv.kind == V_NONE) return no_method_of_none(in, field, e);
     fail_at(in, field, e, "%s has no method '%s'", with_article(recv, kind, sizeof kind),
@@ -862,7 +862,7 @@ static Value bound_new(Interp *in, Value self, Value f) {
 
 static bool no_field(Interp *in, Node *n, Value base, LangError *e) {
     char kind[120], quote[80];
-    if (is_argument(in, n, base, e)) return false;
+    if (report_argument(in, n, base, e)) return false;
     if (base.kind == V_NONE) {
         fail_at(in, n, e, "'%s' is none: it has no field '%s'", node_text(n->kid[0], quote),
                 n->str);

@@ -1,8 +1,8 @@
 /* io.c: reads and writes whole files: gzip, the choice of the format by name, atomic writes.
  * The formats are in io_npy.c, io_npz.c, io_safetensors.c, io_csv.c, io_json.c, io_yaml.c,
  * io_png.c, io_pnm.c and io_raw.c (idx, bytes). io_element.c turns elements into tensors. A new
- * format is a file io_NAME.c, its header, a member of Format, and rows and cases
- * here beside those of F_NPY.
+ * format is a file io_NAME.c with its header, a member of Format, and rows and cases here beside
+ * those of F_NPY.
  * SPDX-License-Identifier: MIT */
 #include "lang/file/io.h"
 #include "lang/file/file_map.h"
