@@ -1,10 +1,11 @@
 /* fuse_test: a fusion's kernel gives the same bits as the cpu engine op by op. Random fusions
  * over all dtypes, broadcast and permuted inputs, odd sizes, nan and infinities, reductions along
  * rows and over them, of more than one block, single elements of rows, totals, outputs written over
- * inputs, 1 and 3 threads; each graph twice, with other shapes and scalars, which share a kernel if
- * the inputs have the same kind of strides. Then: which fusions share a kernel, and the kernels'
- * cache: from disk, damaged, used by two at once, too large, missing, no compiler. With
- * GT_TEST_ENGINE=cuda: random fusions on that engine instead. Usage: fuse_test [FUSIONS [SEED]]
+ * inputs, 1 and 3 threads, short rows in turn too; each graph twice, with other shapes and scalars,
+ * which share a kernel if the inputs have the same kind of strides. Then: which fusions share a
+ * kernel, and the kernels' cache: from disk, damaged, used by two at once, too large, missing, no
+ * compiler. With GT_TEST_ENGINE=cuda: random fusions on that engine instead.
+ * Usage: fuse_test [FUSIONS [SEED]]
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -24,7 +25,12 @@ static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
 static int n_far[FUSED_LEAVES + 1]; /* by kind of unit: runs with is_far */
 
-static void make_source(void *ctx, Bytes *out) { emit_fusion(out, ctx); }
+static int n_in_turn; /* kernels that compute short rows in turn */
+static bool in_turn;  /* all of them are to */
+
+static void make_source(void *ctx, Bytes *out) {
+    in_turn ? emit_fusion_by(out, ctx, 0) : emit_fusion(out, ctx);
+}
 static const FusedKernel *ask(Jit *j, Fusion *f) {
     return jit_get(j, f->signature, f->signature_bytes, f->hash, make_source, f);
 }
@@ -66,8 +72,8 @@ static void test_random(int fusions, uint64_t seed) {
             if (!trial[j] || !fuse_equal(&trial[i]->fuse, &trial[j]->fuse)) continue;
             shared++;
             Bytes a = {0}, b = {0};
-            emit_fusion(&a, &trial[i]->fuse);
-            emit_fusion(&b, &trial[j]->fuse);
+            make_source(&trial[i]->fuse, &a);
+            make_source(&trial[j]->fuse, &b);
             CHECK_STR(a.data, b.data);
             bytes_fini(&a);
             bytes_fini(&b);
@@ -84,6 +90,7 @@ static void test_random(int fusions, uint64_t seed) {
         snprintf(what, sizeof what, "trial %d of seed %llu", i, (unsigned long long)seed);
         CHECK_MSG(k != NULL, "%s has no kernel", what);
         if (!k) continue;
+        n_in_turn += in_turn && k->unit >= FUSED_ROWS && t->fuse.args.blocks == 1;
         Rand r = {(uint64_t)i};
         bool ok = check_case(t, k, engine[1], NULL, what) && check_case(t, k, engine[0], &r, what);
         if (!ok && check_failed < 20)
@@ -410,6 +417,7 @@ static void test_bounds(void) {
 int main(int argc, char **argv) {
     int fusions = argc > 1 ? atoi(argv[1]) : rand_rounds(12);
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
+    uint64_t first = seed;
     snprintf(cache_dir, sizeof cache_dir, "%s/gt_fuse_test.XXXXXX",
              getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
     if (!mkdtemp(cache_dir)) return 1;
@@ -436,6 +444,13 @@ int main(int argc, char **argv) {
     /* The draws of a seed depend on the table of operations: continue until both kinds occurred. */
     for (int more = 0; more < 6 && !(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]); more++)
         test_random(6, seed++);
+    /* The same fusions in turn; a kernel's file has the name of its signature. */
+    remove_all(cache_dir);
+    if (mkdir(cache_dir, 0700)) return 1;
+    in_turn = true;
+    for (int more = 0; more < 6 && n_in_turn < 8; more++) test_random(12, first++);
+    printf("  in turn: %d kernels of short rows\n", n_in_turn);
+    CHECK(n_in_turn);
     printf("  past the caches: %d times elements, %d rows, %d lanes\n", n_far[FUSED_ELEMENTS],
            n_far[FUSED_ROWS], n_far[FUSED_LEAVES]);
     CHECK(n_far[FUSED_ELEMENTS] && n_far[FUSED_ROWS]);

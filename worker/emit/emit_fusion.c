@@ -213,7 +213,8 @@ static void put_reductions(Emit *e) {
     }
 }
 
-void emit_fusion(Bytes *out, const Fusion *f) {
+void emit_fusion(Bytes *out, const Fusion *f) { emit_fusion_by(out, f, EMIT_STREAMS); }
+void emit_fusion_by(Bytes *out, const Fusion *f, int streams) {
     _Static_assert((int)FUSED_BLOCK == 4096 && (int)FUSED_RANK == MAX_DIMS, "fused.h");
     Emit e = {.f = f, .out = out};
     fuse_plan(f, &e.plan);
@@ -228,6 +229,7 @@ void emit_fusion(Bytes *out, const Fusion *f) {
     e.is_short &= unit >= FUSED_ROWS;
     for (int i = 0; i < f->n_nodes && e.is_short; i++) e.plan.is_chunked[i] = true;
     pass_find_streams(&e);
+    e.is_staggered = e.is_short && emit_streams(&e) <= streams;
     static void (*const put[])(Emit *, int64_t *, int64_t *) = {put_elements, put_blocks, put_rows,
                                                                 put_leaves};
     static const char *const unit_name[] = {"FUSED_ELEMENTS", "FUSED_BLOCKS", "FUSED_ROWS",

@@ -265,7 +265,7 @@ void pass_places(Emit *e, int pass) {
 void pass_out(Emit *e, int pass, bool is_far, bool *asked) {
     const Fusion *f = e->f;
     char of[16] = ""; /* a suffix of names if the loop covers all passes */
-    if (e->is_short) snprintf(of, sizeof of, "_%d", pass);
+    if (e->is_staggered) snprintf(of, sizeof of, "_%d", pass);
     for (int i = 0; i < f->n_nodes; i++)
         if (e->streams[i] && pass_writes(e, i, pass))
             emit_line(e, "%s(o%d%s + i0, t%d, sizeof t%d);",

@@ -23,8 +23,9 @@ typedef struct Emit {
     int depth;
     bool needs[FUSE_NODES], needs_input[FUSED_INPUTS]; /* of the pass's loop */
     bool picks;                                        /* one element only, which is not stored */
-    bool is_short;                   /* rows of one block and one line: emit_rows.c */
-    int slots[FUSE_NODES];           /* if is_short: the rows for which a kept node has values */
+    bool is_short;         /* rows of one block and one line: emit_rows.c */
+    bool is_staggered;     /* is_short, with all passes in one loop */
+    int slots[FUSE_NODES]; /* if is_staggered: the rows for which a kept node has values */
     int n_pieces, piece[FUSE_NODES]; /* of the loop's body; the piece that computes a node */
     bool streams[FUSE_NODES];        /* stored and not read again: non-temporal stores */
     bool in_full;               /* in a step of LANES elements: streams are written to t first */

@@ -3,14 +3,20 @@
  * Long rows, and rows of several lines, are computed one at a time, pass after pass, block by
  * block.
  *
- * Short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2 of
- * the one before that. The passes of one row depend on each other (a division needs its sum), those
- * of different rows do not. So all units of the processor have work, the long chain of an
+ * In the loops over short rows a step is LANES elements, so that reductions stay in registers, in
+ * the order of kernel_reduce.h.
+ *
+ * Most short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2
+ * of the one before that. The passes of one row depend on each other (a division needs its sum),
+ * those of different rows do not. So all units of the processor have work, the long chain of an
  * exponential hides the divisions of the row before, and memory is accessed all the time. A row's
  * position and its values for later passes are in slot step mod passes (or fewer slots if its
  * elements are kept: the L1 cache is small). A pass without a row, at both ends, reads and writes
- * `idle`. A step of the loop is LANES elements, so that reductions stay in registers, in the order
- * of kernel_reduce.h.
+ * `idle`.
+ *
+ * Staggered passes keep the lines of several rows in the L1 cache, whose sets have 8 of them, and
+ * rows of 4 KiB use the same set for element i. So short rows with more than EMIT_STREAMS pointers
+ * are computed in turn: pass after pass over one row.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
@@ -34,10 +40,24 @@ const char *emit_folded(const Emit *e, int i) {
 
 /* ---- Shared by both kinds of rows ---- */
 
+int emit_streams(Emit *e) {
+    const Fusion *f = e->f;
+    int count = 0;
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        if (!pass_find_needs(e, pass)) continue;
+        for (int k = 0; k < f->n_inputs; k++)
+            count += e->needs_input[k] && f->stride_kind[k] != STRIDE_ZERO;
+        for (int i = 0; i < f->n_nodes; i++) {
+            count += pass_writes(e, i, pass) || (e->needs[i] && pass_loads(e, i, pass));
+            count += pass_has_column(e, i, pass);
+        }
+    }
+    return count;
+}
 /* Returns the number of rows for which node i is held: from the pass that computes it to the last
  * that loads it. */
 static int slots_of(Emit *e, int i) {
-    if (!e->is_short) return 1;
+    if (!e->is_staggered) return 1;
     int last = e->plan.pass[i];
     for (int pass = last + 1; pass < e->plan.n_passes; pass++) {
         pass_find_needs(e, pass);
@@ -66,13 +86,14 @@ int64_t emit_scratch(Emit *e, int64_t *per_element) {
         if (e->plan.is_kept[i]) {
             const char *type = emit_held(n->dtype);
             int size = emit_held_size(n->dtype) * (e->slots[i] = slots_of(e, i));
-            emit_line(e, "%s *const %c%d = (%s *)scratch;", type, e->is_short ? 'K' : 'k', i, type);
+            emit_line(e, "%s *const %c%d = (%s *)scratch;", type, e->is_staggered ? 'K' : 'k', i,
+                      type);
             emit_line(e, "scratch += %d * stride;", size);
             *per_element += size;
             bytes += FUSED_LANE_COUNT * size;
         }
     }
-    if (e->is_short) {
+    if (e->is_staggered) {
         emit_line(e, "char *const idle = scratch + (-(uintptr_t)scratch & (FUSED_LINE - 1));");
         *per_element += 8;
         bytes += 8 * FUSED_LANE_COUNT + FUSED_LINE;
@@ -122,7 +143,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
         if (n->is_stored && stores)
             emit_line(e, "((%s *)A->out[%d])[row] = %sr%d;", emit_ctype(n->dtype), n->output,
                       dtype_is_half((DType)n->dtype) ? "h_" : "", i);
-        if (e->is_short) emit_line(e, "R%d[g] = r%d;", i, i);
+        if (e->is_staggered) emit_line(e, "R%d[g] = r%d;", i, i);
     }
 }
 /* Writes names for where the row is folded: the sums of its leaf, or for its value in a total. */
@@ -263,37 +284,42 @@ static void put_row_of(Emit *e, int pass) {
     }
     put_fold_names(e);
 }
-/* Writes element i of all passes, which belongs to lane l. */
-static void put_step(Emit *e) {
+/* Writes element i of passes [first, end), which belongs to lane l. */
+static void put_step(Emit *e, int first, int end) {
     emit_line(e, "const int64_t i = i0 + l, at = 0;");
     emit_line(e, "(void)at;");
-    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+    for (int pass = first; pass < end; pass++) {
         if (!pass_find_needs(e, pass)) continue;
         emit_line(e, "{");
-        put_variables(e, IMPORT, pass);
+        if (e->is_staggered) put_variables(e, IMPORT, pass);
         pass_body(e, pass);
         emit_line(e, "}");
     }
 }
-/* Writes the loop over a row, and a masked step for its rest. */
-static void put_row(Emit *e) {
+/* Writes what follows a step's loop over lanes: the stores, and the prefetches if is_far. In turn,
+ * the last pass that reads an input prefetches it: earlier ones would all wait for memory. */
+static void put_out(Emit *e, int first, int end, bool is_far) {
+    bool asked[FUSED_INPUTS] = {0};
+    for (int k = 0; k < e->f->n_inputs; k++) asked[k] = e->last_use[k] >= 2 * end;
+    for (int pass = first; pass < end; pass++)
+        if (pass_find_needs(e, pass)) pass_out(e, pass, is_far, asked);
+}
+/* Writes the loop of passes [first, end) over a row, and a masked step for its rest. */
+static void put_row(Emit *e, int first, int end) {
     emit_line(e, "int64_t i0 = 0;");
     emit_line(e, "for (; i0 + LANES <= n; i0 += LANES) {");
-    for (int pass = 0; pass < e->plan.n_passes; pass++) pass_places(e, pass);
+    for (int pass = first; pass < end; pass++) pass_places(e, pass);
     emit_line(e, "#pragma GCC ivdep");
     emit_line(e, "#pragma GCC unroll 1");
     emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
     e->in_full = true;
-    put_step(e);
+    put_step(e, first, end);
     e->in_full = false;
     emit_line(e, "}");
-    bool asked[FUSED_INPUTS] = {0};
     emit_line(e, "if (is_far) {");
-    for (int pass = 0; pass < e->plan.n_passes; pass++)
-        if (pass_find_needs(e, pass)) pass_out(e, pass, true, asked);
+    put_out(e, first, end, true);
     emit_line(e, "} else {");
-    for (int pass = 0; pass < e->plan.n_passes; pass++)
-        if (pass_find_needs(e, pass)) pass_out(e, pass, false, asked);
+    put_out(e, first, end, false);
     emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "if (i0 < n) {");
@@ -301,12 +327,44 @@ static void put_row(Emit *e) {
     emit_line(e, "#pragma GCC unroll 1");
     emit_line(e, "for (int64_t l = 0; l < LANES; l++) {");
     emit_line(e, "if (l < n - i0) { /* masked, where the processor can */");
-    put_step(e);
+    put_step(e, first, end);
     emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "}");
 }
-static void put_short(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+/* Writes the accumulators of what passes [first, end) fold to row values. */
+static void put_row_folds(Emit *e, int first, int end) {
+    for (int pass = first; pass < end; pass++)
+        for (int i = 0; i < e->f->n_nodes; i++) {
+            if (!pass_folds(e, i, pass)) continue;
+            emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
+            emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
+        }
+}
+static void put_in_turn(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+    emit_line(e, "const int64_t is_far = A->is_far;");
+    emit_line(e, "for (int64_t step = 0; step < %s; step++) {", count);
+    next(e, "step");
+    emit_bases(e);
+    emit_row_inputs(e);
+    put_fold_names(e);
+    emit_row_values(e, 0, true);
+    for (int pass = 0; pass < e->plan.n_passes; pass++) {
+        put_row_folds(e, pass, pass + 1);
+        if (pass_find_needs(e, pass)) {
+            emit_line(e, "{");
+            emit_line(e, "const int64_t at = 0;");
+            pass_pointers(e, pass);
+            put_row(e, pass, pass + 1);
+            emit_line(e, "}");
+        }
+        emit_row_values(e, pass + 1, true);
+    }
+    emit_line(e, "fused_next(&rows, &A->outer, %d);", e->f->n_inputs);
+    emit_line(e, "}");
+    emit_line(e, "if (is_far) fused_settle();");
+}
+static void put_staggered(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     const Fusion *f = e->f;
     int n_passes = e->plan.n_passes;
     emit_line(e, "const int64_t is_far = A->is_far;");
@@ -336,12 +394,8 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
         put_variables(e, EXPORT, pass);
         emit_line(e, "}");
     }
-    for (int i = 0; i < f->n_nodes; i++) {
-        if (!fuse_is_reduce(&f->node[i]) || !e->plan.is_used[i]) continue;
-        emit_line(e, "%s f%d[LANES];", emit_lane_type(e, i), i);
-        emit_line(e, "LANE f%d[l] = %s_init();", i, emit_kernel(e, i).text);
-    }
-    put_row(e);
+    put_row_folds(e, 0, n_passes);
+    put_row(e, 0, n_passes);
     for (int pass = 0; pass < n_passes; pass++) {
         put_row_of(e, pass);
         emit_row_inputs(e);
@@ -353,8 +407,10 @@ static void put_short(Emit *e, const char *count, void (*next)(Emit *, const cha
 }
 
 void emit_rows(Emit *e, const char *count, void (*next)(Emit *e, const char *step)) {
-    if (e->is_short)
-        put_short(e, count, next);
+    if (e->is_staggered)
+        put_staggered(e, count, next);
+    else if (e->is_short)
+        put_in_turn(e, count, next);
     else
         put_long(e, count, next);
 }

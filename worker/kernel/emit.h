@@ -28,5 +28,8 @@ void emit_cast(Bytes *out, DType from, DType to);
  * kernel_fused.h and all that it includes. */
 struct Fusion;
 void emit_fusion(Bytes *out, const struct Fusion *f);
+/* The same; short rows with more than `streams` pointers are computed in turn (emit_rows.c), which
+ * gives the same bits. */
+void emit_fusion_by(Bytes *out, const struct Fusion *f, int streams);
 extern const char emit_head[];
 #endif

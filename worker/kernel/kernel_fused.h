@@ -60,12 +60,12 @@ PRO_FN void fused_past(void *to_, const void *from_, int64_t bytes) {
             __asm__ volatile(FUSED_PAST ::"r"(to + k), "v"(*(const FusedWide *)(from + k)));
     }
 }
-/* Prefetches from p + ahead, which may be an invalid address: one cache line, or two if bytes >
- * 64. */
+/* Prefetches from p + ahead, which may be an invalid address, to the L2 cache (the L1 cache is full
+ * of rows): one cache line, or two if bytes > 64. */
 PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
-    __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead));
+    __asm__ volatile("prefetcht1 (%0)" ::"r"((const char *)p + ahead));
     if (bytes > FUSED_LINE)
-        __asm__ volatile("prefetcht0 (%0)" ::"r"((const char *)p + ahead + FUSED_LINE));
+        __asm__ volatile("prefetcht1 (%0)" ::"r"((const char *)p + ahead + FUSED_LINE));
 }
 /* Orders non-temporal stores before the kernel's end, for a thread that sees that it has ended. */
 PRO_FN void fused_settle(void) { __asm__ volatile("sfence" ::: "memory"); }
