@@ -39,6 +39,11 @@ true"
     same "$f, no graphs" "$(out)" "$truth
 false"
 done
+# The library of products is called between graphs.
+plain=$(GT_CUDA_BLAS=1 GT_GRAPH=0 "$GTSH" --engine cuda --memory 100M "$TMP/step.gt" 2>&1)
+code "cuBLASLt" 0 env GT_CUDA_BLAS=1 GT_GRAPH=2 "$GTSH" --engine cuda --memory 100M "$TMP/step.stats.gt"
+same "cuBLASLt" "$(out)" "$plain
+true"
 # A graph that cannot be brought up to date is dropped, its calls are launched one by one, and a later run makes another.
 echo 'print(stats()["w0.plan.graphs"])' >>"$TMP/kinds.gt"
 truth=$("$GTSH" --engine cpu "$TMP/kinds.gt" 2>&1)

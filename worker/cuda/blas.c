@@ -295,18 +295,15 @@ static Wish find_wish(const Cuda *c, const Inst *inst) {
     return allow->n == 4 && !memcmp(allow->str, "tf32", 4) ? WISH_TF32 : WISH_ORDER;
 }
 
-/* Opens the library for the first product that is allowed to use it. Returns 1; 0: there is none;
- * -1: not while calls are recorded, which then cannot be. */
-static int open_late(Cuda *c) {
+/* Opens the library for the first product that is allowed to use it. False: there is none. */
+static bool open_late(Cuda *c) {
     Err err = {0};
-    if (c->has_blas_failed) return 0;
-    if (c->blas) return 1;
-    if (cuda_is_captured(c)) return -1;
-    if (open_library(c, NULL, &err)) return 1;
+    if (c->has_blas_failed) return false;
+    if (c->blas || open_library(c, NULL, &err)) return true;
     cuda_close_blas(c);
     c->has_blas_failed = true;
     log_line("WORKER", "set_precision: products stay float32 in the own order: %s", err.text);
-    return 0;
+    return false;
 }
 
 int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType from, DType to,
@@ -314,8 +311,8 @@ int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType fro
     Wish wish = find_wish(c, inst);
     if (wish == WISH_OWN || !dtype_is_float(from) || from != to || p->M == 1 || p->N == 1 || !p->K)
         return 0;
-    int is_open = open_late(c);
-    if (is_open <= 0) return is_open;
+    if (!c->has_blas_failed && cuda_is_captured(c)) return -1;
+    if (!open_late(c)) return 0;
     Key k;
     int64_t outer, size = dtype_info[from].size_bytes;
     memset(&k, 0, sizeof k);

@@ -26,9 +26,10 @@ static bool may_be_in_graph(const Plan *p, int i) {
 }
 
 void graphs_free(Plan *p) {
-    Engine *e = p->owner->stage.x->engine;
-    for (int i = 0; i < p->n_stretches; i++)
+    for (int i = 0; i < p->n_stretches; i++) { /* of a plan that was not finished there are none */
+        Engine *e = p->owner->stage.x->engine;
         if (p->stretch[i].graph) e->ops->graph_free(e, &p->stretch[i].graph);
+    }
 }
 
 static void find_stretches(Plan *p) {
