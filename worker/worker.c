@@ -419,14 +419,29 @@ static bool send_due(Worker *w) {
     return ok;
 }
 
+/* True if m is a heartbeat, or asks for counters behind no frame that is queued. */
+static bool need_not_wait(const Worker *w, const Msg *m) {
+    const char *text;
+    size_t n;
+    if (wire_kind(m) == MSG_BEAT) return true;
+    if (wire_kind(m) != MSG_STATS || !wire_read_text(m, &text, &n, NULL)) return false;
+    for (size_t i = w->queued_at; i < w->n_queued; i++)
+        if (wire_kind(&w->queued[i]) == MSG_FRAME) return false;
+    return n > 6 && !memcmp(text, "client", 6);
+}
+
 /* Called during a long call. Queues incoming messages until the call has ended, and sends replies
- * and acknowledgements of earlier calls, and heartbeats. */
+ * and acknowledgements of earlier calls, counters, and heartbeats. */
 static void poll_messages(void *ctx) {
     Worker *w = ctx;
     Msg m = {0};
     int got = 0;
     while (!w->is_broken && (got = link_recv(w->link, &m)) > 0) {
         check_cancel(w, &m);
+        if (need_not_wait(w, &m)) {
+            worker_on_message(w, &m);
+            continue;
+        }
         if (w->n_queued == w->cap_queued) {
             w->cap_queued = w->cap_queued ? 2 * w->cap_queued : 16;
             w->queued = xrealloc(w->queued, sizeof *w->queued * w->cap_queued);

@@ -4,7 +4,8 @@
  *
  * Environment: GT_EMU_PTX (a folder for the files; without it nothing is kept), GT_EMU_NVRTC (the
  * version it reports, 13000; PTX is given the version of such a toolkit), GT_EMU_NVRTC_REAL (the
- * file of the real one).
+ * file of the real one), GT_EMU_NVRTC_HOLD (a file: while it is there no compilation ends; one that
+ * waits for that makes the file FILE.waits, which it removes).
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/emu.h"
 #include "worker/cuda/cuda_api.h"
@@ -93,6 +94,17 @@ static char *take(nvrtcProgram of, int (*size)(nvrtcProgram, size_t *),
     free(text);
     return NULL;
 }
+/* Waits while the file is there. */
+static void hold(void) {
+    char waits[PATH_MAX];
+    const char *file = getenv("GT_EMU_NVRTC_HOLD");
+    if (!file || !*file || access(file, F_OK)) return;
+    snprintf(waits, sizeof waits, "%s.waits", file);
+    FILE *f = fopen(waits, "w");
+    if (f) fclose(f);
+    while (!access(file, F_OK)) usleep(10000);
+    unlink(waits);
+}
 static int compile(struct _nvrtcProgram *p, int n, const char *const *option) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     nvrtcProgram of = NULL;
@@ -159,6 +171,7 @@ int nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *option) {
     char path[PATH_MAX];
     int code = OK;
     EMU_BEGIN("nvrtcCompileProgram");
+    hold();
     bool is_kept = path_of(p, n, option, path);
     if (is_kept) p->ptx = read_all(path);
     if (!p->ptx) {

@@ -196,10 +196,30 @@ static void the_end(void) {
     exec_free(&t.x);
 }
 
+/* An engine that needs long for a mark: while exec waits for it without a step, it polls. */
+static int looks;
+static int slow_done(Engine *e, Ticket t, bool wait, Err *err) {
+    return ++looks <= 3 ? 0 : engine_late.done(e, t, wait, err);
+}
+static void waits(void) {
+    Talk t;
+    EngineOps slow = engine_late;
+    slow.done = slow_done;
+    talk_open(&t, &slow, 1);
+    send_text(&t, CLIENT, LINE "t1 = cumsum t0 axis=0\n");
+    exec_set_poll(t.x, poll_messages, &t);
+    looks = 0;
+    exec_on_gone(t.x, CLIENT);
+    CHECK(t.n_polls >= 3);
+    exec_set_poll(t.x, NULL, NULL);
+    exec_free(&t.x);
+}
+
 int main(void) {
     each(&engine_cpu);
     gone();
     others();
     the_end();
+    waits();
     return check_report("cancel");
 }

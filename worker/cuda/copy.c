@@ -8,6 +8,7 @@
 #include "worker/engine/view.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { PIECE_BYTES = RING_BYTES / 4 };
 
@@ -139,6 +140,16 @@ static void finish_reads(Cuda *c) {
 
 bool cuda_settle(Cuda *c) {
     if (cuda_is_captured(c)) return false;
+    while (c->is_cancelled) { /* a kernel may take seconds: the worker polls meanwhile */
+        enum { STEP_US = 20, STEPS = 250 };
+        CUresult code = CUDA_ERROR_NOT_READY;
+        for (int i = 0; i < STEPS && code == CUDA_ERROR_NOT_READY; i++) {
+            if (i) usleep(STEP_US);
+            code = c->libs->cuStreamQuery(c->stream);
+        }
+        if (code != CUDA_ERROR_NOT_READY) break; /* the next call says what it is */
+        c->is_cancelled(c->cancel_ctx);
+    }
     if (!CALL(c, cuStreamSynchronize, c->stream)) return false;
     finish_reads(c);
     return true;

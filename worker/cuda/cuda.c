@@ -68,6 +68,7 @@ static void cuda_close(Engine **e) {
     if (c->context) {
         l->cuCtxSetCurrent(c->context);
         if (c->stream) l->cuStreamSynchronize(c->stream);
+        cuda_end_aside(c);
         cuda_close_blas(c);
         cuda_free_kernels(c);
         cuda_close_failures(c);
@@ -180,6 +181,13 @@ static int cuda_done(Engine *e, Ticket t, bool wait, Err *err) {
     return 1;
 }
 
+/* No `cancel`: calls that are submitted are not undone. */
+static void cuda_set_cancel(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx) {
+    Cuda *c = (Cuda *)e;
+    c->is_cancelled = is_cancelled, c->cancel_ctx = ctx;
+    if (c->inner) c->inner->ops->set_cancel(c->inner, is_cancelled, ctx);
+}
+
 const EngineOps engine_cuda = {
     .name = "cuda",
     .is_ordered = true,
@@ -216,4 +224,5 @@ const EngineOps engine_cuda = {
     .leave = cuda_leave,
     .lend = cuda_lend_handle,
     .lost = cuda_lost,
+    .set_cancel = cuda_set_cancel,
 };

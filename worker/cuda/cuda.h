@@ -49,6 +49,7 @@ typedef struct CudaBlas CudaBlas;
 typedef struct ProductArgs ProductArgs;
 typedef struct CudaArena CudaArena;
 typedef struct Capture Capture;
+typedef struct Helper Helper;
 typedef struct Cuda {
     HostEngine host; /* memory: the reservation; tickets of calls that failed */
     const CudaLibs *libs;
@@ -87,6 +88,9 @@ typedef struct Cuda {
     CudaBlas *blas;  /* NULL: no product has asked for it */
     int blas_forced; /* blas.c: what GT_CUDA_BLAS says */
     bool has_blas_failed;
+    bool (*is_cancelled)(void *ctx); /* engine.h, set_cancel; NULL: the worker does not poll */
+    void *cancel_ctx;
+    Helper *left;  /* aside.c: work that a cancel has left and that still runs */
     Engine *inner; /* hosted.c: the engine cpu; NULL: not needed yet */
     int threads;   /* ... and its threads */
 } Cuda;
@@ -114,6 +118,18 @@ void cuda_open_images(Cuda *c); /* finds the cache; without one images are compi
 bool cuda_image(Cuda *c, const Bytes *source, CudaImage *image, Err *err);
 /* Removes an image from the cache. False: it did not come from there, or cannot be removed. */
 bool cuda_forget_image(Cuda *c, const CudaImage *image);
+
+/* ---- aside.c ---- */
+
+typedef struct Aside Aside;
+struct Aside {
+    void (*run)(Aside *work);  /* in any thread; a later work has another one */
+    void (*drop)(Aside *work); /* frees it and its result */
+};
+/* Runs work, and calls is_cancelled every few ms until it has ended. False, with ERR_CANCELLED:
+ * is_cancelled returned true; `work` is dropped when it has ended. */
+bool cuda_aside(Cuda *c, Aside *work, Err *err);
+void cuda_end_aside(Cuda *c); /* waits for the end of what a cancel has left */
 
 /* ---- device.c ---- */
 

@@ -55,8 +55,11 @@ static void release(Engine *inner, const Call *call, const View *in, const View 
 bool cuda_hosted(Cuda *c, const Call *call, Err *err) {
     EngineConfig config = {.memory_bytes = c->total, .threads = c->threads};
     if (cuda_is_captured(c)) return false;
-    if (!c->inner) c->inner = engine_cpu.open(&config, err);
-    if (!c->inner) return false;
+    if (!c->inner) {
+        c->inner = engine_cpu.open(&config, err);
+        if (!c->inner) return false;
+        c->inner->ops->set_cancel(c->inner, c->is_cancelled, c->cancel_ctx);
+    }
     Ticket ticket = c->host.engine.last;
     Call inner = *call;
     Err why = {0};
@@ -68,13 +71,14 @@ bool cuda_hosted(Cuda *c, const Call *call, Err *err) {
         inner.in = in;
         Ticket t = c->inner->ops->submit(c->inner, &inner, NULL, 0);
         ok = c->inner->ops->done(c->inner, t, true, &why) > 0;
+        c->inner->ops->cancel(c->inner, false);
         for (int k = 0; k < call->n_out; k++)
             cuda_copy_in(&c->host.engine, call->out[k].data, inner.out[k].data,
                          type_bytes(&call->out[k].type));
     }
     release(c->inner, call, in, inner.out);
     free(in);
-    if (why.code && why.code != ERR_MEMORY) /* it depends on values */
+    if (why.code && why.code != ERR_MEMORY && why.code != ERR_CANCELLED) /* it depends on values */
         return cuda_fail(c, ticket, &why), true;
     if (why.code && err) *err = why;
     return ok;

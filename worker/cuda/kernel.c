@@ -29,22 +29,71 @@ static bool find_functions(Cuda *c, CudaKernel *k, const char *key, const char *
     return !second || CUDA(c->libs, err, cuModuleGetFunction, &k->finish, k->module, name);
 }
 
+/* A kernel that is being made. It may outlive the call that wants it. */
+typedef struct Loading {
+    Aside aside;
+    Cuda *c;
+    Bytes source, key;
+    const char *second; /* see find_functions; static */
+    CudaImage image;
+    CudaKernel *kernel; /* NULL: why says why there is none */
+    Err why;
+} Loading;
+
+static CudaKernel *new_kernel(const Bytes *key) {
+    CudaKernel *k = xcalloc(1, sizeof *k + key->n);
+    memcpy(k->key, key->data, key->n);
+    k->bytes = key->n;
+    return k;
+}
+static void free_kernel(Cuda *c, CudaKernel *k) {
+    if (k && k->module) c->libs->cuModuleUnload(k->module);
+    free(k);
+}
+
+static void make_kernel(Aside *aside) {
+    Loading *l = (Loading *)aside;
+    Cuda *c = l->c;
+    Err *err = &l->why;
+    for (bool again = true; again && cuda_image(c, &l->source, &l->image, err);) {
+        CudaKernel *k = new_kernel(&l->key);
+        bool ok = CUDA(c->libs, err, cuCtxSetCurrent, c->context) &&
+                  load_module(c, l->image.data.data, &k->module, err) &&
+                  find_functions(c, k, l->image.key, l->second, err);
+        l->image.bytes = l->image.data.n;
+        bytes_fini(&l->image.data);
+        if (ok) {
+            l->kernel = k;
+            return;
+        }
+        free_kernel(c, k);
+        /* A file with another kernel in it is replaced; but it may be the device that has no
+         * memory. */
+        again = err->code != ERR_MEMORY && cuda_forget_image(c, &l->image);
+    }
+}
+static void drop_loading(Aside *aside) {
+    Loading *l = (Loading *)aside;
+    free_kernel(l->c, l->kernel);
+    bytes_fini(&l->source);
+    bytes_fini(&l->key);
+    free(l);
+}
+
 static CudaKernel *load(Cuda *c, const Bytes *source, const char *second, const void *key,
                         size_t bytes, CudaImage *image, Err *err) {
-    if (!cuda_image(c, source, image, err)) return NULL;
-    CudaKernel *k = xcalloc(1, sizeof *k + bytes);
-    memcpy(k->key, key, bytes);
-    k->bytes = bytes;
-    bool ok = load_module(c, image->data.data, &k->module, err) &&
-              find_functions(c, k, image->key, second, err);
-    image->bytes = image->data.n;
-    bytes_fini(&image->data);
-    if (ok) return k;
-    if (k->module) c->libs->cuModuleUnload(k->module);
-    free(k);
-    /* A file with another kernel in it is replaced; but it may be the device that has no memory. */
-    if (err->code == ERR_MEMORY) return NULL;
-    return cuda_forget_image(c, image) ? load(c, source, second, key, bytes, image, err) : NULL;
+    Loading *l = xcalloc(1, sizeof *l);
+    *l = (Loading){.aside = {make_kernel, drop_loading}, .c = c, .second = second};
+    bytes_add(&l->source, source->data, source->n);
+    bytes_add(&l->key, key, bytes);
+    *image = (CudaImage){.is_compiled = false};
+    if (!cuda_aside(c, &l->aside, err)) return NULL;
+    CudaKernel *k = l->kernel;
+    *image = l->image;
+    if (!k) *err = l->why;
+    l->kernel = NULL;
+    drop_loading(&l->aside);
+    return k;
 }
 
 /* The same for a single operation, which is counted. */
@@ -53,7 +102,7 @@ static CudaKernel *load_single(Cuda *c, const Bytes *source, const char *second,
     CudaImage image;
     CudaKernel *k = load(c, source, second, key, bytes, &image, err);
     if (!k) {
-        c->made.failed++;
+        c->made.failed += err->code != ERR_CANCELLED;
         return NULL;
     }
     c->made.compiled += image.is_compiled, c->made.cached += !image.is_compiled;

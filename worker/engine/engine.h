@@ -194,10 +194,11 @@ typedef struct EngineOps {
      * computed, all marks are done, and what was read from the device may be garbage: nobody may
      * see it. */
     bool (*lost)(const Engine *e, Err *err);
-    /* Optional, for engines that compute inside submit. During a call the submitting thread calls
-     * is_cancelled every few ms. Once it returns true, or after cancel(e, true), the current call
-     * and all later ones end early until cancel(e, false): calls fail with ERR_CANCELLED, `fused`
-     * returns false. Their results are undefined. */
+    /* Optional, for engines that compute or compile inside submit. During a call the submitting
+     * thread calls is_cancelled every few ms. Once it returns true, or after cancel(e, true), the
+     * current call and all later ones end early until cancel(e, false): calls fail with
+     * ERR_CANCELLED, `fused` returns false. Their results are undefined. Without `cancel` only the
+     * current call ends. */
     void (*set_cancel)(Engine *e, bool (*is_cancelled)(void *ctx), void *ctx);
     void (*cancel)(Engine *e, bool is_cancelled);
 } EngineOps;

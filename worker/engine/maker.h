@@ -31,7 +31,8 @@ typedef struct Maker {
     bool (*pays)(const Engine *e, const struct Fusion *f);
     /* Appends the source of a struct Fusion, which depends on its signature alone. */
     void (*source)(void *fusion, Bytes *out);
-    /* Compiles that source, or finds it compiled in the cache. False: err says why. */
+    /* Compiles that source, or finds it compiled in the cache. Meanwhile it calls is_cancelled
+     * (engine.h). False: err says why; with ERR_CANCELLED it may be asked for again. */
     bool (*make)(Engine *e, const struct Fusion *f, const Bytes *source, MadeKernel *out, Err *err);
     /* Frees a kernel. The engine has done all calls of it. */
     void (*drop)(Engine *e, const struct FusedKernel *k);

@@ -29,32 +29,32 @@ void exec_cancel_done(Exec *x, Client *c) {
 
 void exec_end(Exec *x) { x->is_ending = x->may_cancel = true; }
 
-static void begin_call(Exec *x, Client *c, uint64_t seq) {
+void exec_begin_call(Exec *x, Client *c, uint64_t seq) {
     x->busy = c, x->busy_seq = seq;
     if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel)
         x->ops->cancel(x->engine, c->has_pending_cancel || x->is_ending);
 }
 
 /* A move calls the engine directly (move.c), with busy NULL, so a cancel does not end its calls. */
-static void end_call(Exec *x) {
+void exec_end_call(Exec *x) {
     x->busy = NULL;
     if (__builtin_expect(x->may_cancel, 0) && x->ops->cancel) x->ops->cancel(x->engine, false);
 }
 
 Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticket *after,
                  int n_after) {
-    begin_call(x, c, seq);
+    exec_begin_call(x, c, seq);
     Ticket t = x->ops->submit(x->engine, call, after, n_after);
-    end_call(x);
+    exec_end_call(x);
     return t;
 }
 
 bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fusion *f,
                 const struct FusedKernel *k) {
-    begin_call(x, c, seq);
+    exec_begin_call(x, c, seq);
     bool ok =
         product ? x->ops->fused_product(x->engine, product, f, k) : x->ops->fused(x->engine, f, k);
-    end_call(x);
+    exec_end_call(x);
     return ok;
 }
 

@@ -20,7 +20,10 @@ Ticket exec_call(Exec *x, Client *c, uint64_t seq, const Call *call, const Ticke
                  int n_after);
 bool exec_fused(Exec *x, Client *c, uint64_t seq, const Call *product, struct Fusion *f,
                 const struct FusedKernel *k); /* product: NULL without one */
-void exec_cancel_done(Exec *x, Client *c);    /* the cancel has been handled: calls run again */
+/* Around work for a client's instruction that a cancel may end, such as making its kernel. */
+void exec_begin_call(Exec *x, Client *c, uint64_t seq);
+void exec_end_call(Exec *x);
+void exec_cancel_done(Exec *x, Client *c); /* the cancel has been handled: calls run again */
 /* Reports in order that the engine failed j; as cancelled if j was cancelled. */
 void exec_call_failed(Exec *x, Job *j, const Err *err);
 #endif

@@ -253,7 +253,8 @@ bool marks_pass(Exec *x, bool wait) {
 void marks_settle(Exec *x) {
     Marks *m = x->marks;
     marks_put(x, NULL, NULL);
-    for (uint64_t end = m->n_put; m->n_taken < end;) marks_pass(x, true);
+    for (uint64_t end = m->n_put; m->n_taken < end;)
+        if (!marks_pass(x, true) && x->poll) x->poll(x->poll_ctx);
 }
 
 bool marks_has_slots(const Exec *x) { return x->marks->opened != x->marks->closed; }

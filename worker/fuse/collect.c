@@ -304,10 +304,13 @@ static const FusedKernel *want(Collect *c) {
     const Maker *maker = c->maker ? c->maker->ops->maker : NULL;
     const FusedKernel *k = jit_kernel(c->entry);
     if (k) return k;
-    uint64_t began = maker ? watch_tick(c->stage.x) : 0;
+    Exec *x = c->stage.x;
+    uint64_t began = maker ? watch_tick(x) : 0;
+    exec_begin_call(x, x->pending_of, c->job[0]->seq);
     jit_want(c->jit, c->entry, f->hash, maker ? maker->source : make_source, f, c->is_soon);
+    exec_end_call(x);
     if (!maker) return NULL;
-    exec_watch_waited(c->stage.x, began, IDLE_COMPILE);
+    exec_watch_waited(x, began, IDLE_COMPILE);
     return jit_kernel(c->entry);
 }
 

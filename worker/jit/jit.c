@@ -50,7 +50,7 @@ struct Item {
     _Atomic uint64_t lost_ns; /* time lost without it, in all workers */
     Bytes source;
     char key[MAKER_KEY]; /* hash of source and environment */
-    const char *suffix; /* of its file in the cache; NULL: ".so" */
+    const char *suffix;  /* of its file in the cache; NULL: ".so" */
     ItemState state;
     bool is_soon;
     bool is_wanted;    /* an earlier program asked for it and ended too soon */
@@ -732,25 +732,29 @@ static void start_thread(JitService *s) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Makes the kernel of a fusion with the engine's own compiler. */
-static void make_at_once(JitService *s, Item *e, const struct Fusion *f) {
+/* Makes the kernel of a fusion with the engine's own compiler. False: a cancel came first. */
+static bool make_at_once(JitService *s, Item *e, const struct Fusion *f) {
     MadeKernel made = {.is_compiled = false};
     Err err = {0};
+    pthread_mutex_unlock(&s->lock); /* a service with a maker is one worker's, which may poll */
     bool ok = s->maker->ops->maker->make(s->maker, f, &e->source, &made, &err);
+    pthread_mutex_lock(&s->lock);
+    if (!ok && err.code == ERR_CANCELLED) return false;
     memcpy(e->key, made.key, sizeof e->key);
     e->suffix = made.suffix;
     e->state = !ok ? ITEM_FAILED : made.is_compiled ? ITEM_COMPILED : ITEM_CACHED;
     if (!ok) {
         e->why = xstrdup(err.text);
         log_failed(s, err.text);
-        return;
+        return true;
     }
     e->bytes = made.bytes;
     atomic_store_explicit(&e->kernel, made.kernel, memory_order_release);
-    if (!made.is_compiled) return;
+    if (!made.is_compiled) return true;
     e->compile_ms = (double)(made.end_ns - made.begin_ns) * 1e-6, e->batch = 1;
     s->compiler_calls++;
     note_call(s, e, 1, made.begin_ns, made.end_ns);
+    return true;
 }
 
 /* Sets e's item, and makes and requests that item if no worker has yet. */
@@ -767,11 +771,16 @@ static void ask(Jit *j, JitEntry *e, uint64_t hash, JitMake make, void *ctx, boo
         item->n = e->n;
         memcpy(item->signature, e->signature, e->n);
         make(ctx, &item->source);
+        if (s->maker && !make_at_once(s, item, ctx)) {
+            item_free(s, item);
+            pthread_mutex_unlock(&s->lock);
+            return;
+        }
         item->same_hash = map_get(&s->items, hash);
         map_put(&s->items, hash, item);
         item->hash = hash;
         if (s->maker) {
-            make_at_once(s, item, ctx);
+            /* it has been made, or never will be */
         } else if (load_shipped(s, item)) { /* at once: the thread may be waiting for a compiler */
             item->state = ITEM_SHIPPED;
         } else {
