@@ -1,11 +1,11 @@
 /* fuse_test: a fusion's kernel gives the same bits as the cpu engine op by op. Random fusions
  * over all dtypes, broadcast and permuted inputs, odd sizes, nan and infinities, reductions along
- * rows and over them, of more than one block, single elements of rows, totals, outputs written over
- * inputs, 1 and 3 threads, short rows in turn too; each graph twice, with other shapes and scalars,
- * which share a kernel if the inputs have the same kind of strides. Then: which fusions share a
- * kernel, and the kernels' cache: from disk, damaged, used by two at once, too large, missing, no
- * compiler. With GT_TEST_ENGINE=cuda: random fusions on that engine instead.
- * Usage: fuse_test [FUSIONS [SEED]]
+ * rows and over them, of more than one block, single elements of rows, indices out of range,
+ * totals, outputs written over inputs, 1 and 3 threads, short rows in turn too; each graph twice,
+ * with other shapes and scalars, which share a kernel if the inputs have the same kind of strides.
+ * Then: which fusions share a kernel, and the kernels' cache: from disk, damaged, used by two at
+ * once, too large, missing, no compiler. With GT_TEST_ENGINE=cuda: random fusions on that engine
+ * instead. Usage: fuse_test [FUSIONS [SEED]]
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
 #include "runtime/inst/inst.h"
@@ -44,6 +44,15 @@ static bool check_case(FusedCase *t, const FusedKernel *k, Engine *e, Rand *r, c
     CHECK_MSG(same, "%s: %s", what, text);
     CHECK(!t->fuse.args.is_far || e == engine[1]);
     n_far[k->unit] += t->fuse.args.is_far != 0;
+    return same;
+}
+
+/* The same with some indices out of range. */
+static bool check_failures(FusedCase *t, const FusedKernel *k, Engine *e, Rand *r,
+                           const char *what) {
+    char text[240];
+    bool same = fused_case_fail(t, e, k, r, text, sizeof text);
+    CHECK_MSG(same, "%s, with bad indices: %s", what, text);
     return same;
 }
 
@@ -92,7 +101,9 @@ static void test_random(int fusions, uint64_t seed) {
         if (!k) continue;
         n_in_turn += in_turn && k->unit >= FUSED_ROWS && t->fuse.args.blocks == 1;
         Rand r = {(uint64_t)i};
-        bool ok = check_case(t, k, engine[1], NULL, what) && check_case(t, k, engine[0], &r, what);
+        bool ok = check_case(t, k, engine[1], NULL, what) &&
+                  check_case(t, k, engine[0], &r, what) &&
+                  check_failures(t, k, engine[i & 1], &r, what);
         if (!ok && check_failed < 20)
             fprintf(stderr, "%s\n",
                     jit_source(jit, t->fuse.signature, t->fuse.signature_bytes, t->fuse.hash));
@@ -119,7 +130,7 @@ static void test_device(const char *name, int fusions, uint64_t seed) {
     if (!e) panic("%s", err.text);
     JitConfig of_jit = {.isa = "v3", .engine = e};
     Jit *jit = jit_new(&of_jit);
-    int ran = 0, unfit = 0, units[FUSED_LEAVES + 1] = {0};
+    int ran = 0, unfit = 0, at_indices = 0, units[FUSED_LEAVES + 1] = {0};
     for (int i = 0; i < 2 * fusions; i++) {
         static FusedCase t;
         FusedSeeds seeds = {.graph = seed + (uint64_t)(i / 2) * 1000003,
@@ -140,20 +151,23 @@ static void test_device(const char *name, int fusions, uint64_t seed) {
             CHECK_MSG(k != NULL, "%s has no kernel", what);
             Rand r = {(uint64_t)i};
             bool ok = k && fused_case_run(&t, e, k, NULL, text, sizeof text) &&
-                      fused_case_run(&t, e, k, &r, text, sizeof text);
+                      fused_case_run(&t, e, k, &r, text, sizeof text) &&
+                      fused_case_fail(&t, e, k, &r, text, sizeof text);
             CHECK_MSG(!k || ok, "%s: %s", what, text);
             if (!ok && check_failed < 4)
                 fprintf(stderr, "%s\n", jit_source(jit, f->signature, f->signature_bytes, f->hash));
             if (k) units[k->unit]++;
+            at_indices += fuse_fail(f, f->n_nodes) > 0;
             ran++;
         }
         fused_case_free(&t);
     }
     JitStats s = jit_stats(jit);
-    printf("  %s: %d fusions (%d of elements, %d of blocks, %d of rows, %d of leaves), %d have no "
-           "kernel; %llu kernels compiled, %llu from disk\n",
-           name, ran, units[0], units[1], units[2], units[3], unfit, (unsigned long long)s.compiled,
-           (unsigned long long)s.cached);
+    printf(
+        "  %s: %d fusions (%d of elements, %d of blocks, %d of rows, %d of leaves; %d at indices), "
+        "%d have no kernel; %llu kernels compiled, %llu from disk\n",
+        name, ran, units[0], units[1], units[2], units[3], at_indices, unfit,
+        (unsigned long long)s.compiled, (unsigned long long)s.cached);
     CHECK(ran > 0);
     jit_free(&jit);
     e->ops->close(&e);

@@ -42,15 +42,14 @@ bool cpu_fused_product(Engine *e, const Call *product, Fusion *f, const FusedKer
     bool is_rows = k->unit == FUSED_ROWS;
     bool fits = k->unit == FUSED_ELEMENTS || (is_rows && n > 0 && N % n == 0);
     FusedRun r = {&f->args, k->run, c->pool, (size_t)fused_scratch(k, n), is_rows ? n : 1};
-    int32_t bad = 0;
-    f->args.bad = &bad;
+    fuse_clear_bad(f);
     f->args.is_far = 0;
     Err err;
     bool was_called;
     bool ok = cpu_product(c, product, fits ? product_range : NULL, &r, &was_called, &err);
     cpu_free_sides(c);
     ok = ok && !pool_was_cancelled(c->pool);
-    return ok && (was_called ? !bad : cpu_fused(e, f, k));
+    return ok && (was_called ? !fuse_is_bad(f) : cpu_fused(e, f, k));
 }
 
 /* Sets is_far and `ahead`. If the kernel reads and writes more than the caches hold, cached outputs
@@ -95,8 +94,7 @@ enum { ROWS_OF_PART = 64, WHOLE_LINES = 512 /* elements */ };
 bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Cpu *c = (Cpu *)e;
     FusedArgs *a = &f->args;
-    int32_t bad = 0; /* if set, it runs again op by op, which reports the index */
-    a->bad = &bad;
+    fuse_clear_bad(f); /* if one is bad, it runs again op by op, which reports the index */
     if (is_endless(f, k)) return false;
     set_far(c, f, k);
     FusedRun r = {a, k->run, c->pool, (size_t)fused_scratch(k, a->n), 0};
@@ -105,7 +103,7 @@ bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
         /* Parts begin at cache lines, whatever the dtype, and only the last has a remainder. */
         int64_t part = fused_part(a->n, cost);
         cpu_ranges(c, a->n, (part + WHOLE_LINES - 1) / WHOLE_LINES * WHOLE_LINES, fused_range, &r);
-        return !bad && !pool_was_cancelled(c->pool);
+        return !fuse_is_bad(f) && !pool_was_cancelled(c->pool);
     }
     if (k->unit == FUSED_ROWS) {
         /* Each part begins and ends with passes that have no row, so a part has several rows. */
@@ -113,7 +111,7 @@ bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
                 share = a->rows / pool_threads(c->pool) / 4;
         int64_t many = share < ROWS_OF_PART ? share : ROWS_OF_PART;
         cpu_ranges(c, a->rows, part < many ? many : part, fused_range, &r);
-        return !bad && !pool_was_cancelled(c->pool);
+        return !fuse_is_bad(f) && !pool_was_cancelled(c->pool);
     }
     bool has_leaves = k->unit == FUSED_LEAVES;
     uint64_t table_bytes = (uint64_t)(has_leaves ? fused_table(a, k->columns, k->totals)
@@ -136,5 +134,5 @@ bool cpu_fused(Engine *e, Fusion *f, const FusedKernel *k) {
         cpu_ranges(c, a->rows, cpu_part(a->blocks + 4), fused_range, &r);
     }
     mem_release(c->host.mem, a->table, table_bytes);
-    return !bad && !pool_was_cancelled(c->pool);
+    return !fuse_is_bad(f) && !pool_was_cancelled(c->pool);
 }

@@ -245,6 +245,8 @@ typedef struct Matrices {
 /* Return a record for the newest call; *of is copied. NULL: the device is lost. */
 IndexRecord *cuda_take_slot(Cuda *c, const Indices *of);
 IndexRecord *cuda_take_matrix_slot(Cuda *c, const Matrices *of);
+/* The same for all nodes of a fusion that may fail: fills f->args.bad. */
+bool cuda_take_fused_slots(Cuda *c, Fusion *f);
 void cuda_fail(Cuda *c, Ticket ticket, const Err *err);      /* the call has failed */
 void cuda_mark_failures(Cuda *c, int mark);                  /* before that mark of the ring */
 void cuda_pass_failures(Cuda *c, Ticket mark);               /* the mark is done */

@@ -15,16 +15,19 @@
 
 typedef struct Slot {
     Ticket ticket;
-    bool is_open, is_matrix;
+    int node; /* of a fusion; of a call 0 */
+    bool is_open, is_matrix, is_fused;
     union {
         Indices of;
         Matrices matrices;
+        TensorType space; /* is_fused: the fusion's; the record is a FusedBad */
     };
 } Slot;
 typedef struct Failure Failure;
 struct Failure {
     Failure *next;
     Ticket ticket;
+    int node;
     Err err;
 };
 struct Failures {
@@ -61,10 +64,10 @@ void cuda_close_failures(Cuda *c) {
     c->failures = NULL;
 }
 
-void cuda_fail(Cuda *c, Ticket ticket, const Err *err) {
+static void fail(Cuda *c, Ticket ticket, int node, const Err *err) {
     Failures *l = c->failures;
     Failure *f = xmalloc(sizeof *f);
-    *f = (Failure){NULL, ticket, *err};
+    *f = (Failure){NULL, ticket, node, *err};
     if (l->first)
         l->last->next = f;
     else
@@ -72,12 +75,14 @@ void cuda_fail(Cuda *c, Ticket ticket, const Err *err) {
     l->last = f;
 }
 
+void cuda_fail(Cuda *c, Ticket ticket, const Err *err) { fail(c, ticket, 0, err); }
+
 bool cuda_failed(Engine *e, Ticket *t, int *node, Err *err) {
     Failures *l = ((Cuda *)e)->failures;
     Failure *f = l->first;
     if (!f) return false;
     l->first = f->next;
-    *t = f->ticket, *node = 0, *err = f->err;
+    *t = f->ticket, *node = f->node, *err = f->err;
     free(f);
     return true;
 }
@@ -115,9 +120,11 @@ static void report(Cuda *c, Slot *s, const IndexRecord *r) {
     if (r->at == INDEX_GOOD) return;
     if (s->is_matrix)
         matrix_is_bad(&s->matrices, r->at, &err);
+    else if (s->is_fused)
+        fuse_check_bad(&s->space, (const FusedBad *)(const void *)r, &err);
     else
         bad_index(&s->of, r, &err);
-    cuda_fail(c, s->ticket, &err);
+    fail(c, s->ticket, s->node, &err);
     CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)(c->failures->records + (s - c->failures->slot)),
          c->failures->clean, sizeof *r, c->stream);
 }
@@ -147,15 +154,19 @@ void cuda_mark_failures(Cuda *c, int mark) {
 }
 void cuda_pass_failures(Cuda *c, Ticket t) { report_area(c, t, (int)(t / 2 % MARKS)); }
 
+/* If the caller left too few slots, waits. */
+static bool make_room(Cuda *c, int n) {
+    if (c->failures->n_open + n <= FAIL_SLOTS) return true;
+    if (!read_area(c, MARKS) || !cuda_settle(c)) return false;
+    report_area(c, UINT64_MAX, MARKS);
+    return true;
+}
+
 /* Returns a slot for the newest call; NULL: there is none. */
 static Slot *take_slot(Cuda *c) {
     Failures *f = c->failures;
     int k = 0;
-    if (cuda_is_captured(c)) return NULL;
-    if (f->n_open == FAIL_SLOTS) { /* the caller left none: waits */
-        if (!read_area(c, MARKS) || !cuda_settle(c)) return NULL;
-        report_area(c, UINT64_MAX, MARKS);
-    }
+    if (cuda_is_captured(c) || !make_room(c, 1)) return NULL;
     while (f->slot[k].is_open) k++;
     f->slot[k] = (Slot){.ticket = c->host.engine.last, .is_open = true};
     f->n_open++;
@@ -174,4 +185,19 @@ IndexRecord *cuda_take_matrix_slot(Cuda *c, const Matrices *of) {
     if (!s) return NULL;
     s->is_matrix = true, s->matrices = *of;
     return c->failures->records + (s - c->failures->slot);
+}
+
+bool cuda_take_fused_slots(Cuda *c, Fusion *f) {
+    _Static_assert(sizeof(FusedBad) == sizeof(IndexRecord), "both are records");
+    int n = fuse_fail(f, f->n_nodes);
+    if (n && !make_room(c, n)) return false;
+    for (int i = 0; i < f->n_nodes; i++) {
+        if (!fuse_may_fail(&f->node[i])) continue;
+        Slot *s = take_slot(c);
+        if (!s) return false;
+        s->is_fused = true, s->node = i, s->space = f->space;
+        IndexRecord *r = c->failures->records + (s - c->failures->slot);
+        f->args.bad[fuse_fail(f, i)] = (FusedBad *)(void *)r;
+    }
+    return true;
 }

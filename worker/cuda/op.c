@@ -72,7 +72,8 @@ bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Cuda *c = (Cuda *)e;
     Err err = {0};
     e->last = c->requests += 2;
-    return !cuda_enter(c) || cuda_run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) ||
+    return !cuda_enter(c) || !cuda_take_fused_slots(c, f) ||
+           cuda_run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) ||
            err.code != ERR_MEMORY;
 }
 

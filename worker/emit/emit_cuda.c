@@ -55,10 +55,13 @@ static void find_last_reads(Emit *e, int last[FUSED_INPUTS]) {
     }
 }
 
-/* A thread reads an element of all inputs before it writes that element, in each pass. */
+/* A thread reads an element of all inputs before it writes that element, in each pass. But all
+ * threads of a row read what is gathered. */
 static void find_reuse(Emit *e, CudaForm *form) {
     const Fusion *f = e->f;
     int last[FUSED_INPUTS];
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].op == OP_GATHER) return;
     find_last_reads(e, last);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
@@ -74,7 +77,6 @@ bool emit_cuda_fits(const Fusion *f) {
     bool has_rows = false, has_columns = false;
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (n->op == OP_GATHER || n->op == OP_SCATTER_ADD) return false;
         if (n->is_column && n->is_row) return false; /* a total */
         has_columns |= n->is_column;
         has_rows |= fuse_is_reduce(n);
@@ -221,7 +223,7 @@ static void put_elements(Emit *e, int wide) {
 }
 
 void emit_cuda(Bytes *out, const Fusion *f) {
-    Emit e = {.f = f, .out = out};
+    Emit e = {.f = f, .out = out, .place = "i"};
     CudaForm form;
     emit_cuda_form(f, &form);
     plan(&e);

@@ -55,6 +55,8 @@ void cuda_put_bases(Emit *e);      /* declares b: where the unit's row begins in
 void cuda_put_row_inputs(Emit *e); /* the inputs that row values need */
 void cuda_put_inputs(Emit *e);     /* those of e->needs_input, of element i of the row */
 bool cuda_is_row_value(const Emit *e, int i);
+void cuda_put_pick(Emit *e, int i);       /* the value of a GATHER */
+void cuda_put_indices(Emit *e, int pass); /* declares j of each SCATTER_ADD in the pass's loop */
 
 /* ---- emit_cuda_tiles.c ---- */
 bool emit_cuda_may_tile(const Fusion *f, int k);

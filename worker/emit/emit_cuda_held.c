@@ -194,7 +194,10 @@ static void put_row_values(Emit *e, int pass) {
         char text[64];
         if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         snprintf(text, sizeof text, "has ? *T%d : %s_init()", i, emit_kernel(e, i).text);
-        emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
+        if (n->op == OP_GATHER)
+            cuda_put_pick(e, i);
+        else
+            emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
         if (n->is_stored)
             emit_line(e, "if (t == 0 && has) ((%s *)A->out[%d])[row] = %sr%d;",
                       emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
@@ -236,6 +239,7 @@ static void put_loop(Emit *e, const Held *h, int pass) {
     for (int i = 0; i < f->n_nodes; i++) has_any |= e->needs[i];
     if (!has_any) return;
     bool walks = f->is_lined;
+    cuda_put_indices(e, pass);
     put_each(e, walks || e->plan.cost > LIGHT ? 1 : 4);
     for (int k = 0; k < f->n_inputs; k++) {
         bool is_slot = h->has_slot[FUSE_INPUT + k] && !is_steady(e, k);

@@ -51,6 +51,12 @@ void cuda_put_bases(Emit *e) {
     emit_line(e, "}");
     emit_line(e, "}");
 }
+/* True if operand j of node i is read once for a row. */
+static bool reads_in_row(const Emit *e, int i, int j) {
+    const FuseNode *n = &e->f->node[i];
+    if (fuse_may_fail(n) && j < 2) return e->plan.is_used[i] && j == 1;
+    return cuda_is_row_value(e, i) && !fuse_is_reduce(n);
+}
 /* A group without a unit reads those of the first row. */
 void cuda_put_row_inputs(Emit *e) {
     const Fusion *f = e->f;
@@ -59,8 +65,7 @@ void cuda_put_row_inputs(Emit *e) {
         char where[16];
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= cuda_is_row_value(e, i) && !fuse_is_reduce(&f->node[i]) &&
-                           f->node[i].in[j] == FUSE_INPUT + k;
+                is_used |= reads_in_row(e, i, j) && f->node[i].in[j] == FUSE_INPUT + k;
         snprintf(where, sizeof where, "b%d", k);
         if (is_used) emit_input(e, 'y', k, where);
     }
@@ -73,6 +78,32 @@ static void put_tables(Emit *e) {
             emit_line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
                       emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
 }
+/* The index of a group without a unit is not that of a row. */
+void cuda_put_indices(Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (e->f->node[i].op == OP_SCATTER_ADD && pass_computes(e, i, pass))
+            emit_line(e, "const int32_t j%d = has ? (int32_t)%s : 0;", i,
+                      emit_index(e, i, true).text);
+}
+/* Computed again from the inputs, by all threads of the row. */
+void cuda_put_pick(Emit *e, int i) {
+    FuseRef from = e->f->node[i].in[0];
+    char text[16];
+    pass_find_pick(e, i, 0);
+    emit_line(e, "%s e%d;", emit_held(emit_dtype(e, from)), i);
+    emit_line(e, "{");
+    emit_line(e, "const int64_t i = has ? %s : 0;", emit_index(e, i, true).text);
+    cuda_put_indices(e, 0);
+    cuda_put_inputs(e);
+    for (int k = 0; k < e->f->n_nodes; k++)
+        if (e->needs[k]) emit_value(e, k, NULL);
+    emit_line(e, "e%d = %s;", i, emit_name(e, from, false).text);
+    emit_line(e, "(void)i;");
+    emit_line(e, "}");
+    snprintf(text, sizeof text, "e%d", i);
+    emit_value(e, i, text);
+}
+
 /* Row values that the pass before made known. Thread 0 of the group has combined the blocks. */
 static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     const Fusion *f = e->f;
@@ -94,7 +125,10 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
                      emit_lane_type(e, i), i, emit_kernel(e, i).text);
         else
             snprintf(text, sizeof text, "%s_tree(T%d, blocks)", emit_kernel(e, i).text, i);
-        emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
+        if (n->op == OP_GATHER)
+            cuda_put_pick(e, i);
+        else
+            emit_value(e, i, fuse_is_reduce(n) ? text : NULL);
         if (n->is_stored && stores)
             emit_line(e, "if (t == 0 && has) ((%s *)A->out[%d])[row] = %sr%d;",
                       emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
@@ -206,6 +240,7 @@ static void put_pass(Emit *e, int pass) {
         emit_line(e, "%s *const c%d = (%s *)(mine + %d * 8 * chunk);", type, i, type, k++);
         emit_line(e, "%s f%d = %s_init();", emit_lane_type(e, i), i, emit_kernel(e, i).text);
     }
+    cuda_put_indices(e, pass);
     emit_line(e, "for (int64_t base = from; base < to; base += chunk) {");
     emit_line(e, "#pragma unroll 1");
     emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
@@ -283,11 +318,12 @@ static void put_leaves(Emit *e) {
     emit_line(e, "for (int64_t row = top; row < last; row++) {");
     cuda_put_bases(e);
     cuda_put_row_inputs(e);
-    emit_line(e, "const int t = threadIdx.x;");
-    emit_line(e, "const bool has = base == 0;");
+    emit_line(e, "const int64_t t = base + threadIdx.x;");
+    emit_line(e, "const bool has = true;");
     put_row_values(e, 0, false, true);
     emit_line(e, "(void)t, (void)has;");
     pass_find_needs(e, 0);
+    cuda_put_indices(e, 0);
     emit_line(e, "#pragma unroll");
     emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
     emit_line(e, "const int64_t i = base + k * wide + threadIdx.x;");

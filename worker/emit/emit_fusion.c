@@ -216,7 +216,7 @@ static void put_reductions(Emit *e) {
 void emit_fusion(Bytes *out, const Fusion *f) { emit_fusion_by(out, f, EMIT_STREAMS); }
 void emit_fusion_by(Bytes *out, const Fusion *f, int streams) {
     _Static_assert((int)FUSED_BLOCK == 4096 && (int)FUSED_RANK == MAX_DIMS, "fused.h");
-    Emit e = {.f = f, .out = out};
+    Emit e = {.f = f, .out = out, .place = "at + i"};
     fuse_plan(f, &e.plan);
     e.is_short = f->trailing && f->args.blocks == 1 && !f->is_lined;
     put_summary(&e);
@@ -253,8 +253,7 @@ void emit_fusion_by(Bytes *out, const Fusion *f, int streams) {
     bytes_printf(out, "    .scratch_n = %lld, .scratch = %lld, .cost = %d, .reuse = {",
                  (long long)per_element, (long long)scratch, e.plan.cost);
     bool has_index = false; /* it may have to run again, from the same inputs */
-    for (int i = 0; i < f->n_nodes; i++)
-        has_index |= f->node[i].op == OP_GATHER || f->node[i].op == OP_SCATTER_ADD;
+    for (int i = 0; i < f->n_nodes; i++) has_index |= fuse_may_fail(&f->node[i]);
     for (int k = 0; k < f->n_outputs; k++) {
         uint32_t over = 0;
         if (has_index) {

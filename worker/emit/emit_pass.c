@@ -77,7 +77,8 @@ void emit_value(Emit *e, int i, const char *reduced) {
     } else if (n->op == OP_FULL) {
         bytes_puts(e->out, operand[0]);
     } else if (n->op == OP_SCATTER_ADD) {
-        bytes_printf(e->out, "(int32_t)(at + i) != j%d ? %s : (%s)(", i, operand[0], emit_held(d));
+        bytes_printf(e->out, "(int32_t)(%s) != j%d ? %s : (%s)(", e->place, i, operand[0],
+                     emit_held(d));
         emit_expr(e->out, op_info[OP_ADD].expr, d, d, (const char *[3]){operand[0], operand[2]});
         bytes_puts(e->out, ")");
     } else if (n->op == OP_CAST) {
@@ -108,6 +109,13 @@ void emit_input(Emit *e, char letter, int k, const char *where) {
     bytes_printf(e->out, "%*sconst %s %c%d = ", 4 * e->depth, "", emit_held(d), letter, k);
     put_widened(e, d, text);
     bytes_puts(e->out, ";\n");
+}
+
+EmitIndex emit_index(const Emit *e, int i, bool in_row) {
+    EmitIndex text;
+    snprintf(text.text, sizeof text.text, "fused_index(A->bad[%d], row, (int64_t)%s, n)",
+             fuse_fail(e->f, i), emit_name(e, e->f->node[i].in[1], in_row).text);
+    return text;
 }
 
 EmitName emit_kernel(const Emit *e, int i) {
@@ -228,8 +236,7 @@ void pass_pointers(Emit *e, int pass) {
         if (pass_has_column(e, i, pass))
             emit_line(e, "%s *const a%d = l%d + at;", emit_lane_type(e, i), i, i);
         if (n->op == OP_SCATTER_ADD && pass_computes(e, i, pass))
-            emit_line(e, "const int32_t j%d = (int32_t)fused_index(A, (int64_t)%s, n);", i,
-                      emit_name(e, n->in[1], false).text);
+            emit_line(e, "const int32_t j%d = (int32_t)%s;", i, emit_index(e, i, false).text);
         if (pass_folds(e, i, pass) && e->plan.is_chunked[i] && !e->is_short)
             emit_line(e, "%s *const g%d = c%d + (at - from);", emit_held(emit_dtype(e, n->in[0])),
                       i, i);
@@ -469,22 +476,25 @@ static void put_pieces(Emit *e, int pass) {
     if (has_pieces) emit_line(e, "}");
 }
 
-/* Writes the computation of a row's element `index`, the same as in the pass's loop. */
-void pass_pick(Emit *e, int i, int pass) {
-    const FuseNode *n = &e->f->node[i];
-    FuseRef from = n->in[0];
+void pass_find_pick(Emit *e, int i, int pass) {
+    FuseRef from = e->f->node[i].in[0];
     memset(e->needs, 0, sizeof e->needs);
     memset(e->needs_input, 0, sizeof e->needs_input);
     if (fuse_is_input(from))
         e->needs_input[from - FUSE_INPUT] = true;
     else
         e->needs[from] = true;
-    e->picks = true;
     spread_needs(e, pass);
+}
+
+/* Writes the computation of a row's element `index`, the same as in the pass's loop. */
+void pass_pick(Emit *e, int i, int pass) {
+    FuseRef from = e->f->node[i].in[0];
+    e->picks = true;
+    pass_find_pick(e, i, pass);
     emit_line(e, "%s e%d;", emit_held(emit_dtype(e, from)), i);
     emit_line(e, "{");
-    emit_line(e, "const int64_t at = fused_index(A, (int64_t)%s, n), i = 0;",
-              emit_name(e, n->in[1], true).text);
+    emit_line(e, "const int64_t at = %s, i = 0;", emit_index(e, i, true).text);
     pass_pointers(e, pass);
     pass_body(e, pass);
     emit_line(e, "e%d = %s;", i, emit_name(e, from, false).text);

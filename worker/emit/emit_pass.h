@@ -30,6 +30,7 @@ typedef struct Emit {
     bool streams[FUSE_NODES];        /* stored and not read again: non-temporal stores */
     bool in_full;               /* in a step of LANES elements: streams are written to t first */
     int last_use[FUSED_INPUTS]; /* 2 * pass, + 1: after its loop; or EMIT_NEVER_OVER */
+    const char *place;          /* the source of the element of the row that a loop computes */
 } Emit;
 
 enum { EMIT_NEVER_OVER = INT32_MAX };
@@ -37,6 +38,10 @@ enum { EMIT_NEVER_OVER = INT32_MAX };
 typedef struct EmitName {
     char text[16];
 } EmitName;
+
+typedef struct EmitIndex {
+    char text[64];
+} EmitIndex;
 
 /* Writes a line of source, indented. A line that ends in { begins a block, one that begins with }
  * ends one. At most 511 bytes. */
@@ -48,6 +53,8 @@ int emit_held_size(DType d);    /* ... and its bytes */
 /* The kernel of reduction i, as "sum_f32", and the C type of its accumulators. */
 EmitName emit_kernel(const Emit *e, int i);
 const char *emit_lane_type(const Emit *e, int i);
+/* The checked index of node i, a GATHER or SCATTER_ADD, of the present row. in_row: emit_name. */
+EmitIndex emit_index(const Emit *e, int i, bool in_row);
 /* Writes const T y3 = *(const T *)WHERE, widened; letter: x or y. */
 void emit_input(Emit *e, char letter, int k, const char *where);
 /* Writes the definition of node i. reduced: the source of its value; NULL: its operation. */
@@ -77,6 +84,8 @@ void pass_pointers(Emit *e, int pass);
 void pass_body(Emit *e, int pass);
 /* Writes the loop over elements [from, to) of the row. */
 void pass_loop(Emit *e, int pass);
-/* Node i is a GATHER: writes the computation of one element of the row, as in the pass's loop. */
+/* Node i is a GATHER: writes the computation of one element of the row, as in the pass's loop.
+ * pass_find_pick finds what that needs, given what earlier passes have computed. */
 void pass_pick(Emit *e, int i, int pass);
+void pass_find_pick(Emit *e, int i, int pass);
 #endif

@@ -38,6 +38,7 @@ static FuseRef add_node(Fusion *f, Op op, DType dtype, bool is_row, bool is_tota
                         const FuseRef *in, int n_in) {
     assert(n_in >= 1 && n_in <= 3);
     if (f->n_nodes == FUSE_NODES) return FUSE_NONE;
+    if (op_has(op, FACT_FAILS) && fuse_fail(f, f->n_nodes) == FUSED_FAILS) return FUSE_NONE;
     FuseNode *n = &f->node[f->n_nodes];
     *n = (FuseNode){.op = (uint8_t)op, .dtype = (uint8_t)dtype, .n_in = (uint8_t)n_in};
     n->is_row = is_row;
@@ -229,6 +230,7 @@ bool fuse_done(Fusion *f) {
     if (last >= 0) a->inner.rank--;
     f->is_lined = a->inner.rank > 0;
     sign(f);
+    if (fuse_fail(f, f->n_nodes) && a->rows >= UINT32_MAX) return false; /* FusedBad has no room */
     if (!f->trailing) { /* one pass without reductions */
         for (int i = 0; i < f->n_nodes; i++)
             if (f->node[i].is_row) return false;
@@ -242,6 +244,36 @@ bool fuse_done(Fusion *f) {
             row_bytes += a->n * dtype_info[fuse_computes(f->node[i].dtype)].size_bytes;
     if ((p.has_columns || !p.has_reduce) && a->n > ROW_BYTES_MAX) return false;
     return row_bytes <= ROW_BYTES_MAX && (p.n_passes == 1 || a->n <= ROW_BYTES_MAX);
+}
+
+int fuse_fail(const Fusion *f, int i) {
+    int n = 0;
+    for (int k = 0; k < i; k++) n += fuse_may_fail(&f->node[k]);
+    return n;
+}
+void fuse_clear_bad(Fusion *f) {
+    memset(f->bad, 0xff, sizeof f->bad);
+    for (int k = 0; k < FUSED_FAILS; k++) f->args.bad[k] = &f->bad[k];
+}
+static bool has_row(const FusedBad *bad) { return bad->high != UINT64_MAX; }
+bool fuse_is_bad(const Fusion *f) {
+    bool is = false;
+    for (int k = 0; k < FUSED_FAILS; k++) is |= has_row(&f->bad[k]);
+    return is;
+}
+bool fuse_check_bad(const TensorType *space, const FusedBad *bad, Err *err) {
+    View idx = {.type = *space};
+    int axis = space->rank - 1;
+    idx.type.shape[axis] = 1;
+    BadIndex b = {.idx = &idx,
+                  .shape = &idx.type,
+                  .at = (int64_t)(bad->high >> 32),
+                  .value = (int64_t)(bad->high << 32 | (uint32_t)bad->low),
+                  .size = space->shape[axis],
+                  .axis = axis,
+                  .from_zero = true,
+                  .is_along = true};
+    return !has_row(bad) || index_is_bad(&b, err);
 }
 
 bool fuse_equal(const Fusion *a, const Fusion *b) {

@@ -54,7 +54,8 @@ typedef struct Fusion {
     DType scalar[FUSED_SCALARS];
     /* Filled by fuse_done, except `out` and `table`, which the caller fills. */
     FusedArgs args;
-    bool is_lined; /* a row may be several lines (inner.rank > 0) */
+    FusedBad bad[FUSED_FAILS]; /* of engines in host memory: where args.bad points */
+    bool is_lined;             /* a row may be several lines (inner.rank > 0) */
     FuseStride stride_kind[FUSED_INPUTS];
     uint64_t hash;
     size_t signature_bytes;
@@ -86,6 +87,15 @@ char **fuse_store(Fusion *f, FuseRef node);
  * needs. */
 bool fuse_done(Fusion *f);
 bool fuse_equal(const Fusion *a, const Fusion *b); /* equal signatures */
+/* True if the node reads at an index, so that it fails if that is out of range. */
+static inline bool fuse_may_fail(const FuseNode *n) { return op_has((Op)n->op, FACT_FAILS); }
+/* Which of those nodes node i is: its index in args.bad. */
+int fuse_fail(const Fusion *f, int i);
+/* Points args.bad to f->bad, and clears it. */
+void fuse_clear_bad(Fusion *f);
+bool fuse_is_bad(const Fusion *f); /* f->bad has an index out of range */
+/* Fills err with what a node of that space reports, and returns false; true: `bad` has none. */
+bool fuse_check_bad(const TensorType *space, const FusedBad *bad, Err *err);
 /* True if one kernel is likely to pay off; false if lines are so short that walking over them costs
  * more than the ops. */
 bool fuse_is_worth(const Fusion *f);

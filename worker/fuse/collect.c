@@ -277,16 +277,11 @@ static Storage *dying_input(const Collect *c, int k, const Storage *out) {
 }
 
 /* With an ordered engine: makes room for the slots that the fusion needs. Returns false if it
- * cannot run as a kernel: an operand turned out to be poisoned, or an index is no tensor, so that
- * the engine could not say later which one was out of range. */
+ * cannot run as a kernel: an operand turned out to be poisoned. */
 static bool prepare_late(Collect *c) {
     Exec *x = c->stage.x;
     int n = 0;
-    for (int i = 0; i < c->n; i++) {
-        if (!op_has(c->job[i]->inst.op, FACT_FAILS)) continue;
-        n++;
-        if (!fuse_is_input(c->fuse.node[i].in[1])) return false;
-    }
+    for (int i = 0; i < c->n; i++) n += op_has(c->job[i]->inst.op, FACT_FAILS);
     doubt_reserve(x, n);
     for (int i = c->product ? -1 : 0; i < c->n; i++) {
         const Job *j = i < 0 ? c->product : c->job[i];
@@ -350,7 +345,7 @@ static const FusedKernel *chosen_kernel(Collect *c) {
     if (!fuse_done(f)) return NULL;
     c->why = "rows too short or too strided: one kernel would not pay off";
     if (!is_worth(c)) return NULL;
-    c->why = "an operand is poisoned, or an index is computed here";
+    c->why = "an operand is poisoned";
     if (c->stage.x->marks && !prepare_late(c)) return NULL;
     c->why = "no kernel yet";
     c->entry = jit_entry(c->jit, f->signature, f->signature_bytes, f->hash);

@@ -21,6 +21,7 @@ enum {
     FUSED_INPUTS = 16,
     FUSED_OUTPUTS = 48,
     FUSED_SCALARS = 24,
+    FUSED_FAILS = 8,       /* nodes that read at an index */
     FUSED_BLOCK = 4096,    /* elements of one block of a reduction */
     FUSED_LANE_COUNT = 16, /* lanes of a block */
     FUSED_LEAF = 64,       /* rows of a leaf (runtime/base/tree.h) */
@@ -33,6 +34,13 @@ typedef struct FusedLoop {
     int64_t shape[FUSED_RANK];
     int64_t stride[FUSED_INPUTS][FUSED_RANK];
 } FusedLoop;
+
+/* The first row whose index is out of range: row << 32, with the index's upper half in `high` and
+ * its lower half in `low`. Kernels take the minimum of each, so both are of the same row, whatever
+ * the order. All bits set: there is none. */
+typedef struct FusedBad {
+    uint64_t high, low;
+} FusedBad;
 
 typedef struct FusedArgs {
     int64_t rows, n, blocks;    /* blocks per row */
@@ -50,7 +58,10 @@ typedef struct FusedArgs {
      * emit_cuda_tiles.c; of rows in shared memory, bit k:
      * all rows have the same elements of input k. */
     int64_t is_far, ahead[FUSED_INPUTS];
-    int32_t *bad;     /* set to 1 if an index is out of range; the outputs are then undefined */
+    /* For each node that reads at an index, in order. If one is bad, what depends on it is
+     * undefined.
+     */
+    FusedBad *bad[FUSED_FAILS];
     char *table;      /* accumulators of 8 bytes (reductions, rows, blocks), or see fused_leaves */
 } FusedArgs;
 

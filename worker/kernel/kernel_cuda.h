@@ -69,14 +69,22 @@ template <typename R> __device__ __forceinline__ R lane_above(R value, int by, u
     PRO_FN R NAME##_lanes(const A *x, int n, int lane, unsigned mask) {                            \
         R r = (R)(INIT);                                                                           \
         _Pragma("unroll 8") for (int k = lane; k < n; k += LANES) r = NAME##_op(r, x[k]);          \
-        for (int by = LANES / 2; by; by /= 2)                                                      \
-            r = NAME##_both(r, lane_above(r, by, mask));                                           \
+        for (int by = LANES / 2; by; by /= 2) r = NAME##_both(r, lane_above(r, by, mask));         \
         return r;                                                                                  \
     }                                                                                              \
     PRO_FN R NAME##_ending(R *lane) {                                                              \
         FOLD_LANES(NAME, 8)                                                                        \
         FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
+
+/* Returns the row's index i of n elements. One out of range is noted, and returns 0. */
+PRO_FN int64_t fused_index(FusedBad *bad, int64_t row, int64_t i, int64_t n) {
+    typedef unsigned long long Bits;
+    if (i >= 0 && i < n) return i;
+    atomicMin((Bits *)&bad->high, (Bits)row << 32 | (Bits)i >> 32);
+    atomicMin((Bits *)&bad->low, (Bits)row << 32 | (uint32_t)i);
+    return 0;
+}
 
 /* ---- Several adjacent elements by one access ----
  * The accesses are assembler because NVRTC splits the copy of a struct into its elements, which

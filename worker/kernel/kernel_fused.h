@@ -79,10 +79,19 @@ PRO_FN void fused_ahead(const void *p, int64_t ahead, int64_t bytes) {
 PRO_FN void fused_settle(void) {}
 #endif
 
-/* Returns index i of n elements. One out of range sets a->bad, and returns 0. */
-PRO_FN int64_t fused_index(const FusedArgs *a, int64_t i, int64_t n) {
+PRO_FN void fused_least(uint64_t *at, uint64_t value) {
+    uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+    while (value < old &&
+           !__atomic_compare_exchange_n(at, &old, value, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {}
+}
+__attribute__((noinline, unused)) static void fused_bad(FusedBad *bad, int64_t row, int64_t i) {
+    fused_least(&bad->high, (uint64_t)row << 32 | (uint64_t)i >> 32);
+    fused_least(&bad->low, (uint64_t)row << 32 | (uint32_t)i);
+}
+/* Returns the row's index i of n elements. One out of range is noted, and returns 0. */
+PRO_FN int64_t fused_index(FusedBad *bad, int64_t row, int64_t i, int64_t n) {
     if (i >= 0 && i < n) return i;
-    __atomic_store_n(a->bad, 1, __ATOMIC_RELAXED);
+    fused_bad(bad, row, i);
     return 0;
 }
 

@@ -130,29 +130,6 @@ static View view_of(const Late *l, const View *v) {
 
 /* ---- The thread ---- */
 
-/* Returns the first index of a fusion that is out of range: the node and its error. */
-static bool find_bad(const Fusion *f, int *node, Err *err) {
-    for (int i = 0; i < f->n_nodes; i++) {
-        const FuseNode *n = &f->node[i];
-        if (!op_has((Op)n->op, FACT_FAILS) || !fuse_is_input(n->in[1])) continue;
-        View idx = f->input[n->in[1] - FUSE_INPUT];
-        int rank = f->space.rank, size = dtype_info[idx.type.dtype].size_bytes;
-        idx.data = (char *)f->args.in[n->in[1] - FUSE_INPUT];
-        BadIndex b = {.idx = &idx, .shape = &idx.type, .axis = rank - 1, .from_zero = true};
-        b.is_along = true, b.size = f->space.shape[rank - 1];
-        int64_t count = type_numel(&idx.type);
-        for (b.at = 0; b.at < count; b.at++) {
-            char value[8] = {0};
-            box_get(&idx, (uint64_t)(b.at * size), (uint64_t)size, value);
-            b.value = element_int((DType)idx.type.dtype, value);
-            if (b.value >= 0 && b.value < b.size) continue;
-            *node = i;
-            return !index_is_bad(&b, err);
-        }
-    }
-    return false;
-}
-
 static void fail(Late *l, const Request *r, int node, const Err *err) {
     Failure *f = xmalloc(sizeof *f);
     *f = (Failure){NULL, r->ticket, node, *err};
@@ -185,14 +162,16 @@ static void run_call(Late *l, Request *r) {
 
 static void run_fused(Late *l, Request *r) {
     const EngineOps *ops = l->inner->ops;
+    const Fusion *f = r->fuse;
     Err err = {0};
-    int node;
     bool ok = r->has_product ? ops->fused_product(l->inner, &r->call, r->fuse, r->kernel)
                              : ops->fused(l->inner, r->fuse, r->kernel);
     if (ok) return;
-    if (find_bad(r->fuse, &node, &err))
-        fail(l, r, node, &err);
-    else if (err_set(&err, ERR_MEMORY, "no memory"), !refuse(r, &err))
+    for (int i = 0; i < f->n_nodes; i++)
+        if (fuse_may_fail(&f->node[i]) &&
+            !fuse_check_bad(&f->space, &f->bad[fuse_fail(f, i)], &err))
+            fail(l, r, i, &err);
+    if (!fuse_is_bad(f) && (err_set(&err, ERR_MEMORY, "no memory"), !refuse(r, &err)))
         panic("late: a fusion failed");
 }
 

@@ -174,16 +174,34 @@ static FusedValue full(FusedCase *t, Rand *r, DType d, bool is_row) {
     v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
     return v;
 }
-/* One index into each row. */
-static FusedValue random_index(FusedCase *t, Rand *strides, Rand *r, DType d) {
-    FusedValue v = random_input(t, strides, r, d, true, true);
-    int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], rows = 1;
-    for (int a = 0; a < v.view.type.rank; a++)
-        if (v.view.stride[a]) rows += (v.view.type.shape[a] - 1) * v.view.stride[a];
-    for (int64_t i = 0; i < rows; i++)
+/* The elements of memory in which a view's are. */
+static int64_t extent_of(const View *v) {
+    int64_t n = 1;
+    for (int a = 0; a < v->type.rank; a++) n += (v->type.shape[a] - 1) * v->stride[a];
+    return n;
+}
+/* One index into each row, or, if not is_row, for each element. */
+static FusedValue random_index(FusedCase *t, Rand *strides, Rand *r, DType d, bool is_row) {
+    FusedValue v = random_input(t, strides, r, d, is_row, true);
+    int64_t n = t->fuse.space.shape[t->fuse.space.rank - 1], all = extent_of(&v.view);
+    for (int64_t i = 0; i < all; i++)
         element_set_int(d, (char *)v.owned + i * dtype_info[d].size_bytes,
                         (int64_t)(rand_u64(r) % (uint64_t)n));
     return v;
+}
+
+static void random_indices(FusedCase *t, Rand *strides, Rand *r, Rand *g) {
+    static const DType of[] = {DT_I64, DT_I32};
+    DType first = of[rand_below(g, 2)], second = of[rand_below(g, 2)];
+    FusedValue *index = t->index;
+    int how = rand_below(g, 4);
+    index[t->n_indices++] = random_index(t, strides, r, first, true);
+    if (how == 1)
+        index[t->n_indices++] = apply(t, OP_CAST, second, true, (const FusedValue *[]){index}, 1);
+    if (how >= 2) index[t->n_indices++] = random_index(t, strides, r, second, how == 2);
+    if (how == 3)
+        index[t->n_indices++] =
+            apply(t, OP_MAX, second, true, (const FusedValue *[]){index + 1}, 1);
 }
 
 /* ---- Random fusions ---- */
@@ -202,23 +220,31 @@ static const FusedValue *any_value(const FusedCase *t, Rand *g, DType d, bool is
     }
     return n ? &t->value[fits[rand_below(g, n)]] : NULL;
 }
+static bool is_full_of_indices(const FusedCase *t) {
+    return fuse_fail(&t->fuse, t->fuse.n_nodes) == FUSED_FAILS;
+}
 /* Adds a constant, a gather or scatter of one element per row, or a node computed from totals; not
  * always possible. Returns the new value's index, or -1. */
-static int rarer_op(FusedCase *t, Rand *g, Rand *r, const FusedValue *idx) {
+static int rarer_op(FusedCase *t, Rand *g, Rand *r) {
     static const DType full_of[] = {DT_F32, DT_F64, DT_I64, DT_F32};
+    const FusedValue *idx = t->n_indices ? &t->index[rand_below(g, t->n_indices)] : NULL;
     FusedValue v;
+    if (idx && !idx->is_row) idx++;
     if (t->n_values == FUSED_VALUES) return -1;
-    switch (rand_below(g, 4)) {
+    switch (rand_below(g, idx ? 6 : 4)) {
     case 0: v = full(t, r, full_of[rand_below(g, 4)], t->fuse.trailing && rand_below(g, 2)); break;
-    case 1: {
+    case 1:
+    case 4: {
         const FusedValue *x = any_value(t, g, DT_NONE, false, false);
-        if (!idx->owned || !x) return -1;
+        if (!idx || !x || is_full_of_indices(t)) return -1;
         v = apply(t, OP_GATHER, x->dtype, true, (const FusedValue *[]){x, idx}, 2);
         break;
     }
-    case 2: {
+    case 2:
+    case 5: {
         const FusedValue *x = any_value(t, g, DT_NONE, false, false);
-        if (!idx->owned || !x || dtype_is_half(x->dtype) || x->dtype == DT_BOOL) return -1;
+        if (!idx || !x || is_full_of_indices(t)) return -1;
+        if (dtype_is_half(x->dtype) || x->dtype == DT_BOOL) return -1;
         const FusedValue *d = any_value(t, g, x->dtype, true, false);
         if (!d) return -1;
         v = apply(t, OP_SCATTER_ADD, x->dtype, false, (const FusedValue *[]){x, idx, d}, 3);
@@ -390,12 +416,12 @@ static void draw_case(FusedCase *t, Draw *d) {
         t->value[t->n_values++].owned = NULL;
     }
     int last = -1;
-    if (trailing == 1 && rand_below(g, 2))
-        t->index = random_index(t, d->strides, d->r, rand_below(g, 2) ? DT_I64 : DT_I32);
+    bool has_indices = trailing == 1 && rand_below(g, 2);
+    if (has_indices) random_indices(t, d->strides, d->r, g);
     if (d->has_passes) last = passes(t, g);
     for (int k = d->has_passes ? ops / 2 : 0; k < ops && t->n_values < FUSED_VALUES - 8; k++) {
-        bool is_rarer = rand_below(g, 6) == 0;
-        int made = is_rarer ? rarer_op(t, g, d->r, &t->index) : common_op(t, d);
+        bool is_rarer = rand_below(g, has_indices ? 2 : 6) == 0;
+        int made = is_rarer ? rarer_op(t, g, d->r) : common_op(t, d);
         if (made >= 0) last = made;
     }
     choose_stored(t, g, inputs, last);
@@ -413,17 +439,15 @@ bool fused_case_make(FusedCase *t, Engine *eager, const FusedSeeds *seeds) {
 
 void fused_case_free(FusedCase *t) {
     for (int i = 0; i < t->n_values; i++) free(t->value[i].owned);
-    free(t->index.owned);
-    t->n_values = 0, t->index.owned = NULL;
+    for (int i = 0; i < t->n_indices; i++) free(t->index[i].owned);
+    t->n_values = t->n_indices = 0;
 }
 
 /* ---- Running ---- */
 
 /* The bytes of memory in which the elements of v are, from its first element on. */
 static uint64_t span(const View *v) {
-    int64_t last = 0;
-    for (int d = 0; d < v->type.rank; d++) last += (v->type.shape[d] - 1) * v->stride[d];
-    return (uint64_t)(last + 1) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
+    return (uint64_t)extent_of(v) * (uint64_t)dtype_info[v->type.dtype].size_bytes;
 }
 
 /* What a run has in the engine's memory. */
@@ -467,8 +491,9 @@ static void release(const FusedCase *t, Engine *e, const Placed *p) {
 }
 
 /* Reads the results, and compares them with the eager ones. */
-static bool check(FusedCase *t, Engine *e, char *text, size_t size) {
-    bool same = true;
+static bool check(FusedCase *t, Engine *e, bool was_run, char *text, size_t size) {
+    bool same = was_run;
+    if (!was_run) snprintf(text, size, "it was refused");
     for (int i = 0; i < t->n_stored && same; i++) {
         const FusedValue *v = &t->value[t->stored[i]];
         View out = v->view;
@@ -489,8 +514,10 @@ static bool check(FusedCase *t, Engine *e, char *text, size_t size) {
     return same;
 }
 
-bool fused_case_run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char *text,
-                    size_t size) {
+/* Runs the kernel, and has its results checked. */
+static bool run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r,
+                bool (*then)(FusedCase *t, Engine *e, bool was_run, char *text, size_t size),
+                char *text, size_t size) {
     Fusion *f = &t->fuse;
     Placed p = {{0}};
     void *host[FUSED_INPUTS];
@@ -499,12 +526,129 @@ bool fused_case_run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char
         host[i] = f->input[i].data;
         f->input[i].data = p.in[i], f->args.in[i] = p.in[i];
     }
-    ok = ok && e->ops->fused(e, f, k);
     if (ok)
-        ok = check(t, e, text, size);
+        ok = then(t, e, e->ops->fused(e, f, k), text, size);
     else
         snprintf(text, size, "there is no memory for it");
     for (int i = 0; i < f->n_inputs; i++) f->input[i].data = host[i], f->args.in[i] = host[i];
     release(t, e, &p);
+    return ok;
+}
+
+bool fused_case_run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char *text,
+                    size_t size) {
+    return run(t, e, k, r, check, text, size);
+}
+
+/* ---- Indices out of range ---- */
+
+/* Computes again an index that is no input. */
+static void compute_index(const FusedCase *t, FusedValue *index) {
+    Operand dummy = {0};
+    int64_t axis = t->fuse.space.rank - 1;
+    Attr attr[] = {{.key = ATTR_AXIS, .n = 1, .ints = &axis}, {.key = ATTR_KEEPDIMS, .b = true}};
+    Op op = (Op)t->fuse.node[index->ref].op;
+    View from = op == OP_CAST ? t->index[0].view : t->index[1].view;
+    Inst inst = {.op = op, .n_in = 1, .n_out = 1, .in = &dummy, .attr = attr};
+    inst.n_attr = op == OP_CAST ? 0 : 2;
+    compute(t, &(Call){.inst = &inst, .n_in = 1, .n_out = 1, .in = &from, .out = {index->view}});
+}
+/* What the eager engine says of an index; code 0: nothing. */
+static Err index_error(const FusedCase *t, FusedValue *index) {
+    static float one = 1;
+    Operand dummy[2] = {{0}};
+    int64_t axis = t->fuse.space.rank - 1;
+    Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
+    Inst inst = {.op = OP_GATHER, .n_in = 2, .n_out = 1, .in = dummy, .attr = &attr, .n_attr = 1};
+    View in[2] = {{.type = t->fuse.space, .data = &one}, index->view};
+    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
+    View *out = &call.out[0];
+    Engine *e = t->eager;
+    Err err = {0};
+    if (fuse_is_node(index->ref)) compute_index(t, index);
+    in[0].type.dtype = DT_F32;
+    out->type = type_of(t, true, DT_F32);
+    view_strides(&out->type, out->stride);
+    out->data = memory(type_bytes(&out->type));
+    e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &err);
+    free(out->data);
+    return err;
+}
+
+/* Sets some elements of the inputs among the indices to such values. Returns what was there. */
+static void *spoil(const FusedCase *t, const FusedValue *index, Rand *r) {
+    DType d = index->dtype;
+    int size = dtype_info[d].size_bytes;
+    int64_t all = extent_of(&index->view), n = t->fuse.space.shape[t->fuse.space.rank - 1];
+    void *was = xmalloc((size_t)(all * size));
+    memcpy(was, index->owned, (size_t)(all * size));
+    for (int k = rand_below(r, 4); k > 0; k--) {
+        int64_t huge = (int64_t)(rand_u64(r) >> rand_below(r, 40));
+        int64_t value[] = {n, -1, huge, -huge, INT64_MAX, n + rand_below(r, 9)};
+        int64_t at = (int64_t)(rand_u64(r) % (uint64_t)all);
+        element_set_int(d, (char *)index->owned + at * size, value[rand_below(r, 6)]);
+    }
+    return was;
+}
+
+/* What node i should say; code 0: nothing. */
+static Err expected(const FusedCase *t, const FusePlan *plan, int i, const Err *of_index) {
+    Err none = {0};
+    const FuseNode *n = &t->fuse.node[i];
+    for (int k = 0; k < t->n_indices && fuse_may_fail(n) && plan->is_used[i]; k++)
+        if (t->index[k].ref == n->in[1]) return of_index[k];
+    return none;
+}
+/* What it says; of an engine that is not ordered: what the kernel has noted. */
+static void take_errors(const Fusion *f, Engine *e, Err said[FUSE_NODES]) {
+    Ticket mark, t;
+    Err err;
+    int node;
+    for (int i = 0; i < f->n_nodes && !e->ops->is_ordered; i++)
+        if (fuse_may_fail(&f->node[i]))
+            fuse_check_bad(&f->space, &f->bad[fuse_fail(f, i)], &said[i]);
+    if (!e->ops->is_ordered) return;
+    mark = e->ops->mark(e);
+    while (!e->ops->done(e, mark, true, NULL)) {}
+    while (e->ops->failed(e, &t, &node, &err))
+        if (t == e->last && node >= 0 && node < f->n_nodes) said[node] = err;
+}
+
+static bool check_errors(FusedCase *t, Engine *e, bool was_run, char *text, size_t size) {
+    Fusion *f = &t->fuse;
+    FusePlan plan;
+    Err of_index[FUSED_INDICES] = {{0}}, said[FUSE_NODES] = {{0}};
+    bool fails = false;
+    fuse_plan(f, &plan);
+    take_errors(f, e, said);
+    for (int k = 0; k < t->n_indices; k++)
+        if (t->index[k].is_row) of_index[k] = index_error(t, &t->index[k]);
+    for (int i = 0; i < f->n_nodes; i++) {
+        Err want = expected(t, &plan, i, of_index);
+        fails |= want.code != 0;
+        if (want.code == said[i].code && !strcmp(want.text, said[i].text) &&
+            !strcmp(want.hint, said[i].hint) && want.at == said[i].at)
+            continue;
+        snprintf(text, size, "node %d (%s) says \"%.80s\", not \"%.80s\"", i,
+                 op_info[f->node[i].op].name, said[i].text, want.text);
+        return false;
+    }
+    if (was_run == (e->ops->is_ordered || !fails)) return true;
+    snprintf(text, size, "it was %s", was_run ? "not refused" : "refused");
+    return false;
+}
+
+bool fused_case_fail(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char *text,
+                     size_t size) {
+    void *was[FUSED_INDICES] = {0};
+    for (int i = 0; i < t->n_indices; i++)
+        if (fuse_is_input(t->index[i].ref)) was[i] = spoil(t, &t->index[i], r);
+    bool ok = !t->n_indices || run(t, e, k, NULL, check_errors, text, size);
+    for (int i = 0; i < t->n_indices; i++) {
+        const FusedValue *v = &t->index[i];
+        uint64_t bytes = (uint64_t)(extent_of(&v->view) * dtype_info[v->dtype].size_bytes);
+        if (was[i]) memcpy(v->owned, was[i], bytes);
+        free(was[i]);
+    }
     return ok;
 }

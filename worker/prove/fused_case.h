@@ -1,14 +1,15 @@
 /* fused_case.h: random fusions (worker/emit/fuse.h): graphs over all dtypes, broadcast and permuted
  * inputs, odd sizes, nan and infinities, reductions along rows and over them, several passes,
- * single elements of rows, totals. Each is computed while it is drawn, operation by operation, by
- * an engine in host memory, such as `cpu`: that is what its kernel must give.
+ * single elements of rows at one or two indices, totals. Each is computed while it is drawn,
+ * operation by operation, by an engine in host memory, such as `cpu`: that is what its kernel must
+ * give.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_PROVE_FUSED_CASE_H
 #define GT_WORKER_PROVE_FUSED_CASE_H
 #include "worker/emit/fuse.h"
 #include "worker/prove/rand.h"
 
-enum { FUSED_VALUES = 40 };
+enum { FUSED_VALUES = 40, FUSED_INDICES = 3 };
 
 /* A tensor of the eager run, and a reference into the fusion. */
 typedef struct FusedValue {
@@ -24,8 +25,12 @@ typedef struct FusedCase {
     Fusion fuse;
     Engine *eager;
     bool is_portable;
-    FusedValue value[FUSED_VALUES], index; /* index.owned NULL: there is none */
+    FusedValue value[FUSED_VALUES];
     int n_values;
+    /* One index into each row. The second is an input too, or cast from the first. Or it is of the
+     * space, and the third is the largest of each of its rows. */
+    FusedValue index[FUSED_INDICES];
+    int n_indices;
     int n_stored;
     int stored[FUSED_OUTPUTS]; /* values */
 } FusedCase;
@@ -48,4 +53,9 @@ void fused_case_free(FusedCase *c);
  * says what. */
 bool fused_case_run(FusedCase *c, Engine *e, const FusedKernel *k, Rand *r, char *text,
                     size_t size);
+
+/* The same with some indices out of range, if it has any: checks which nodes fail, and with which
+ * errors. */
+bool fused_case_fail(FusedCase *c, Engine *e, const FusedKernel *k, Rand *r, char *text,
+                     size_t size);
 #endif

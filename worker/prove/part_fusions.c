@@ -64,7 +64,8 @@ static bool prove_batch(Part *p, Jit *jit, int first, Done *done) {
         if (kernel) {
             done->cases++;
             if (!fused_case_run(c[k], p->e, kernel, NULL, text, sizeof text) ||
-                !fused_case_run(c[k], p->e, kernel, &r, text, sizeof text))
+                !fused_case_run(c[k], p->e, kernel, &r, text, sizeof text) ||
+                !fused_case_fail(c[k], p->e, kernel, &r, text, sizeof text))
                 part_fail(p, "%s", text);
         } else if (goes_on) {
             part_fail(p, "it has no kernel");
