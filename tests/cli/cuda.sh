@@ -26,4 +26,22 @@ code "a large file" 0 "$GTSH" --engine cuda --memory 200M -c "x = load(\"$TMP/x.
 same "a large file" "$(out)" "2497500160.0 true"
 code "a bad index" 1 "$GTSH" --engine cuda --memory 200M -c 'x = randn(5); y = x[tensor([1, 7])] + 1; print(y)'
 has "a bad index" "$(err)" "index 7 at position 1 is out of range for axis 0 of size 5"
+# Classes out of range in a kernel of rows: several, of which the first is reported; and of two such kernels the first.
+cat > "$TMP/class.gt" <<'E'
+seed(1)
+x = param(randn(20, 30)); t = randint(0, 30, (20,)); u = t + 0
+for i in range(12) {
+    if i == 9 { t[8:] = 30; t[7] = -5000000000; u[3] = 31 }
+    loss = cross_entropy(x, t) + cross_entropy(x * 2, u)
+    backward loss
+    no_grad { x -= x.grad; x.grad = none }
+    print(i, loss.item(), x.sum().item())
+}
+E
+for GT_FUSE in wait 0; do
+    export GT_FUSE
+    code "bad classes on cpu" 1 "$GTSH" --engine cpu "$TMP/class.gt"; expected=$(out; err)
+    code "bad classes" 1 "$GTSH" --engine cuda --memory 200M "$TMP/class.gt"; same "bad classes, GT_FUSE=$GT_FUSE" "$(out; err)" "$expected"
+    has "bad classes" "$expected" "class -5000000000 at position 7 is outside 0 ... 29"
+done
 finish

@@ -318,8 +318,7 @@ static void put_leaves(Emit *e) {
     emit_line(e, "for (int64_t row = top; row < last; row++) {");
     cuda_put_bases(e);
     cuda_put_row_inputs(e);
-    emit_line(e, "const int64_t t = base + threadIdx.x;");
-    emit_line(e, "const bool has = true;");
+    emit_line(e, "const int64_t t = base + threadIdx.x, has = 1;");
     put_row_values(e, 0, false, true);
     emit_line(e, "(void)t, (void)has;");
     pass_find_needs(e, 0);
