@@ -108,6 +108,12 @@ bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
     return true;
 }
 
+void cuda_about_blas(const Cuda *c, Bytes *out) {
+    if (!c->blas || !c->blas->handle) return;
+    int version = (int)c->blas->libs->cublasLtGetVersion();
+    bytes_printf(out, "blas=cuBLASLt %d.%d\n", version / 10000, version / 100 % 100);
+}
+
 static void free_plan(const BlasLibs *l, Plan *p) {
     for (int i = 0; i < 3; i++)
         if (p->layout[i]) l->cublasLtMatrixLayoutDestroy(p->layout[i]);

@@ -302,6 +302,8 @@ bool cuda_blas_name(char *name, size_t size, Err *err);
  * err says why. */
 bool cuda_open_blas(Cuda *c, char *workspace, Err *err);
 void cuda_close_blas(Cuda *c);
+/* Appends blas=NAME VERSION to what cuda_about says, once the library is open. */
+void cuda_about_blas(const Cuda *c, Bytes *out);
 /* Multiplies by cuBLASLt. Returns 1; 0 if inst does not allow it, it is not there or does not take
  * this product, which the own kernels compute then; -1 with err set, or while calls are recorded.
  */

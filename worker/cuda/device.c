@@ -155,5 +155,6 @@ void cuda_about(const Engine *e, Bytes *out) {
     if (!c->lost.code && !c->libs->cuCtxSetCurrent(c->context) &&
         !c->libs->cuMemGetInfo_v2(&left, &all))
         bytes_printf(out, "device_bytes_free=%zu\ndevice_bytes_total=%zu\n", left, all);
+    cuda_about_blas(c, out);
     about_load(c, out);
 }

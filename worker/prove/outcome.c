@@ -139,8 +139,8 @@ bool element_is_same(DType d, const void *a, const void *b) {
 static double library_share(double x, double y) {
     return fabs(x - y) / (0x1p-49 * fmax(fabs(y), 1));
 }
-static double near_share(double x, double y, DType d, double terms) {
-    double eps = d == DT_F64 ? 0x1p-52 : 0x1p-23;
+static double near_share(double x, double y, DType d, Agree how, double terms) {
+    double eps = d == DT_F64 ? 0x1p-52 : d == DT_F32 && how == AGREE_TF32 ? 0x1p-10 : 0x1p-23;
     double rtol = eps * (16 + terms), atol = eps * (8 + 40 * terms);
     /* Nearly equal values may round to neighbours. */
     if (d == DT_F16) rtol += 0x1p-10, atol += 0x1p-24;
@@ -158,9 +158,9 @@ static double share_of(const Case *c, DType d, Agree how, const void *got, const
     if (isinf(x) || isinf(y)) return INFINITY;
     if (how == AGREE_DEVICE && outcome_is_of_library(c->inst.op, d)) return library_share(x, y);
     bool is_whole = c->style == STYLE_WHOLE && op_has(c->inst.op, FACT_WHOLE);
-    bool is_near = how == AGREE_NEAR || (how == AGREE_DEVICE && is_other_order(c->inst.op, d));
+    bool is_near = how <= AGREE_TF32 || (how == AGREE_DEVICE && is_other_order(c->inst.op, d));
     if (!is_near || c->is_exact || is_whole) return INFINITY;
-    return near_share(x, y, d, c->terms);
+    return near_share(x, y, d, how, c->terms);
 }
 
 bool outcome_agrees(const Case *c, const Outcome *got, const Outcome *want, Agree how,

@@ -21,6 +21,7 @@ bool case_may_be_in_place(const Case *c);
  * and so are indices, whole numbers, moved elements and sums of small whole numbers the same. */
 typedef enum Agree {
     AGREE_NEAR, /* floats to the tolerance of their dtype */
+    AGREE_TF32, /* the same, but the factors of float32 may have been rounded to 10 bits */
     /* All bits, but where a device's libraries compute (outcome_is_of_library), and where cpu's do:
      * convolutions of float32 and halves are near. */
     AGREE_DEVICE,

@@ -50,6 +50,7 @@ void part_close(Part *p, Engine **e);
 
 /* The parts. Each opens p->e and p->oracle as it needs them. */
 void part_operations(Part *p);
+void part_products(Part *p);
 void part_fusions(Part *p);
 void part_streams(Part *p);
 void part_memory(Part *p);

@@ -23,8 +23,10 @@ enum {
 static const struct {
     const char *name;
     void (*run)(Part *p);
-} parts[] = {{"operations", part_operations}, {"fusions", part_fusions}, {"streams", part_streams},
-             {"memory", part_memory},         {"indices", part_indices}, {"copies", part_copies}};
+} parts[] = {{"operations", part_operations}, {"products", part_products},
+             {"fusions", part_fusions},       {"streams", part_streams},
+             {"memory", part_memory},         {"indices", part_indices},
+             {"copies", part_copies}};
 enum { PARTS = sizeof parts / sizeof *parts };
 
 bool prove_find(const char *name, ProveConfig *c, Err *err) {
