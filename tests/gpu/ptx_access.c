@@ -353,6 +353,45 @@ static bool collide(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mas
     }
     return false;
 }
+/* ---- Threads of a warp, in global memory ---- */
+
+/* What the threads of `by` did at a time is ordered before what this one does. */
+static bool have_met(const Warp *w, Mask by, uint32_t time, int lane) {
+    if (!by || w->all_met > time) return true;
+    EACH(l, by & ~(1u << lane)) if (w->met[l][lane] <= time) return false;
+    return true;
+}
+static bool touch_lane(Run *r, const Warp *w, const Ins *i, int lane, uint64_t word, bool writes) {
+    LaneMark *k = &r->mark[(uint64_t)w->index * LANE_MARKS + word % LANE_MARKS];
+    if (k->word != word || k->serial != w->serial)
+        *k = (LaneMark){.word = word, .serial = w->serial};
+    bool has_met = have_met(w, k->writer, k->wrote, lane);
+    if (has_met && writes && !have_met(w, k->readers, k->read, lane)) {
+        run_refuse(r, w, i, lane, "race: another thread of the warp reads there");
+        return false;
+    }
+    if (!has_met) {
+        run_refuse(r, w, i, lane, "race: another thread of the warp (lane %d) writes there",
+                   __builtin_ctz(k->writer));
+        return false;
+    }
+    if (writes) {
+        k->writer = 1u << lane, k->wrote = w->now, k->readers = 0;
+        return true;
+    }
+    k->readers = have_met(w, k->readers, k->read, lane) ? 1u << lane : k->readers | 1u << lane;
+    k->read = w->now;
+    return true;
+}
+/* Notes accesses of four bytes and more. Not noted: rows of 32 threads side by side, which are
+ * most, and atomics. False: two threads that no barrier of the warp orders. */
+static bool touch_lanes(Run *r, const Warp *w, const Ins *i, const uint64_t *at, Mask m, uint32_t n,
+                        bool writes) {
+    EACH(l, m)
+    for (uint64_t word = at[l] / 4; word < (at[l] + n) / 4; word++)
+        if (!touch_lane(r, w, i, l, word, writes)) return false;
+    return true;
+}
 /* Words of shared memory that nobody changed since the last barrier. */
 static bool is_only_read(const Run *r, uint64_t at, uint32_t n) {
     for (uint64_t word = at / 4; word <= (at + n - 1) / 4; word++)
@@ -432,6 +471,9 @@ static void load_store(Run *r, const Warp *w, const Ins *i, const uint64_t *at, 
         count_global(r, at, m, n, how, access == ACCESS_WRITE);
     bool is_global = space == SPACE_GLOBAL || space == SPACE_CONST;
     if (is_global && access == ACCESS_WRITE && how != PATTERN_ROW && collide(r, w, i, at, m, n))
+        return;
+    if (is_global && how != PATTERN_ROW && access != ACCESS_ATOMIC &&
+        !touch_lanes(r, w, i, at, m, n, access == ACCESS_WRITE))
         return;
     uint8_t *p[LANES], *row = NULL;
     if (how == PATTERN_ROW && !i->unused) row = reach_row(r, w, i, at[0], space, access);

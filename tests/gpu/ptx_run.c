@@ -487,6 +487,7 @@ static void open_shared(Run *r) {
     memset(r->shared_is + SHARED_DYNAMIC, 1, l->shared_bytes);
 }
 static void close_run(Run *r) {
+    free(r->mark);
     free(r->shared), free(r->shared_is), free(r->shared_wrote);
     free(r->word), free(r->byte_writer), free(r->byte_reader);
     for (int k = 0; k < r->n_warps; k++) free_frame(r->warp[k].frame);
@@ -523,6 +524,7 @@ bool ptx_run(const Launch *l) {
         r->warp[k].frame = new_frame(r, r->f);
         memcpy(r->warp[k].frame->param, l->param, r->f->param_bytes);
     }
+    r->mark = need((size_t)r->n_warps * LANE_MARKS, sizeof *r->mark);
     open_shared(r);
     r->count.launches = 1;
     run_grid(r);

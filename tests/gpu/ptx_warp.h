@@ -44,6 +44,14 @@ typedef struct Word {
     uint32_t changed;     /* the last barrier after which it was not only read */
     uint32_t bytes_epoch; /* that after which its bytes have marks of their own */
 } Word;
+/* Which threads of a warp touched four bytes of global memory since its serial changed. A warp has
+ * LANE_MARKS, found by address; a newer one takes the place of an older one. */
+typedef struct LaneMark {
+    uint64_t word;                /* address / 4 */
+    uint32_t serial, wrote, read; /* the warp's; its `now` of the last write and read */
+    Mask writer, readers;         /* a thread, and those not ordered before another reader */
+} LaneMark;
+enum { LANE_MARKS = 1024 };
 typedef struct Run {
     const Launch *l;
     const Ptx *m;
@@ -58,6 +66,7 @@ typedef struct Run {
     uint8_t *shared_wrote; /* bytes that the block wrote */
     Word *word;
     Touch *byte_writer, *byte_reader;
+    LaneMark *mark;        /* LANE_MARKS of each warp */
     Actor actor;           /* the warp at work */
     uint32_t first_serial; /* of the launch */
     uint32_t block_serial; /* of the block */

@@ -159,6 +159,20 @@ static void test_races_in_global(void) {
     REFUSED("st.global.u32 [%o], %t;", 1, 2,
             "another thread of the warp (lane 1) writes there too");
     PASSES("mul.wide.u32 %d1, %b, 128; add.s64 %ot, %ot, %d1; st.global.u32 [%ot], %t;", 2, 32);
+    REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%o], 1; setp.eq.u32 %p2, %t, 3; @%p2 "
+            "ld.global.u32 %r1, [%o];",
+            1, 8, "race: another thread of the warp (lane 0) writes there");
+    REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%o], 1; setp.eq.u32 %p2, %t, 3;"
+            "shfl.sync.idx.b32 %r1, %t, 0, 31, 255; @%p2 ld.global.u32 %r1, [%o];",
+            1, 8, "race: another thread of the warp (lane 0) writes there");
+    PASSES("setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%o], 1; setp.eq.u32 %p2, %t, 3;"
+           "bar.warp.sync 255; @%p2 ld.global.u32 %r1, [%o];",
+           1, 8);
+    REFUSED("ld.global.u32 %r1, [%a]; setp.eq.u32 %p1, %t, 2; @%p1 st.global.u32 [%a], 1;", 1, 8,
+            "race: another thread of the warp reads there");
+    PASSES("setp.lt.u32 %p2, %t, 3; @!%p2 bra E; ld.global.u32 %r1, [%a]; bar.warp.sync 7;"
+           "setp.eq.u32 %p1, %t, 2; @%p1 st.global.u32 [%a], 1; E: bar.warp.sync 255;",
+           1, 8);
     REFUSED("setp.eq.u32 %p1, %t, 0; @%p1 st.global.u32 [%o], 1; setp.eq.u32 %p2, %t, 32; @%p2 "
             "st.global.u32 [%o], 2;",
             1, 64, "of the block");

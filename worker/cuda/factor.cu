@@ -36,7 +36,7 @@ __device__ __forceinline__ double dot(const double *x, const double *y, int64_t 
     for (int h = GROUP / 2; h > 0; h /= 2) sum += __shfl_xor_sync(group_mask(), sum, h, GROUP);
     return sum;
 }
-/* The same in all threads of the block. */
+/* The same in all threads of the block. Each of them meets a barrier before the next call. */
 __device__ __forceinline__ double dot_of_block(const double *x, const double *y, int64_t n) {
     __shared__ double result;
     if (threadIdx.x < GROUP) {
@@ -44,12 +44,11 @@ __device__ __forceinline__ double dot_of_block(const double *x, const double *y,
         if (threadIdx.x == 0) result = sum;
     }
     __syncthreads();
-    const double sum = result;
-    __syncthreads();
-    return sum;
+    return result;
 }
 /* The place of the largest of n values, the first of equals, in all threads. Threads have one each,
- * or, if there are more, the largest of theirs. at < 0: this one has none. */
+ * or, if there are more, the largest of theirs. at < 0: this one has none. Each thread meets a
+ * barrier before the next call. */
 __device__ __forceinline__ int64_t find_most(double value, int64_t at, int64_t n) {
     __shared__ double most[THREADS];
     __shared__ int64_t where[THREADS];
@@ -67,9 +66,7 @@ __device__ __forceinline__ int64_t find_most(double value, int64_t at, int64_t n
         }
         __syncthreads();
     }
-    const int64_t found = where[0];
-    __syncthreads();
-    return found;
+    return where[0];
 }
 
 /* What `room` has for a matrix. */
@@ -158,10 +155,10 @@ __device__ __forceinline__ void reflect(double *x, int64_t step, int64_t n, doub
     if (threadIdx.x == 0) *tau = t;
 }
 
-/* The row that is `at`th in order, by the largest value or the least. One block. */
+/* The row that is `at`th in order, by the largest value or the least. One block; a barrier lies
+ * before it. find_most lies between `order` as it begins and the swaps. */
 __device__ __forceinline__ void sort(double *value, int64_t *order, int64_t k, bool descends) {
     for (int64_t i = threadIdx.x; i < k; i += THREADS) order[i] = i;
-    __syncthreads();
     for (int64_t i = 0; i + 1 < k; i++) {
         double most = 0;
         int64_t at = -1;
@@ -277,8 +274,7 @@ __device__ __forceinline__ void phase(const FactorArgs *A, const Room &r, Factor
     const bool is_finite = *r.scale == *r.scale;
     switch (s.phase) {
     case PHASE_VECTOR:
-        reflect(v, 1, rest, r.v, r.p + k);
-        __syncthreads();
+        reflect(v, 1, rest, r.v, r.p + k); /* thread 0 has written v[0] */
         if (threadIdx.x == 0) r.e[k] = v[0], v[0] = 1;
         break;
     case PHASE_ROWS:
@@ -369,13 +365,13 @@ __device__ __forceinline__ void turn(const Room &r, int64_t k, int64_t l, Team t
         turned = __syncthreads_or(turned);
     }
 }
-/* The rows of no length, which come last, become unit vectors orthogonal to all before. */
+/* The rows of no length, which come last, become unit vectors orthogonal to all before. A thread
+ * has the same columns of all rows; find_most lies between them and sums over a row. */
 __device__ __forceinline__ void fill(const Room &r, int64_t k, int64_t l, Team team) {
     for (int64_t i = 0; i < k; i++) {
         double *const x = r.a + r.order[i] * l;
         if (r.d[i] >= FACTOR_LEAST) {
             EACH(c, 0, l) x[c] /= r.d[i];
-            __syncthreads();
             continue;
         }
         double least = 0;
@@ -399,7 +395,6 @@ __device__ __forceinline__ void fill(const Room &r, int64_t k, int64_t l, Team t
         }
         const double norm = sqrt(dot_of_block(x, x, l));
         EACH(c, 0, l) x[c] /= norm;
-        __syncthreads();
     }
 }
 __device__ __forceinline__ void phase(const FactorArgs *A, const Room &r, FactorStep s, Team team,
