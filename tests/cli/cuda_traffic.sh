@@ -20,6 +20,7 @@ once "a row minus its mean" 65536 8 "$x" "z = x - x.mean(1, keepdim=true)"
 once "layer norm" 2097152 8 "l = nn.LayerNorm(1024); xs = [rand(64, 1024), rand(2048, 1024)]" "no_grad { z = l(xs[i // 20]) }"
 once "sum of rows" 65536 4 "$x" "z = x.sum(1)"
 [ "$launches" = 1 ] || fail "sum of rows: $launches launches"
+once "sum of columns" 262144 4 "x = rand(256, 1024)" "z = x.sum(0)"
 once "cross-entropy" 65536 4 "$x; t = randint(0, 1024, (64,))" "z = cross_entropy(x, t)"
 [ "$launches" = 2 ] || fail "cross-entropy: $launches launches"
 once "a transpose, added to" 65536 8 "$x" "z = x.T + 1"
@@ -44,6 +45,13 @@ for d in [float32, bfloat16, float64, int64, uint8, bool] {
 E
 "$GTSH" --engine cpu "$TMP/across.gt" > "$TMP/cpu" 2>&1
 code "across" 0 "$GTSH" --engine cuda --memory 200M "$TMP/across.gt"; same "across" "$(out)$(err)" "$(cat "$TMP/cpu")"
+# Sums of columns: of leaves that are combined in registers, and of more.
+cat > "$TMP/columns.gt" <<'E'
+seed(3)
+for n in [65, 300, 511, 513, 700, 1100, 2500] { for d in [float32, bfloat16, float64, int64] { print((randn(n, 37) * 9).to(d).sum(0).tolist()) } }
+E
+"$GTSH" --engine cpu "$TMP/columns.gt" > "$TMP/cpu" 2>&1
+code "columns" 0 "$GTSH" --engine cuda --memory 200M "$TMP/columns.gt"; same "columns" "$(out)$(err)" "$(cat "$TMP/cpu")"
 # Short rows, of several blocks, and of more than fit; of several lines; halves, float64, whole numbers.
 cat > "$TMP/rows.gt" <<'E'
 seed(1)

@@ -59,8 +59,19 @@ template <typename R> __device__ __forceinline__ R lane_above(R value, int by, u
             for (int64_t b = 0; b + s < n; b += 2 * s) t[b] = NAME##_both(t[b], t[b + s]);         \
         return t[0];                                                                               \
     }                                                                                              \
+    /* By eights in registers, so that up to eight leaves are only read. */                        \
     PRO_FN R NAME##_leaves(R *t, int64_t leaves, int64_t n, int64_t c) {                           \
-        for (int64_t s = 1; s < leaves; s *= 2)                                                    \
+        for (int64_t g = 0; g < leaves; g += 8) {                                                  \
+            R x[8];                                                                                \
+            _Pragma("unroll") for (int k = 0; k < 8; k++) x[k] =                                   \
+                g + k < leaves ? t[(g + k) * n + c] : (R)(INIT);                                   \
+            _Pragma("unroll") for (int s = 1; s < 8; s *= 2)                                       \
+                _Pragma("unroll") for (int b = 0; b < 8; b += 2 * s) if (g + b + s < leaves)       \
+                    x[b] = NAME##_both(x[b], x[b + s]);                                            \
+            if (leaves <= 8) return x[0];                                                          \
+            t[g * n + c] = x[0];                                                                   \
+        }                                                                                          \
+        for (int64_t s = 8; s < leaves; s *= 2)                                                    \
             for (int64_t b = 0; b + s < leaves; b += 2 * s)                                        \
                 t[b * n + c] = NAME##_both(t[b * n + c], t[(b + s) * n + c]);                      \
         return t[c];                                                                               \
