@@ -3,7 +3,7 @@
  * engine records it, and launches it from then on by one call. Before each launch the calls are
  * recorded again, with the addresses and numbers of this run: the engine sets what has changed in
  * the graph. If the graph does not fit the calls any more (a view that begins elsewhere can need
- * another kernel), the next run makes a new one.
+ * another kernel), its calls are launched one by one from then on.
  *
  * The results of a stretch are allocated before its first step.
  * SPDX-License-Identifier: MIT */
@@ -11,10 +11,7 @@
 #include "worker/plan/plan_state.h"
 #include <string.h>
 
-enum {
-    CALLS_MIN = 3,  /* of a stretch: fewer are launched as fast one by one */
-    MISFITS_MAX = 4 /* of a stretch: a graph takes longer to make than to launch its calls */
-};
+enum { CALLS_MIN = 3 }; /* of a stretch: fewer are launched as fast one by one */
 
 /* ---- Which steps ---- */
 
@@ -97,17 +94,16 @@ static bool record(Run *u, Stretch *g) {
         g->graph = graph;
         return true;
     }
-    if (g->graph) {
-        e->ops->graph_free(e, &g->graph);
-        g->is_off = ++g->misfits == MISFITS_MAX;
-    } else if (!bytes && i < g->end) {
+    if (bytes) {
+        if (bytes > p->temps) p->temps = bytes; /* in the next runs */
+    } else if (!g->graph && i < g->end) {
         if (!p->is_alone) p->is_alone = arena_zalloc(&p->arena, (size_t)p->n_steps);
         p->is_alone[i] = true;
         p->has_stretches = false;
-    } else if (!bytes) {
+    } else {
+        if (g->graph) e->ops->graph_free(e, &g->graph);
         g->is_off = true;
     }
-    if (bytes > p->temps) p->temps = bytes; /* in the next runs */
     return false;
 }
 

@@ -195,8 +195,7 @@ typedef struct Kept {
 /* plan_graph.c: consecutive steps that the engine may launch as one graph. */
 typedef struct Stretch {
     int begin, end;     /* steps */
-    uint32_t misfits;   /* graphs that could not be brought up to date */
-    bool is_off;        /* no more graphs */
+    bool is_off; /* no graph, and none is to be made */
     EngineGraph *graph; /* NULL: not yet */
 } Stretch;
 
