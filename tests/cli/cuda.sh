@@ -24,6 +24,18 @@ code "sums" 0 "$GTSH" --engine cuda --memory 100M -c "$sums"; same "sums" "$(out
 "$GTSH" --engine cpu -c "save((arange(5000000) % 1000).to(float32), \"$TMP/x.npy\")"
 code "a large file" 0 "$GTSH" --engine cuda --memory 200M -c "x = load(\"$TMP/x.npy\"); print(x.sum().item(), (x[:1000] == x[4999000:]).all().item())"
 same "a large file" "$(out)" "2497500160.0 true"
+# Long lines along which a scan goes, of few of which each has a thread block, and the largest of more lines than blocks run at a time.
+cat > "$TMP/scan.gt" <<'E'
+seed(4)
+a = randn(900); a[417] = -(tensor(0.0) / 0.0)
+c = (randn(3, 700) * 4).round(); i = (randn(600) * 100).to(int64); h = randn(2, 1100).to(bfloat16)
+print(a.cummax(0)[0][:417].tolist(), a.cummin(0)[1].tolist(), c.cummax(1)[1].tolist(), c.T.cummin(0)[1].tolist(), i.cummax(0)[1].tolist())
+print(a[:400].cumsum(0).tolist(), h.cumsum(1).tolist(), c.T.cumsum(0).tolist(), i.cumsum(0).tolist(), (i > 0).cumsum(0).tolist())
+r = randn(2, 1100); s = r * 0.9
+print(recurrence(s, r).tolist(), recurrence(s, r, reverse=true).tolist(), randn(70, 300).argmax(1).tolist())
+E
+"$GTSH" --engine cpu "$TMP/scan.gt" > "$TMP/cpu"
+code "scans" 0 "$GTSH" --engine cuda --memory 100M "$TMP/scan.gt"; same "scans" "$(out)" "$(cat "$TMP/cpu")"
 code "a bad index" 1 "$GTSH" --engine cuda --memory 200M -c 'x = randn(5); y = x[tensor([1, 7])] + 1; print(y)'
 has "a bad index" "$(err)" "index 7 at position 1 is out of range for axis 0 of size 5"
 # Classes out of range in a kernel of rows: several, of which the first is reported; and of two such kernels the first.

@@ -46,13 +46,21 @@ static void put_types(Bytes *out, DType d) {
 
 /* Runs scan.cu's ROW on elements of dtype d. */
 static bool scan(Cuda *c, int row, DType d, const LineArgs *l, Err *err) {
+    enum { FEW = 2 }; /* lines for each processor: too few for a thread each */
     char name[32];
     Bytes head = {0};
+    bool has_block = row == ROW_CUMSUM || row == ROW_RECURRENCE || row == ROW_EXTREME;
+    bool is_exact = row == ROW_EXTREME || (row == ROW_CUMSUM && !dtype_is_float(d));
     snprintf(name, sizeof name, "scan %d %d", row, d);
-    bytes_printf(&head, "#define ROW %d\n", row);
+    bytes_printf(&head, "#define ROW %d\n#define EXACT %d\n", row, is_exact);
     put_types(&head, d);
-    const CudaKernel *k = cuda_written(c, name, &head, cuda_scan_cu, NULL, err);
-    return k && cuda_launch(c, k->run, row == ROW_BEST ? l->lines * CUDA_THREADS : l->lines, l);
+    const CudaKernel *k =
+        cuda_written(c, name, &head, cuda_scan_cu, has_block ? "block" : NULL, err);
+    if (!k) return false;
+    if (row == ROW_BEST) return cuda_launch(c, k->run, l->lines * CUDA_THREADS, l);
+    if (has_block && l->lines <= (int64_t)FEW * c->processors)
+        return cuda_launch_blocks(c, k->finish, l->lines, CUDA_THREADS, l);
+    return cuda_launch(c, k->run, l->lines, l);
 }
 
 bool cuda_best(Cuda *c, const Call *call, Err *err) {
