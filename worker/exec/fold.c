@@ -88,9 +88,9 @@ static bool join(Fold *f, Err *err) {
 }
 
 static bool is_right_half(const Fold *f, const SumNode *node) {
+    if (f->depth == 0) return false;
     const SumNode *left = &f->waits[f->depth - 1];
-    return f->depth > 0 && left->level == node->level && left->index + 1 == node->index &&
-           node->index % 2 == 1;
+    return left->level == node->level && left->index + 1 == node->index && node->index % 2 == 1;
 }
 
 /* Adds the chunk of a term at byte `begin`. */
