@@ -94,8 +94,8 @@ static bool open_nvrtc(CudaLibs *l, Err *err) {
         int wanted = l->driver / 1000 <= NEWEST ? l->driver : 1000 * NEWEST;
         err_set(err, ERR_IO, "no NVRTC, the compiler of kernels: libnvrtc.so.%d is not there",
                 wanted / 1000);
-        return err_hint(err, "install cuda-nvrtc-%d-%d, or `pip install nvidia-cuda-nvrtc`; %s",
-                        wanted / 1000, wanted % 1000 / 10, remedy);
+        return err_hint(err, "install cuda-nvrtc-%d-%d, or `pip install nvidia-cuda-nvrtc%s`; %s",
+                        wanted / 1000, wanted % 1000 / 10, wanted < 13000 ? "-cu12" : "", remedy);
     }
 #define X(name, args) find(library, #name, &l->name, &missing);
     NVRTC_FUNCTIONS(X)
@@ -144,9 +144,9 @@ static bool open_blas(BlasLibs *l, Err *err) {
     if (!library) {
         err_set(err, ERR_IO, "no cuBLASLt: libcublasLt.so.%d is not there", major < 13 ? 12 : 13);
         return err_hint(err,
-                        "install libcublas-%d-%d, or `pip install nvidia-cublas`; GT_CUDA_BLAS=0 "
+                        "install libcublas-%d-%d, or `pip install nvidia-cublas%s`; GT_CUDA_BLAS=0 "
                         "needs none",
-                        major, shared.libs.driver % 1000 / 10);
+                        major, shared.libs.driver % 1000 / 10, major < 13 ? "-cu12" : "");
     }
     find(library, "cublasLtGetVersion", &l->cublasLtGetVersion, &missing);
 #define X(name, args) find(library, #name, &l->name, &missing);
