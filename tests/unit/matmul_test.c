@@ -34,6 +34,35 @@ static void try_product(DType d, int64_t batch, int64_t M, int64_t N, int64_t K,
     free(in[1].data);
 }
 
+/* a's rows are adjacent and a multiple of 1 KiB apart, so that they are packed: the bits must be
+ * those of the same matrix with adjacent columns. */
+static void try_packed(DType d, int64_t M, int64_t N, int64_t K) {
+    View in[2] = {random_matrix(d, 1, M, K, true), random_matrix(d, 1, K, N, false)};
+    View turned = in[0];
+    size_t size = d == DT_F32 ? 4 : 8;
+    turned.stride[1] = K, turned.stride[2] = 1;
+    turned.data = malloc((size_t)(M * K) * size);
+    for (int64_t i = 0; i < M; i++)
+        for (int64_t k = 0; k < K; k++)
+            memcpy((char *)turned.data + (size_t)(i * K + k) * size,
+                   (char *)in[0].data + (size_t)(k * M + i) * size, size);
+    void *out[2];
+    for (int way = 0; way < 2; way++) {
+        View both[2] = {way ? turned : in[0], in[1]};
+        Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+        Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = both};
+        View *o = &call.out[0];
+        o->type = (TensorType){(uint8_t)d, 3, {1, M, N}};
+        view_strides(&o->type, o->stride);
+        run_all(&call, "packed");
+        out[way] = o->data;
+    }
+    CHECK_MSG(!memcmp(out[0], out[1], (size_t)(M * N) * size), "(%lld,%lld)@(%lld,%lld) packed",
+              (long long)M, (long long)K, (long long)K, (long long)N);
+    for (int way = 0; way < 2; way++) free(out[way]), free(in[way].data);
+    free(turned.data);
+}
+
 int main(void) {
     engines_open(1 << 20);
     static const int64_t shapes[][4] = {
@@ -49,6 +78,12 @@ int main(void) {
             try_product(DT_F32, p[0], p[1], p[2], p[3], layout);
             if (p[1] * p[2] * p[3] < 20000000) try_product(DT_F64, p[0], p[1], p[2], p[3], layout);
         }
+    }
+    for (int64_t K = 1; K < 600; K = 2 * K + 3) {
+        try_packed(DT_F32, 256, 200, K);
+        try_packed(DT_F32, 768, 300, K);
+        try_packed(DT_F64, 128, 100, K);
+        try_packed(DT_F64, 640, 200, K);
     }
     engines_close();
     return check_report("matmul");

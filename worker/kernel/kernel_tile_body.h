@@ -204,6 +204,27 @@ typedef struct NAME(Block) {
     bool are_columns, is_packed;
 } NAME(Block);
 
+/* Packs a chunk of the tiles [begin, end) of a, whose rows are adjacent, row of a by row: for the
+ * next tile a line that lies in two would be read from memory again. Vectors are wider than tiles:
+ * what one writes too much the next rows of its tile replace. */
+static void NAME(pack_tiles)(const NAME(Block) * s, int64_t begin, int64_t end, int64_t k,
+                             int64_t depth) {
+    const T *from = s->a + k * s->a_k;
+    int64_t at[PANELS + 1];
+    for (int64_t i = begin; i <= end; i++) at[i - begin] = s->M * i / s->tiles;
+    for (int64_t row = 0; row < depth; row++, from += s->a_k) {
+        const T *ahead = from + ROWS_AHEAD * s->a_k;
+        for (int64_t m = at[0]; m < at[end - begin]; m += LINE / (int64_t)sizeof(T))
+            __builtin_prefetch(ahead + m);
+        for (int64_t i = 0; i < end - begin; i++) {
+            int64_t m = at[i], h = at[i + 1] - m, j = 0;
+            T *to = s->packed + m * depth + row * h;
+            for (; j < h && m + j + L <= s->M && row * h + j + L <= depth * h; j += L)
+                STORE(to + j, LOAD(from + m + j));
+            for (; j < h; j++) to[j] = from[m + j];
+        }
+    }
+}
 /* One chunk of all tiles in panel p. */
 static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, int64_t k,
                             int64_t depth) {
@@ -458,10 +479,8 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     for (; s.first < panels; s.first += s.panels) {
         for (t.chunk = 0; t.chunk * CHUNK < K; t.chunk++) {
             int64_t k = t.chunk * CHUNK, depth = K - k < CHUNK ? K - k : CHUNK;
-            for (int64_t i = 0; s.is_packed && i < s.tiles; i++) {
-                int64_t m = M * i / s.tiles, h = M * (i + 1) / s.tiles - m;
-                NAME(pack_adjacent)(s.a + m + k * a_k, a_k, h, h, depth, s.packed + m * depth);
-            }
+            for (int64_t i = 0; s.is_packed && i < s.tiles; i += PANELS)
+                NAME(pack_tiles)(&s, i, i + PANELS < s.tiles ? i + PANELS : s.tiles, k, depth);
             for (int64_t p = s.first; p < s.first + s.panels; p++)
                 NAME(run_panel)(&s, &t, p, k, depth);
         }
