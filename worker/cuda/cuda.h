@@ -161,7 +161,7 @@ bool cuda_lend_handle(Engine *e, EngineHandle *out);
 typedef struct CudaKernel {
     FusedKernel fused; /* first; of its functions none is set */
     CUmodule module;
-    CUfunction run, finish; /* finish NULL: there is none */
+    CUfunction run, finish, total; /* finish, total NULL: there is none */
     CudaForm form;
     int block;    /* elements of a block of a reduction */
     size_t bytes; /* of the signature or name that follows */

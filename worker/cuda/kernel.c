@@ -177,6 +177,13 @@ static bool pays(const Engine *e, const Fusion *f) {
 
 static void fusion_source(void *fusion, Bytes *out) { put_source(out, fusion, FUSED_BLOCK); }
 
+/* Of a kernel that folds row values. */
+static bool find_total(Cuda *c, CudaKernel *k, const char *key, Err *err) {
+    char name[MAKER_KEY + 32];
+    snprintf(name, sizeof name, "k%s_total", key);
+    return CUDA(c->libs, err, cuModuleGetFunction, &k->total, k->module, name);
+}
+
 static bool make_fusion(Engine *e, const Fusion *f, const Bytes *source, MadeKernel *out,
                         Err *err) {
     Cuda *c = (Cuda *)e;
@@ -189,11 +196,13 @@ static bool make_fusion(Engine *e, const Fusion *f, const Bytes *source, MadeKer
     memcpy(out->key, image.key, sizeof image.key);
     out->suffix = c->cache.suffix;
     if (!k) return false;
+    if (form.totals && !find_total(c, k, image.key, err)) return free_kernel(c, k), false;
     k->form = form;
     k->block = FUSED_BLOCK;
     k->fused = (FusedKernel){.unit = (int32_t)form.unit,
                              .reductions = form.reductions,
                              .columns = form.columns,
+                             .totals = form.totals,
                              .signature = k->key,
                              .signature_bytes = (int64_t)k->bytes};
     memcpy(k->fused.reuse, form.reuse, sizeof form.reuse);
@@ -289,7 +298,7 @@ static bool launch_held(Cuda *c, const CudaKernel *k, FusedArgs *args) {
 }
 
 /* Groups of a row's threads: wide enough that a thread has CUDA_EACH elements of a short row. */
-bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
+static bool launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
     enum { SHARED_MOST = CUDA_SHARED_MOST, PER_PROCESSOR = 8 };
     if (cuda_holds_rows(k, args)) return launch_held(c, k, args);
     int64_t length = args->n < k->block ? args->n : k->block;
@@ -310,6 +319,11 @@ bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
                            (unsigned)emit_cuda_shared(&k->form, x, y)};
     return cuda_start(c, has_rows ? k->finish : k->run, &grid, args, sizeof *args) &&
            (has_rows || cuda_launch(c, k->finish, has_leaves ? args->n : args->rows, args));
+}
+
+bool cuda_launch_rows(Cuda *c, const CudaKernel *k, FusedArgs *args) {
+    return launch_rows(c, k, args) &&
+           (!k->total || cuda_launch_blocks(c, k->total, 1, CUDA_THREADS, args));
 }
 
 bool cuda_launch_sized(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args,

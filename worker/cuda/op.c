@@ -56,6 +56,7 @@ static bool run_rows(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
                                     k->form.columns * fused_leaves(&f->args) * f->args.n);
     Engine *e = &c->host.engine;
     if (cuda_holds_rows(k, &f->args)) bytes = 0;
+    bytes += 8 * (uint64_t)(k->form.totals * f->args.rows);
     f->args.table = bytes ? e->ops->alloc(e, bytes) : NULL;
     if (bytes && !f->args.table) return err_set(err, ERR_MEMORY, "no memory for a reduction");
     bool ok = cuda_launch_rows(c, k, &f->args);

@@ -72,13 +72,15 @@ static void find_reuse(Emit *e, CudaForm *form) {
     }
 }
 
-/* Folds along rows and over them are kernels of different units. */
+/* Folds along rows and over them are kernels of different units. A total is one block's work. */
 bool emit_cuda_fits(const Fusion *f) {
     bool has_rows = false, has_columns = false;
+    int64_t rows = 1;
+    for (int d = 0; d < f->space.rank - f->trailing; d++) rows *= f->space.shape[d];
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (n->is_column && n->is_row) return false; /* a total */
-        has_columns |= n->is_column;
+        if (n->is_column && n->is_row && rows > CUDA_TOTAL_ROWS) return false;
+        has_columns |= n->is_column && !n->is_row;
         has_rows |= fuse_is_reduce(n);
     }
     return !has_rows || !has_columns;
@@ -95,13 +97,14 @@ bool emit_cuda_form(const Fusion *f, CudaForm *form) {
     if (!emit_cuda_fits(f)) return false;
     for (int i = 0; i < f->n_nodes; i++) {
         form->reductions += fuse_is_reduce(&f->node[i]) && e.plan.is_used[i];
-        form->columns += f->node[i].is_column;
+        form->columns += f->node[i].is_column && !f->node[i].is_row;
     }
+    form->totals = emit_cuda_totals_of(&e);
     emit_cuda_held_form(f, form);
     /* blocks == 1, at most FUSED_BLOCK elements, is part of the signature. */
     form->has_long =
         f->args.blocks != 1 || emit_cuda_held_shared(form, 1, FUSED_BLOCK, 1) > CUDA_SHARED_MOST;
-    form->unit = e.plan.has_columns                                            ? FUSED_LEAVES
+    form->unit = form->columns                                                 ? FUSED_LEAVES
                  : e.plan.has_reduce && e.plan.n_passes == 1 && form->has_long ? FUSED_BLOCKS
                                                                                : FUSED_ROWS;
     form->folds = emit_cuda_folds(&e);
@@ -238,4 +241,5 @@ void emit_cuda(Bytes *out, const Fusion *f) {
     if (form.unit != FUSED_ROWS || form.has_long)
         emit_cuda_rows(&e, form.unit, form.unit == FUSED_ROWS ? "longer" : "run");
     if (form.unit == FUSED_ROWS) emit_cuda_held(&e, "run");
+    if (form.totals) emit_cuda_totals(&e);
 }

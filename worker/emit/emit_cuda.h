@@ -20,6 +20,7 @@ typedef struct CudaForm {
      * memory: emit_cuda_shared. args.table: 8 bytes for each reduction, row and block, or for each
      * of FUSED_LEAVES' folds, leaf and column. */
     int folds, nodes, reductions, columns;
+    int totals; /* folds of row values: 8 bytes of args.table for each and row, before all others */
     /* FUSED_ROWS: of the kernel for rows that fit into shared memory (emit_cuda_held). has_long:
      * there is one for others besides, since some of that signature do not. */
     int held_bytes, held_folds;
@@ -36,6 +37,9 @@ static inline int64_t emit_cuda_held_shared(const CudaForm *f, int y, int64_t n,
     return y * ((n + 7) / 8 * 8 * f->held_bytes + 8 * f->held_folds * blocks);
 }
 
+/* Rows of a fusion that folds row values: one block of threads does it. */
+enum { CUDA_TOTAL_ROWS = 16 * FUSED_BLOCK };
+
 /* True if a fusion of these nodes has a kernel for this engine. None of them need be stored yet. */
 bool emit_cuda_fits(const Fusion *f);
 /* Returns false if the fusion has no kernel for this engine. `form` depends on the signature
@@ -43,7 +47,8 @@ bool emit_cuda_fits(const Fusion *f);
 bool emit_cuda_form(const Fusion *f, CudaForm *form);
 /* Appends the functions FUSED(run) and, for FUSED_ELEMENTS, if `tiles`, FUSED(tiled); for
  * FUSED_BLOCKS and FUSED_LEAVES, FUSED(finish); for FUSED_ROWS, if has_long, FUSED(longer) for rows
- * that do not fit. FUSED(x) must be defined before that text. */
+ * that do not fit; if `totals`, FUSED(total), for one block of 256 threads behind all others.
+ * FUSED(x) must be defined before that text. */
 void emit_cuda(Bytes *out, const Fusion *f);
 
 /* ---- emit_cuda_rows.c ---- */
@@ -55,6 +60,9 @@ void cuda_put_bases(Emit *e);      /* declares b: where the unit's row begins in
 void cuda_put_row_inputs(Emit *e); /* the inputs that row values need */
 void cuda_put_inputs(Emit *e);     /* those of e->needs_input, of element i of the row */
 bool cuda_is_row_value(const Emit *e, int i);
+int emit_cuda_totals_of(const Emit *e);  /* how many values of rows are folded */
+void cuda_put_totals(Emit *e, int pass); /* keeps those that the pass before made known */
+void emit_cuda_totals(Emit *e);
 void cuda_put_pick(Emit *e, int i);       /* the value of a GATHER */
 void cuda_put_indices(Emit *e, int pass); /* declares j of each SCATTER_ADD in the pass's loop */
 

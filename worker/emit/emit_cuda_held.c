@@ -203,6 +203,7 @@ static void put_row_values(Emit *e, int pass) {
                       emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
                       i);
     }
+    cuda_put_totals(e, pass);
 }
 
 /* Writes the loop's beginning. unroll: of loads, so that several are under way. */

@@ -12,6 +12,7 @@
  * i, f the lane of this thread, R row values in shared memory.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_cuda.h"
+#include "worker/emit/emit_rows.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -51,10 +52,76 @@ void cuda_put_bases(Emit *e) {
     emit_line(e, "}");
     emit_line(e, "}");
 }
+/* True if node i folds row values. */
+static bool folds_values(const Emit *e, int i) {
+    return emit_is_total(e, i) && emit_folds_rows(e, i);
+}
+int emit_cuda_totals_of(const Emit *e) {
+    int n = 0;
+    for (int i = 0; i < e->f->n_nodes; i++) n += folds_values(e, i);
+    return n;
+}
+void cuda_put_totals(Emit *e, int pass) {
+    for (int i = 0, k = 0; i < e->f->n_nodes; i++) {
+        if (!folds_values(e, i)) continue;
+        if (e->plan.pass[i] == pass)
+            emit_line(e, "if (t == 0 && has) ((%s *)(A->table + 8 * %d * A->rows))[row] = %s;",
+                      emit_folded(e, i), k, emit_name(e, e->f->node[i].in[0], true).text);
+        k++;
+    }
+}
+/* 16 threads, one for each lane, fold FUSED_BLOCK rows. */
+static void put_total_fold(Emit *e, int i, int k) {
+    const char *type = emit_lane_type(e, i);
+    emit_line(e, "__shared__ %s T%d[CUDA_THREADS / LANES];", type, i);
+    emit_line(e, "if (piece < pieces) {");
+    emit_line(e, "const %s *const L = (const %s *)(A->table + 8 * %d * A->rows) + from;",
+              emit_folded(e, i), emit_folded(e, i), k);
+    emit_line(e, "const %s f = %s_lanes(L, count, t & (LANES - 1), mask);", type,
+              emit_kernel(e, i).text);
+    emit_line(e, "if (!(t & (LANES - 1))) T%d[piece] = f;", i);
+    emit_line(e, "}");
+}
+/* Folds the values of all rows, and computes what depends on that alone. */
+void emit_cuda_totals(Emit *e) {
+    const Fusion *f = e->f;
+    bool has_input[FUSED_INPUTS] = {0};
+    char text[64];
+    cuda_put_rows_head(e, "total");
+    emit_line(e, "const int t = threadIdx.x, piece = t / LANES;");
+    emit_line(e, "const int pieces = (int)((A->rows + FUSED_BLOCK - 1) / FUSED_BLOCK);");
+    emit_line(e, "const int from = piece * FUSED_BLOCK;");
+    emit_line(e, "const int count = A->rows - from < FUSED_BLOCK ? A->rows - from : FUSED_BLOCK;");
+    emit_line(e, "const unsigned mask = 0xffffu << (t & LANES);");
+    for (int i = 0, k = 0; i < f->n_nodes; i++)
+        if (folds_values(e, i)) put_total_fold(e, i, k++);
+    emit_line(e, "__syncthreads();");
+    emit_line(e, "if (t) return;");
+    for (int i = 0; i < f->n_nodes; i++) {
+        const FuseNode *n = &f->node[i];
+        if (!emit_is_total(e, i)) continue;
+        for (int j = 0; j < n->n_in && !folds_values(e, i); j++) {
+            int k = n->in[j] - FUSE_INPUT;
+            if (!fuse_is_input(n->in[j]) || has_input[k]) continue;
+            has_input[k] = true;
+            snprintf(text, sizeof text, "A->in[%d]", k);
+            emit_input(e, 'y', k, text);
+        }
+        snprintf(text, sizeof text, "%s_tree(T%d, pieces)",
+                 folds_values(e, i) ? emit_kernel(e, i).text : "", i);
+        emit_value(e, i, folds_values(e, i) ? text : NULL);
+        if (n->is_stored)
+            emit_line(e, "*(%s *)A->out[%d] = %sr%d;", emit_ctype(n->dtype), n->output,
+                      dtype_is_half((DType)n->dtype) ? "h_" : "", i);
+    }
+    emit_line(e, "}");
+}
+
 /* True if operand j of node i is read once for a row. */
 static bool reads_in_row(const Emit *e, int i, int j) {
     const FuseNode *n = &e->f->node[i];
     if (fuse_may_fail(n) && j < 2) return e->plan.is_used[i] && j == 1;
+    if (folds_values(e, i)) return true;
     return cuda_is_row_value(e, i) && !fuse_is_reduce(n);
 }
 /* A group without a unit reads those of the first row. */
@@ -75,8 +142,10 @@ static void put_tables(Emit *e) {
     int k = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
         if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
-            emit_line(e, "%s *const T%d = (%s *)(A->table + (%d * A->rows + row) * blocks * 8);",
-                      emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
+            emit_line(e,
+                      "%s *const T%d = (%s *)(A->table + 8 * (%d * A->rows + (%d * A->rows + row) "
+                      "* blocks));",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), emit_cuda_totals_of(e), k++);
 }
 /* The index of a group without a unit is not that of a row. */
 void cuda_put_indices(Emit *e, int pass) {
@@ -134,6 +203,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
                       emit_ctype(n->dtype), n->output, dtype_is_half((DType)n->dtype) ? "h_" : "",
                       i);
     }
+    if (stores) cuda_put_totals(e, pass);
 }
 
 void cuda_put_inputs(Emit *e) {
@@ -286,13 +356,16 @@ static void put_finish(Emit *e) {
 
 /* ---- Sums over the rows ---- */
 
+static bool folds_columns(const Emit *e, int i) {
+    return e->f->node[i].is_column && !e->f->node[i].is_row && e->plan.is_used[i];
+}
 /* L: what folds over the rows leave in the table: an accumulator for each leaf and column. */
 static void put_leaf_tables(Emit *e) {
     int k = 0;
     for (int i = 0; i < e->f->n_nodes; i++)
-        if (e->f->node[i].is_column && e->plan.is_used[i])
-            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * leaves * %d * n);",
-                      emit_lane_type(e, i), i, emit_lane_type(e, i), k++);
+        if (folds_columns(e, i))
+            emit_line(e, "%s *const L%d = (%s *)(A->table + 8 * (%d * A->rows + leaves * %d * n));",
+                      emit_lane_type(e, i), i, emit_lane_type(e, i), emit_cuda_totals_of(e), k++);
 }
 
 /* A unit is a leaf and a chunk of columns. A thread has CUDA_EACH columns, whose sums stay in
@@ -309,7 +382,7 @@ static void put_leaves(Emit *e) {
     emit_line(e, "const int64_t top = leaf * FUSED_LEAF;");
     emit_line(e, "const int64_t last = top + FUSED_LEAF < A->rows ? top + FUSED_LEAF : A->rows;");
     for (int i = 0; i < f->n_nodes; i++)
-        if (f->node[i].is_column && e->plan.is_used[i]) {
+        if (folds_columns(e, i)) {
             emit_line(e, "%s f%d[CUDA_EACH];", emit_lane_type(e, i), i);
             emit_line(e, "#pragma unroll");
             emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) f%d[k] = %s_init();", i,
@@ -335,8 +408,7 @@ static void put_leaves(Emit *e) {
     emit_line(e, "const int64_t i = base + k * wide + threadIdx.x;");
     emit_line(e, "if (i >= n) continue;");
     for (int i = 0; i < f->n_nodes; i++)
-        if (f->node[i].is_column && e->plan.is_used[i])
-            emit_line(e, "L%d[leaf * n + i] = f%d[k];", i, i);
+        if (folds_columns(e, i)) emit_line(e, "L%d[leaf * n + i] = f%d[k];", i, i);
     emit_line(e, "}");
     emit_line(e, "}");
     emit_line(e, "}");
@@ -348,7 +420,7 @@ static void put_leaves(Emit *e) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         char text[64];
-        if (!n->is_column || !e->plan.is_used[i]) continue;
+        if (!folds_columns(e, i)) continue;
         snprintf(text, sizeof text, "%s_leaves(L%d, leaves, n, i)", emit_kernel(e, i).text, i);
         emit_value(e, i, text);
         emit_line(e, "((%s *)A->out[%d])[i] = %sv%d;", emit_ctype(n->dtype), n->output,

@@ -32,7 +32,7 @@
 #include "worker/kernel/kernel_reduce.h"
 #include "worker/kernel/prologue.h"
 
-enum { CUDA_EACH = 4, CUDA_TILE = 32 }; /* as in emit_cuda.h */
+enum { CUDA_EACH = 4, CUDA_TILE = 32, CUDA_THREADS = 256 }; /* as in emit_cuda.h */
 /* Blocks of 256 threads that are half of what a processor holds: 1,536 threads on sm_86 to sm_89
  * and from sm_120 on, 2,048 on others. */
 #define HALF_BLOCKS (__CUDA_ARCH__ >= 1200 || (__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) ? 3 : 4)
