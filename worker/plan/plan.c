@@ -9,18 +9,22 @@
 #include "worker/exec/issue.h"
 #include "worker/exec/mark.h"
 #include "worker/exec/watch.h"
-#include "worker/plan/plan_state.h"
+#include "worker/plan/plan_graph.h"
+#include "worker/plan/plan_late.h"
+#include "worker/plan/plan_make.h"
+#include "worker/plan/plan_record.h"
 #include "worker/engine/view.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* After RETRY visits in a row at which no plan of a spot could run, only every RETRY-th visit tries
- * one. A spot may be recorded RETRY times, and once more for every RETRY visits. If its types
- * change more often than at every RETRY-th visit, its segments span one iteration. With 16, plans
- * execute 8 % fewer of charlm's instructions (a mean of 5 runs of 40 steps). */
-enum { RETRY = 8 };
+/* After RETRY_VISITS visits in a row at which no plan of a spot could run, only every
+ * RETRY_VISITS-th visit tries one. A spot may be recorded RETRY_VISITS times, and once more for
+ * every RETRY_VISITS visits. If its types change more often than at every RETRY_VISITS-th visit,
+ * its segments span one iteration. With 16, plans execute 8 % fewer of charlm's instructions (a
+ * mean of 5 runs of 40 steps). */
+enum { RETRY_VISITS = 8 };
 
 /* ---- Spots ---- */
 
@@ -119,7 +123,7 @@ static void see_change(Plan *p, const External *e, uint32_t round) {
 
 /* True if types change from one iteration to the next: then segments span one iteration. */
 static bool goes_once(const Spot *spot) {
-    return spot->turns > RETRY && (uint64_t)spot->turns * RETRY > spot->n;
+    return spot->turns > RETRY_VISITS && (uint64_t)spot->turns * RETRY_VISITS > spot->n;
 }
 
 /* ---- Where plans are possible ---- */
@@ -157,7 +161,7 @@ static bool is_natural(const Body *b, uint32_t at) {
  * Zen 5, CPU time, medians of 7 interleaved runs) take the same time with 2 and 4, 1.06 to 1.15
  * times as long with 16 and 48, and 1.13 to 1.24 times if no client is held. Over zmq they take
  * 1.07 to 1.12 times as long with 48, and 1.13 to 1.24 times if no client is held. */
-enum { LONG = 8 };
+enum { HOLD_RESULTS = 8 };
 
 /* True if the segment that begins there is worth waiting for. */
 static bool is_long(const FrameReader *r) {
@@ -165,12 +169,12 @@ static bool is_long(const FrameReader *r) {
     uint32_t n = 0, rest = b->n - r->hot_at;
     if (!is_natural(b, r->hot_at)) return false;
     if (rest > r->hot_left) rest = r->hot_left;
-    for (uint32_t i = 0; i < rest && n < LONG; i++) {
+    for (uint32_t i = 0; i < rest && n < HOLD_RESULTS; i++) {
         const BodyForm *f = &b->form[r->hot_at + i];
         if (ends_segment((Op)f->op)) break;
         n += f->n_out > 0;
     }
-    return n == LONG;
+    return n == HOLD_RESULTS;
 }
 
 /* True if c has jobs, all of which wait for ranks that execute the same instructions. */
@@ -228,7 +232,7 @@ static uint32_t length_here(const Body *b, const Spot *spot, uint32_t at, uint32
 }
 
 static bool may_try(const Spot *spot) {
-    return spot->renews || spot->tries < RETRY + spot->n / RETRY;
+    return spot->renews || spot->tries < RETRY_VISITS + spot->n / RETRY_VISITS;
 }
 
 static void begin_recording(Plans *plans, Job *j) {
@@ -694,7 +698,7 @@ static Miss replay(Exec *x, Frame *f, Plan *p) {
 /* True if p is skipped this time, because it was undone many times in a row. An undone run costs as
  * much as a complete one. */
 static bool should_skip(const Plan *p) {
-    return p->undone % (RETRY * RETRY) && (p->undone & (p->undone - 1));
+    return p->undone % (RETRY_VISITS * RETRY_VISITS) && (p->undone & (p->undone - 1));
 }
 
 /* Runs a plan of the segment that comes next in f. Returns true if it did; then f's reader is
@@ -713,7 +717,7 @@ static bool run(Plans *plans, Frame *f) {
     }
     uint64_t key = key_of(spot, c, r->hot_args, r->hot_end, r->hot_base);
     Plan *first = (Plan *)variants_get(&spot->plans, key);
-    if (!first || (++spot->lost > RETRY && spot->lost % RETRY)) return false;
+    if (!first || (++spot->lost > RETRY_VISITS && spot->lost % RETRY_VISITS)) return false;
     bool has_flushed = false;
     spot->renews = NULL;
     spot->last_miss = MISS_NONE;

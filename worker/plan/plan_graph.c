@@ -8,7 +8,7 @@
  * The results of a stretch are allocated before its first step.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/cancel.h"
-#include "worker/plan/plan_state.h"
+#include "worker/plan/plan_graph.h"
 #include <string.h>
 
 enum { CALLS_MIN = 3 }; /* of a stretch: fewer are launched as fast one by one */

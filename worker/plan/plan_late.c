@@ -2,7 +2,7 @@
  * take slots, and each region has the doubt of the value in it, until the plan's results get it.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/mark.h"
-#include "worker/plan/plan_state.h"
+#include "worker/plan/plan_late.h"
 
 #include <string.h>
 

@@ -9,7 +9,9 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/mem.h"
 #include "worker/exec/mark.h"
-#include "worker/plan/plan_state.h"
+#include "worker/plan/plan_make.h"
+#include "worker/plan/plan_graph.h"
+#include "worker/plan/plan_record.h"
 
 #include <assert.h>
 #include <stdlib.h>

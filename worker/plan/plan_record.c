@@ -6,7 +6,8 @@
 #include "worker/engine/box.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/locate.h"
-#include "worker/plan/plan_state.h"
+#include "worker/plan/plan_record.h"
+#include "worker/plan/plan_make.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -365,35 +365,6 @@ typedef struct Run {
     bool is_bad;   /* a step has failed after that: results are poisoned */
 } Run;
 
-/* Where a value lies: slot and offset; PLAN_NONE: nowhere. A shift on the way becomes a step. */
-int recorder_place(Recorder *r, RecValue *v, int64_t *offset);
-void recorder_fail(Recorder *r, const char *why);
-Recorder *recorder_begin(Exec *x, Job *j, Spot *spot, uint32_t limit); /* x's observer */
-void recorder_before(Recorder *r, Job *j);
-/* ---- With an ordered engine (plan_late.c); else late_begin and late_end have no effect ---- */
-
-void late_begin(Exec *x, Plan *p); /* the externals have been found */
-/* s was executed, in a run of frame f whose first instruction has number seq. There is room for its
- * slots (doubt_reserve). */
-void late_step(Exec *x, Frame *f, uint64_t seq, Plan *p, const Step *s);
-void late_result(Exec *x, const Plan *p, const Kept *k); /* k has its storage */
-void late_end(Plan *p);
-
-/* ---- plan_graph.c ---- */
-
-/* Before a run of p: looks for its stretches, if the engine has graphs. */
-void graphs_look(Exec *x, Plan *p);
-/* Allocates the results of the stretch and launches it as a graph. Returns false if there is none
- * yet: then its steps are to be executed one by one. */
-bool graph_run(Run *u, Stretch *g);
-void graphs_free(Plan *p);
-
-/* Jit entries stay in their table as long as they are held. */
-void plan_hold_entries(const Step *step, int n_steps, const Trial *trial, int n_trials, bool on);
 /* The current recording; NULL: none. */
 static inline Recorder *recorder_of(const Plans *p) { return (Recorder *)p->stage.x->observer; }
-void recorder_free(Recorder **r); /* x has no observer any more */
-/* Records what is left, and makes a plan of it all; NULL if that is impossible. */
-Plan *plan_make(Plans *plans, Recorder *r);
-void plan_free(Plan **p);
 #endif
