@@ -4,6 +4,7 @@
  * workers obeys them; a dispatcher that runs already does not see them.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/diff.h"
+#include "runtime/base/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { LOOK_MS = 10, END_MS = 2000 };
@@ -52,21 +52,16 @@ static int count_files(const char *dir) {
     return n;
 }
 
-static void pause_ms(int ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL);
-}
-
 /* Waits until the child has ended, which it does soon once what is to be kept is there. */
 static int await(pid_t pid, const char *kept, int n_kept) {
     int status = 0;
     while (kept && waitpid(pid, &status, WNOHANG) == 0) {
-        pause_ms(LOOK_MS);
+        sleep_ms(LOOK_MS);
         if (count_files(kept) < n_kept) continue;
         kill(-pid, SIGTERM);
         for (int ms = 0; ms < END_MS; ms += LOOK_MS) {
             if (waitpid(pid, &status, WNOHANG) != 0) return status;
-            pause_ms(LOOK_MS);
+            sleep_ms(LOOK_MS);
         }
         kill(-pid, SIGKILL);
         break;

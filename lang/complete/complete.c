@@ -15,24 +15,20 @@
 
 enum { FIELDS_DEEP = 4 }; /* f-strings in f-strings */
 
-static int kind_of(const Scan *s, size_t token) {
-    return token < s->n ? s->tok[token].kind : TOK_END;
-}
-
 /* ---- calls ---- */
 
 /* The parenthesis of the call whose argument begins at token `word`, or SIZE_MAX. */
 static size_t call_around(const Scan *s, size_t word) {
     if (!s->n_open) return SIZE_MAX;
     size_t open = s->open[s->n_open - 1];
-    if (kind_of(s, open) != TOK_LPAREN || open == 0 || !s->tok[open].is_glued) return SIZE_MAX;
-    if (word != open + 1 && kind_of(s, word - 1) != TOK_COMMA) return SIZE_MAX;
-    int callee = kind_of(s, open - 1);
+    if (scan_kind(s, open) != TOK_LPAREN || open == 0 || !s->tok[open].is_glued) return SIZE_MAX;
+    if (word != open + 1 && scan_kind(s, word - 1) != TOK_COMMA) return SIZE_MAX;
+    int callee = scan_kind(s, open - 1);
     bool is_name = callee == TOK_NAME ||
-                   (open > 1 && s->tok[open - 1].is_word && kind_of(s, open - 2) == TOK_DOT);
+                   (open > 1 && s->tok[open - 1].is_word && scan_kind(s, open - 2) == TOK_DOT);
     if (!is_name && callee != TOK_RPAREN && callee != TOK_RBRACKET) return SIZE_MAX;
     bool is_definition = open > 1 && callee == TOK_NAME &&
-                         (kind_of(s, open - 2) == TOK_FN || kind_of(s, open - 2) == TOK_MODULE);
+                         (scan_kind(s, open - 2) == TOK_FN || scan_kind(s, open - 2) == TOK_MODULE);
     return is_definition ? SIZE_MAX : open;
 }
 
@@ -48,8 +44,8 @@ static void read_given(const Scan *s, size_t open, size_t word, Given *g) {
     *g = (Given){0};
     for (size_t i = open + 1; i < word; i++) {
         int kind = s->tok[i].kind;
-        bool begins = depth == 0 && (i == open + 1 || kind_of(s, i - 1) == TOK_COMMA);
-        if (begins && kind_of(s, i + 1) == TOK_ASSIGN && g->n_names < 64)
+        bool begins = depth == 0 && (i == open + 1 || scan_kind(s, i - 1) == TOK_COMMA);
+        if (begins && scan_kind(s, i + 1) == TOK_ASSIGN && g->n_names < 64)
             g->name[g->n_names++] = scan_name(s, i);
         else if (begins && kind != TOK_NEWLINE)
             g->n_positional++;
@@ -273,10 +269,10 @@ static void in_string(Interp *in, const Scan *s, size_t cursor, Completion *out,
     out->start = body;
     Offers o = {.in = in, .s = s, .word = text + body, .n_word = cursor - body};
     bool is_key =
-        before >= 2 && kind_of(s, before - 1) == TOK_LBRACKET && s->tok[before - 1].is_glued;
+        before >= 2 && scan_kind(s, before - 1) == TOK_LBRACKET && s->tok[before - 1].is_glued;
     if (is_key) offer_keys(&o, thing_before(in, s, before - 2));
     if (is_label(s, before)) offer_signals(&o);
-    bool is_import = before >= 1 && kind_of(s, before - 1) == TOK_IMPORT;
+    bool is_import = before >= 1 && scan_kind(s, before - 1) == TOK_IMPORT;
     if (!o.n) complete_path(text + body, cursor - body, is_import ? ".gt" : NULL, quote, out);
     offers_finish(&o, out);
     char close[2] = {quote, 0};
@@ -288,15 +284,15 @@ static void in_string(Interp *in, const Scan *s, size_t cursor, Completion *out,
 /* True if no known name is wanted at token `word`: a new one is defined there, or a number
  * written. */
 static bool is_new_name(const Scan *s, size_t word) {
-    int before = word > 0 ? kind_of(s, word - 1) : TOK_END;
+    int before = word > 0 ? scan_kind(s, word - 1) : TOK_END;
     if (before == TOK_FN || before == TOK_MODULE || before == TOK_AS || before == TOK_FOR)
         return true;
     size_t open = s->n_open ? s->open[s->n_open - 1] : 0;
-    if (open == 0 || kind_of(s, open) != TOK_LPAREN || before == TOK_ASSIGN) return false;
-    size_t fn = kind_of(s, open - 1) == TOK_NAME && open > 1 ? open - 2 : open - 1;
+    if (open == 0 || scan_kind(s, open) != TOK_LPAREN || before == TOK_ASSIGN) return false;
+    size_t fn = scan_kind(s, open - 1) == TOK_NAME && open > 1 ? open - 2 : open - 1;
     bool is_parameter =
         before == TOK_LPAREN || before == TOK_COMMA || before == TOK_MUL || before == TOK_POW;
-    return is_parameter && (kind_of(s, fn) == TOK_FN || kind_of(s, fn) == TOK_MODULE);
+    return is_parameter && (scan_kind(s, fn) == TOK_FN || scan_kind(s, fn) == TOK_MODULE);
 }
 
 static void code(Interp *in, const char *text, size_t n, size_t cursor, Completion *out,
@@ -314,7 +310,7 @@ static void code(Interp *in, const char *text, size_t n, size_t cursor, Completi
     if (s->string != SIZE_MAX) {
         in_string(in, s, cursor, out, depth);
     } else if (!s->in_comment && !is_number && !is_new_name(s, word)) {
-        int before = word > 0 ? kind_of(s, word - 1) : TOK_END;
+        int before = word > 0 ? scan_kind(s, word - 1) : TOK_END;
         if (before == TOK_DOT && word > 1)
             offer_members(&o, thing_before(in, s, word - 2));
         else if (before == TOK_IMPORT)

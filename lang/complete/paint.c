@@ -14,16 +14,12 @@ const char *paint_sgr(PaintClass class) {
     return class < PAINT_COUNT ? sgr[class] : "";
 }
 
-static int kind_of(const Scan *s, size_t token) {
-    return token < s->n ? s->tok[token].kind : TOK_END;
-}
-
 /* signal, backward, no_grad and time are keywords only where their statement begins. */
 static bool is_statement_word(const Scan *s, size_t i) {
     bool is_one = scan_is(s, i, "signal") || scan_is(s, i, "backward") ||
                   scan_is(s, i, "no_grad") || scan_is(s, i, "time");
     if (!is_one) return false;
-    int next = kind_of(s, i + 1);
+    int next = scan_kind(s, i + 1);
     if (i > 1 && scan_is(s, i, "backward") && scan_is(s, i - 2, "signal")) return true;
     return scan_begins(s, i) &&
            (next == TOK_NAME || next == TOK_STRING || next == TOK_FSTRING || next == TOK_LBRACE);
@@ -47,7 +43,7 @@ static bool is_defined(const Painter *d, const char *name) {
 
 /* True if token i, a name, stands for no variable: a key, an argument's name, a label. */
 static bool is_label(const Scan *s, size_t i) {
-    int next = kind_of(s, i + 1), before = i > 0 ? kind_of(s, i - 1) : TOK_END;
+    int next = scan_kind(s, i + 1), before = i > 0 ? scan_kind(s, i - 1) : TOK_END;
     if (next == TOK_ASSIGN || next == TOK_COLON) return true;
     return before == TOK_IMPORT || before == TOK_AS || before == TOK_FN || before == TOK_MODULE ||
            (i > 0 && is_statement_word(s, i - 1));
@@ -56,7 +52,7 @@ static bool is_label(const Scan *s, size_t i) {
 static PaintClass name_class(const Painter *d, const Scan *s, size_t i) {
     const Token *t = &s->tok[i];
     size_t cursor = d->p->cursor;
-    if (i > 0 && kind_of(s, i - 1) == TOK_DOT) return PAINT_PLAIN;
+    if (i > 0 && scan_kind(s, i - 1) == TOK_DOT) return PAINT_PLAIN;
     if (is_statement_word(s, i)) return PAINT_KEYWORD;
     if (is_label(s, i) || scan_is(s, i, "self")) return PAINT_PLAIN;
     const char *name = scan_name(s, i);
@@ -69,7 +65,7 @@ static PaintClass name_class(const Painter *d, const Scan *s, size_t i) {
 
 static PaintClass token_class(const Painter *d, const Scan *s, size_t i) {
     const Token *t = &s->tok[i];
-    bool is_member = i > 0 && kind_of(s, i - 1) == TOK_DOT;
+    bool is_member = i > 0 && scan_kind(s, i - 1) == TOK_DOT;
     switch ((Tok)t->kind) {
     case TOK_INT:
     case TOK_FLOAT: return PAINT_NUMBER;

@@ -76,9 +76,7 @@ const char *scan_name(const Scan *s, size_t token) {
     return intern(s->src.text + s->tok[token].at, s->tok[token].n);
 }
 
-static int kind_of(const Scan *s, size_t token) {
-    return token < s->n ? s->tok[token].kind : TOK_END;
-}
+int scan_kind(const Scan *s, size_t token) { return token < s->n ? s->tok[token].kind : TOK_END; }
 
 static bool is_opener(int kind) {
     return kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE;
@@ -164,7 +162,7 @@ static bool in_statements(const Walk *w) {
 /* fn NAME( ..., module NAME( ..., and fn( ...: the scope of its parameters begins. */
 static void enter_fn(Walk *w, size_t i, bool is_module) {
     Scan *s = w->s;
-    bool has_name = kind_of(s, i + 1) == TOK_NAME;
+    bool has_name = scan_kind(s, i + 1) == TOK_NAME;
     bool is_method = s->scope[w->scope].kind == SCOPE_MODULE && !is_module;
     Def *d = has_name ? add_def(w,
                                 is_module   ? DEF_MODULE
@@ -194,7 +192,7 @@ static void leave_scopes(Walk *w, size_t i) {
 
 /* A name at token i within the parameters of the scope. */
 static void param(Walk *w, size_t i) {
-    int before = kind_of(w->s, i - 1);
+    int before = scan_kind(w->s, i - 1);
     bool is_first =
         before == TOK_LPAREN || before == TOK_COMMA || before == TOK_MUL || before == TOK_POW;
     if (is_first && w->n_open == w->s->scope[w->scope].depth + 1) add_def(w, DEF_PARAM, i, 0);
@@ -204,38 +202,39 @@ static void param(Walk *w, size_t i) {
 static void targets(Walk *w, size_t i) {
     const Scan *s = w->s;
     uint32_t only_in = in_statements(w) && scan_begins(s, i - 1) ? 0 : innermost(w);
-    for (; kind_of(s, i) == TOK_NAME || kind_of(s, i) == TOK_COMMA || kind_of(s, i) == TOK_LPAREN;
+    for (; scan_kind(s, i) == TOK_NAME || scan_kind(s, i) == TOK_COMMA ||
+           scan_kind(s, i) == TOK_LPAREN;
          i++)
-        if (kind_of(s, i) == TOK_NAME) add_def(w, DEF_VARIABLE, i, 0)->only_in = only_in;
+        if (scan_kind(s, i) == TOK_NAME) add_def(w, DEF_VARIABLE, i, 0)->only_in = only_in;
 }
 
 /* a, b = e, with = at token i; also self.a = e. */
 static void assigned(Walk *w, size_t i) {
     const Scan *s = w->s;
-    if (!in_statements(w) || kind_of(s, i - 1) != TOK_NAME) return;
+    if (!in_statements(w) || scan_kind(s, i - 1) != TOK_NAME) return;
     bool is_list = false;
-    if (i >= 3 && kind_of(s, i - 2) == TOK_DOT) {
+    if (i >= 3 && scan_kind(s, i - 2) == TOK_DOT) {
         int module = w->scope;
         while (module > 0 && s->scope[module].kind != SCOPE_MODULE)
             module = s->scope[module].parent;
-        bool is_self = scan_is(s, i - 3, "self") && kind_of(s, i - 4) != TOK_DOT;
+        bool is_self = scan_is(s, i - 3, "self") && scan_kind(s, i - 4) != TOK_DOT;
         if (is_self && module > 0) add_def(w, DEF_FIELD, i - 1, i + 1)->scope = module;
         return;
     }
-    for (size_t k = i - 1; kind_of(s, k) == TOK_NAME && (k == 0 || kind_of(s, k - 1) != TOK_DOT);
-         k -= 2) {
-        is_list = is_list || (k > 0 && kind_of(s, k - 1) == TOK_COMMA);
+    for (size_t k = i - 1;
+         scan_kind(s, k) == TOK_NAME && (k == 0 || scan_kind(s, k - 1) != TOK_DOT); k -= 2) {
+        is_list = is_list || (k > 0 && scan_kind(s, k - 1) == TOK_COMMA);
         add_def(w, DEF_VARIABLE, k, is_list ? 0 : i + 1);
-        if (k < 2 || kind_of(s, k - 1) != TOK_COMMA) break;
+        if (k < 2 || scan_kind(s, k - 1) != TOK_COMMA) break;
     }
 }
 
 /* import NAME, import NAME as X, import "file" as X, with `import` at token i. */
 static void imported(Walk *w, size_t i) {
     const Scan *s = w->s;
-    if (kind_of(s, i + 2) == TOK_AS && kind_of(s, i + 3) == TOK_NAME)
+    if (scan_kind(s, i + 2) == TOK_AS && scan_kind(s, i + 3) == TOK_NAME)
         add_def(w, DEF_IMPORT, i + 3, i + 1);
-    else if (kind_of(s, i + 1) == TOK_NAME)
+    else if (scan_kind(s, i + 1) == TOK_NAME)
         add_def(w, DEF_IMPORT, i + 1, i + 1);
 }
 
@@ -260,7 +259,7 @@ static void token(Walk *w, size_t i) {
     brackets(w, i);
     if (kind == TOK_FN && !is_member)
         enter_fn(w, i, false);
-    else if (kind == TOK_MODULE && !is_member && kind_of(s, i + 1) == TOK_NAME)
+    else if (kind == TOK_MODULE && !is_member && scan_kind(s, i + 1) == TOK_NAME)
         enter_fn(w, i, true);
     else if (kind == TOK_NAME && w->scope > 0 && !s->scope[w->scope].is_headed)
         param(w, i);

@@ -46,7 +46,7 @@ typedef struct Scan {
     size_t n_before; /* tokens that begin before the cursor */
     Def *def;
     size_t n_defs, cap_defs;
-    Map by_name; /* interned name -> what scan_find gives */
+    Map by_name;      /* interned name -> what scan_find gives */
     TextScope *scope; /* [0]: the file */
     int n_scopes, cap_scopes;
     int here;       /* the innermost scope at the cursor */
@@ -59,6 +59,8 @@ typedef struct Scan {
 /* Scans text (n bytes, borrowed, no NUL needed) with the cursor at byte `cursor`. */
 void scan_text(Scan *s, const char *text, size_t n, size_t cursor);
 void scan_fini(Scan *s);
+/* The token's kind; TOK_END behind the last one. */
+int scan_kind(const Scan *s, size_t token);
 /* True if the token is this word or punctuation. */
 bool scan_is(const Scan *s, size_t token, const char *text);
 const char *scan_name(const Scan *s, size_t token); /* interned */

@@ -105,15 +105,6 @@ static bool convert_one(IoElement el, uint64_t bits, uint8_t *out, Err *err) {
     return true;
 }
 
-static void release_part(void *data, void *ctx) {
-    Buf *whole = ctx;
-    buf_unref(&whole);
-}
-
-Buf *io_part(Buf *bytes, size_t at, size_t n) {
-    return buf_wrap(bytes->data + at, n, release_part, buf_ref(bytes));
-}
-
 static bool is_same(IoElement el, bool is_swapped) {
     const IoElementInfo *info = &io_element[el];
     return el == io_element_of(info->dtype) && el != EL_BOOL &&
@@ -186,10 +177,9 @@ bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool 
     IoTensor t = {.type = type};
     if (file_map_has(data)) {
         t.element = (uint8_t)el, t.is_mapped = true, t.is_swapped = is_swapped;
-        t.buf = buf_wrap((void *)data, (size_t)n * (size_t)info->size_bytes, release_part,
-                         buf_ref(bytes));
+        t.buf = buf_part(bytes, data, (size_t)n * (size_t)info->size_bytes);
     } else if (is_same(el, is_swapped) && (uintptr_t)data % to == 0) {
-        t.buf = buf_wrap((void *)data, (size_t)n * to, release_part, buf_ref(bytes));
+        t.buf = buf_part(bytes, data, (size_t)n * to);
     } else {
         t.buf = buf_new((size_t)n * to + 1);
         t.buf->n = (size_t)n * to;

@@ -36,6 +36,4 @@ bool io_numel(const int64_t *shape, int rank, int64_t *out, Err *err);
  * converted. The caller has checked that data holds numel elements. */
 bool io_tensor(IoValue *out, const int64_t *shape, int rank, IoElement el, bool is_swapped,
                Buf *bytes, const void *data, Err *err);
-/* The n bytes of a file from `at`, which must lie inside it: shared, one reference. */
-Buf *io_part(Buf *bytes, size_t at, size_t n);
 #endif

@@ -8,7 +8,6 @@
 #include "lang/error/interrupt.h"
 #include "lang/file/file_map.h"
 #include "lang/file/io_npz.h"
-#include "lang/file/io_element.h"
 #include "lang/file/io_format.h"
 #include "lang/file/io_npy.h"
 #include <inttypes.h>
@@ -179,7 +178,7 @@ static bool unpack(Buf *b, const Member *m, Buf **out, Err *err) {
     bool ok = true;
     if (m->method == STORED) {
         ok = m->size == m->packed;
-        if (ok) *out = io_part(b, (size_t)m->at, (size_t)m->size);
+        if (ok) *out = buf_part(b, b->data + m->at, (size_t)m->size);
     } else {
         ok = m->size / MAX_RATIO <= m->packed && inflate_member(b, m, out);
     }

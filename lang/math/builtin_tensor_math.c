@@ -37,9 +37,6 @@ static bool real_row(Op op, double a, double b, double c, double *out) {
 }
 #undef KIND
 
-static double number(Value v) {
-    return v.kind == V_FLOAT ? v.f : v.kind == V_INT ? (double)v.i : v.b;
-}
 static int64_t whole(Value v) { return v.kind == V_INT ? v.i : v.b; }
 
 /* Applies a MAP row to numbers. Whole numbers give a whole number if the row accepts them and the
@@ -50,10 +47,10 @@ static bool map_host(Op op, const Value *arg, Value *out) {
     bool is_whole = true, is_bool = true;
     double x[3] = {0}, real = 0;
     int64_t k[3] = {0}, n = 0;
-    if (op_has(op, FACT_PICKS)) return *out = number(arg[0]) != 0 ? arg[1] : arg[2], true;
+    if (op_has(op, FACT_PICKS)) return *out = value_double(arg[0]) != 0 ? arg[1] : arg[2], true;
     for (int i = 0; i < info->arity; i++) {
         is_whole &= arg[i].kind != V_FLOAT, is_bool &= arg[i].kind == V_BOOL;
-        x[i] = number(arg[i]);
+        x[i] = value_double(arg[i]);
         if (arg[i].kind != V_FLOAT) k[i] = whole(arg[i]);
     }
     if (op == OP_MAXIMUM || op == OP_MINIMUM) { /* returns one of the two unchanged */
@@ -249,8 +246,8 @@ BUILTIN(clamp) { /* x, min, max */
         return error_set(e, "clamp needs min, max or both");
     if (value_is_number(arg[0]) && arg[1].kind != V_TENSOR && arg[2].kind != V_TENSOR) {
         Value v = arg[0];
-        if (arg[1].kind != V_NONE && number(v) < number(arg[1])) v = arg[1];
-        if (arg[2].kind != V_NONE && number(v) > number(arg[2])) v = arg[2];
+        if (arg[1].kind != V_NONE && value_double(v) < value_double(arg[1])) v = arg[1];
+        if (arg[2].kind != V_NONE && value_double(v) > value_double(arg[2])) v = arg[2];
         return *out = v, true;
     }
     Steps s = {in, e};

@@ -173,11 +173,6 @@ bool replay_files_load(ReplayFiles *f, const Inst *load, IoTensor *out, Err *err
 
 /* ---- data ---- */
 
-static void release_part(void *data, void *ctx) {
-    Buf *whole = ctx;
-    buf_unref(&whole);
-}
-
 bool replay_files_data(ReplayFiles *f, const Inst *data, uint64_t n, Buf **out, Err *err) {
     const char *name, *want;
     TRY(text_of(data, ATTR_PATH, &name, err) && text_of(data, ATTR_SHA256, &want, err));
@@ -195,6 +190,6 @@ bool replay_files_data(ReplayFiles *f, const Inst *data, uint64_t n, Buf **out, 
     char is[65];
     sha256_hex(o->bytes->data + at, n, is);
     if (!is_digest(is, want)) return differs(o->path, is, want, err);
-    *out = buf_wrap(o->bytes->data + at, n, release_part, buf_ref(o->bytes));
+    *out = buf_part(o->bytes, o->bytes->data + at, n);
     return true;
 }

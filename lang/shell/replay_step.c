@@ -242,17 +242,10 @@ static bool run_output(StepReplay *r, int i) {
 
 /* ---- rounds ---- */
 
-static void release_part(void *data, void *ctx) {
-    (void)data;
-    Buf *whole = ctx;
-    buf_unref(&whole);
-}
-
 /* Defines the line's id as this round's elements of its input. */
 static bool run_input(StepReplay *r, const StepLine *line, const StepInput *in, uint64_t round) {
     const uint8_t *p = step_row(in, round);
-    Buf *part =
-        in->buf ? buf_wrap((void *)p, type_bytes(&in->type), release_part, buf_ref(in->buf)) : NULL;
+    Buf *part = in->buf ? buf_part(in->buf, p, type_bytes(&in->type)) : NULL;
     Handle *h =
         stream_data(r->in->stream, &in->type, p, part, step_at(&r->step, line->line, 0), r->e);
     buf_unref(&part);

@@ -64,6 +64,9 @@ static inline Attr attr_ints(AttrKey key, const int64_t *v, int n) {
 }
 static inline Attr attr_bool(AttrKey key, bool b) { return (Attr){.key = (uint8_t)key, .b = b}; }
 static inline Attr attr_int(AttrKey key, int64_t i) { return (Attr){.key = (uint8_t)key, .i = i}; }
+static inline Attr attr_str(AttrKey key, const char *s, size_t n) {
+    return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
+}
 static inline Attr attr_dtype(DType d) { return (Attr){.key = ATTR_DTYPE, .dtype = d}; }
 
 /* Runs one op: casts the operands as its row and the promotion rules require, emits the

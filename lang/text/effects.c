@@ -126,10 +126,6 @@ static TextEffect *text_new(Interp *in, const Pieces *p) {
     return x;
 }
 
-static Attr attr_str(AttrKey key, const char *s, size_t n) {
-    return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
-}
-
 /* The attributes that a replay needs to print the same text: options changed by set_print, the
  * default dtype, and those that decide which elements are sent. */
 static int option_attrs(const Interp *in, const PrintOptions *o, bool summarizes, Attr *attr) {

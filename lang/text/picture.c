@@ -119,10 +119,6 @@ static bool check(const Drawing *d, Err *err) {
     return ok && (!d->path || figure_is_file(d->path, err));
 }
 
-static Attr attr_text(AttrKey key, const char *s, size_t n) {
-    return (Attr){.key = (uint8_t)key, .n = (uint32_t)n, .str = s};
-}
-
 bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path, const Pieces *title,
                     const IoValue *options, LangError *e) {
     Handle *handle[MAX_OPERANDS + MAX_TITLE];
@@ -148,10 +144,10 @@ bool picture_effect(Interp *in, Op op, const MapV *operands, const char *path, c
     d->keys = xstrdup(keys.data ? keys.data : "");
     ok = json_parse(meta.data, meta.n, MAX_OPTIONS, &d->options, &err) && check(d, &err);
     if (ok) {
-        attr[n_attr++] = attr_text(ATTR_KEYS, keys.data, keys.n);
-        if (path) attr[n_attr++] = attr_text(ATTR_PATH, d->path, strlen(path));
-        if (options->n) attr[n_attr++] = attr_text(ATTR_META, meta.data, meta.n);
-        if (title) attr[n_attr++] = attr_text(ATTR_FORMAT, d->title, d->n_title);
+        attr[n_attr++] = attr_str(ATTR_KEYS, keys.data, keys.n);
+        if (path) attr[n_attr++] = attr_str(ATTR_PATH, d->path, strlen(path));
+        if (options->n) attr[n_attr++] = attr_str(ATTR_META, meta.data, meta.n);
+        if (title) attr[n_attr++] = attr_str(ATTR_FORMAT, d->title, d->n_title);
         Effect ef = {op, attr, n_attr, handle, n, drawing_done, drawing_drop, d};
         ok = stream_effect(in->stream, &ef, interp_span(in), e);
     } else {

@@ -34,6 +34,15 @@ Buf *buf_wrap(void *data, size_t n, void (*release)(void *data, void *ctx), void
     return b;
 }
 
+static void release_whole(void *data, void *ctx) {
+    Buf *whole = ctx;
+    buf_unref(&whole);
+}
+
+Buf *buf_part(Buf *whole, const void *data, size_t n) {
+    return buf_wrap((void *)data, n, release_whole, buf_ref(whole));
+}
+
 Buf *buf_copy(const void *data, size_t n) {
     Buf *b = buf_new(n);
     if (n) memcpy(b->data, data, n);

@@ -18,6 +18,8 @@ typedef struct Buf {
 
 Buf *buf_new(size_t cap_bytes); /* n = 0, refs = 1; never NULL */
 Buf *buf_wrap(void *data, size_t n, void (*release)(void *data, void *ctx), void *ctx);
+/* Bytes inside another Buf, shared: one reference, which holds one of `whole`. */
+Buf *buf_part(Buf *whole, const void *data, size_t n);
 Buf *buf_copy(const void *data, size_t n);
 Buf *buf_ref(Buf *b);
 void buf_unref(Buf **b);                /* NULL-safe; always nulls *b */

@@ -333,7 +333,7 @@ static bool pieces_send(Socket *s, Buf *b, bool more) {
     bool ok = true;
     for (size_t at = 0; ok && at < b->n; at += PART_MAX) {
         size_t n = b->n - at < PART_MAX ? b->n - at : PART_MAX;
-        Buf *piece = buf_wrap(b->data + at, n, release_buf, buf_ref(b));
+        Buf *piece = buf_part(b, b->data + at, n);
         ok = part_send(s, piece, more || at + n < b->n);
     }
     buf_unref(&b);

@@ -55,12 +55,6 @@ static void waiter_wake(Waiter *w) {
     waiter_notify(w);
 }
 
-static void cpu_relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Waits until is_ready(ctx), a wake, a signal or the timeout; spins a little first. timeout_ms <
  * 0: no limit. */
 static bool waiter_wait(Waiter *w, bool (*is_ready)(const void *ctx), const void *ctx,

@@ -119,10 +119,7 @@ static void put_head(Emit *e, const char *name) {
     emit_line(e, "const int64_t n = A->n, zero = A->zero;");
     emit_line(e, "const int64_t first = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;");
     emit_line(e, "const int64_t threads = (int64_t)gridDim.x * blockDim.x;");
-    for (int k = 0; k < f->n_scalars; k++) {
-        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
-        emit_line(e, "memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
-    }
+    emit_scalars(e);
     for (int k = 0; k < f->n_inputs; k++)
         if (f->stride_kind[k] == STRIDE_OTHER)
             emit_line(e, "const int64_t d%d = A->step[%d];", k, k);

@@ -56,10 +56,9 @@ void emit_cuda_rows(Emit *e, FusedUnit unit, const char *name);
 int emit_cuda_folds(const Emit *e); /* the most reductions of a pass */
 void cuda_put_reductions(Emit *e);  /* the functions of all folds */
 void cuda_put_rows_head(Emit *e, const char *name);
-void cuda_put_bases(Emit *e);      /* declares b: where the unit's row begins in each input */
-void cuda_put_row_inputs(Emit *e); /* the inputs that row values need */
-void cuda_put_inputs(Emit *e);     /* those of e->needs_input, of element i of the row */
-bool cuda_is_row_value(const Emit *e, int i);
+void cuda_put_bases(Emit *e);            /* declares b: where the unit's row begins in each input */
+void cuda_put_row_inputs(Emit *e);       /* the inputs that row values need */
+void cuda_put_inputs(Emit *e);           /* those of e->needs_input, of element i of the row */
 int emit_cuda_totals_of(const Emit *e);  /* how many values of rows are folded */
 void cuda_put_totals(Emit *e, int pass); /* keeps those that the pass before made known */
 void emit_cuda_totals(Emit *e);

@@ -186,13 +186,13 @@ static void put_row(Emit *e, const Held *h) {
 static void put_row_values(Emit *e, int pass) {
     const Fusion *f = e->f;
     for (int i = 0; i < f->n_nodes && f->args.blocks != 1; i++)
-        if (cuda_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]))
+        if (emit_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]))
             emit_line(e, "if (t == 0 && has) %s_tree(T%d, blocks);", emit_kernel(e, i).text, i);
     if (pass && f->args.blocks != 1) emit_line(e, "__syncthreads();");
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         char text[64];
-        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         snprintf(text, sizeof text, "has ? *T%d : %s_init()", i, emit_kernel(e, i).text);
         if (n->op == OP_GATHER)
             cuda_put_pick(e, i);

@@ -16,15 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool cuda_is_row_value(const Emit *e, int i) {
-    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
-}
-static bool has_folds(const Emit *e, int pass) {
-    for (int i = 0; i < e->f->n_nodes; i++)
-        if (pass_folds(e, i, pass)) return true;
-    return false;
-}
-
 void cuda_put_reductions(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {
         const FuseNode *n = &e->f->node[i];
@@ -122,7 +113,7 @@ static bool reads_in_row(const Emit *e, int i, int j) {
     const FuseNode *n = &e->f->node[i];
     if (fuse_may_fail(n) && j < 2) return e->plan.is_used[i] && j == 1;
     if (folds_values(e, i)) return true;
-    return cuda_is_row_value(e, i) && !fuse_is_reduce(n);
+    return emit_is_row_value(e, i) && !fuse_is_reduce(n);
 }
 /* A group without a unit reads those of the first row. */
 void cuda_put_row_inputs(Emit *e) {
@@ -178,7 +169,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     const Fusion *f = e->f;
     bool any = false;
     for (int i = 0; i < f->n_nodes && shares; i++) {
-        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass || !fuse_is_reduce(&f->node[i]))
+        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass || !fuse_is_reduce(&f->node[i]))
             continue;
         emit_line(e, "if (t == 0 && has) *(%s *)(R + 8 * %d) = %s_tree(T%d, blocks);",
                   emit_lane_type(e, i), i, emit_kernel(e, i).text, i);
@@ -188,7 +179,7 @@ static void put_row_values(Emit *e, int pass, bool shares, bool stores) {
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         char text[96];
-        if (!cuda_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (shares)
             snprintf(text, sizeof text, "has ? *(const %s *)(R + 8 * %d) : %s_init()",
                      emit_lane_type(e, i), i, emit_kernel(e, i).text);
@@ -298,7 +289,7 @@ static void put_folds(Emit *e, int pass) {
 
 static void put_pass(Emit *e, int pass) {
     const Fusion *f = e->f;
-    bool folds = has_folds(e, pass);
+    bool folds = pass_has_folds(e, pass);
     int k = 0;
     if (!pass_find_needs(e, pass) && !folds) return;
     emit_line(e, "{");
@@ -324,16 +315,12 @@ static void put_pass(Emit *e, int pass) {
 }
 
 void cuda_put_rows_head(Emit *e, const char *name) {
-    const Fusion *f = e->f;
     emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256)");
     emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
     emit_line(e, "const FusedArgs *const A = &args;");
     emit_line(e, "const int64_t n = A->n, blocks = A->blocks, zero = A->zero;");
     emit_line(e, "(void)n, (void)blocks, (void)zero;");
-    for (int k = 0; k < f->n_scalars; k++) {
-        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
-        emit_line(e, "memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
-    }
+    emit_scalars(e);
 }
 
 /* Combines the blocks of each row: a thread for each. */

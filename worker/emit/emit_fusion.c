@@ -15,10 +15,7 @@ static void put_head(Emit *e, const char *name) {
               "char *scratch) {",
               name);
     emit_line(e, "const int64_t n = A->n, blocks = A->blocks;");
-    for (int k = 0; k < f->n_scalars; k++) {
-        emit_line(e, "%s s%d;", emit_ctype(f->scalar[k]), k);
-        emit_line(e, "__builtin_memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
-    }
+    emit_scalars(e);
     for (int k = 0; k < f->n_inputs; k++)
         if (f->stride_kind[k] == STRIDE_OTHER)
             emit_line(e, "const int64_t d%d = A->step[%d];", k, k);

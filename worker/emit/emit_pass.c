@@ -22,6 +22,10 @@ void emit_line(Emit *e, const char *format, ...) {
 
 /* ---- Expressions ---- */
 
+bool emit_is_row_value(const Emit *e, int i) {
+    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
+}
+
 EmitName emit_name(const Emit *e, FuseRef r, bool in_row) {
     EmitName n;
     if (fuse_is_node(r))
@@ -102,6 +106,13 @@ void emit_value(Emit *e, int i, const char *reduced) {
     bytes_printf(e->out, "%s; /* %s */\n", is_half ? ")" : "", op_info[n->op].name);
     if (is_half) emit_line(e, "const float %s = %s_to_f32(h_%s);", to.text, text, to.text);
 }
+void emit_scalars(Emit *e) {
+    for (int k = 0; k < e->f->n_scalars; k++) {
+        emit_line(e, "%s s%d;", emit_ctype(e->f->scalar[k]), k);
+        emit_line(e, "__builtin_memcpy(&s%d, A->scalar[%d], sizeof s%d);", k, k, k);
+    }
+}
+
 void emit_input(Emit *e, char letter, int k, const char *where) {
     DType d = (DType)e->f->input[k].type.dtype;
     char text[96];
@@ -135,6 +146,11 @@ const char *emit_lane_type(const Emit *e, int i) {
 bool pass_folds(const Emit *e, int i, int pass) {
     return !e->picks && fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i] &&
            e->plan.pass[i] == pass + 1;
+}
+bool pass_has_folds(const Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass)) return true;
+    return false;
 }
 /* True if node i was computed in an earlier pass and its value was stored or kept. */
 bool pass_loads(const Emit *e, int i, int pass) {

@@ -46,6 +46,8 @@ typedef struct EmitIndex {
 /* Writes a line of source, indented. A line that ends in { begins a block, one that begins with }
  * ends one. At most 511 bytes. */
 __attribute__((format(printf, 2, 3))) void emit_line(Emit *e, const char *format, ...);
+/* True if node i is used and has one value per row. */
+bool emit_is_row_value(const Emit *e, int i);
 EmitName emit_name(const Emit *e, FuseRef r, bool in_row);
 DType emit_dtype(const Emit *e, FuseRef r);
 const char *emit_held(DType d); /* the C type that holds a value of dtype d ... */
@@ -55,6 +57,8 @@ EmitName emit_kernel(const Emit *e, int i);
 const char *emit_lane_type(const Emit *e, int i);
 /* The checked index of node i, a GATHER or SCATTER_ADD, of the present row. in_row: emit_name. */
 EmitIndex emit_index(const Emit *e, int i, bool in_row);
+/* Writes the definitions of all s. */
+void emit_scalars(Emit *e);
 /* Writes const T y3 = *(const T *)WHERE, widened; letter: x or y. */
 void emit_input(Emit *e, char letter, int k, const char *where);
 /* Writes the definition of node i. reduced: the source of its value; NULL: its operation. */
@@ -67,6 +71,7 @@ bool pass_loads(const Emit *e, int i, int pass);
 bool pass_computes(const Emit *e, int i, int pass);
 bool pass_writes(const Emit *e, int i, int pass);
 bool pass_has_column(const Emit *e, int i, int pass);
+bool pass_has_folds(const Emit *e, int pass); /* pass_folds of any node */
 
 /* Sets e->streams. */
 void pass_find_streams(Emit *e);

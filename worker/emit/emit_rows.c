@@ -22,10 +22,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* True if node i is used and has one value per row. */
-static bool is_row_value(const Emit *e, int i) {
-    return e->f->node[i].is_row && !e->f->node[i].is_column && e->plan.is_used[i];
-}
 bool emit_folds_rows(const Emit *e, int i) {
     const FuseNode *n = &e->f->node[i];
     return n->is_column && op_info[n->op].class_ == CLASS_REDUCE && e->plan.is_used[i];
@@ -114,7 +110,7 @@ void emit_row_inputs(Emit *e) {
         bool is_used = false;
         for (int i = 0; i < f->n_nodes; i++)
             for (int j = 0; j < f->node[i].n_in; j++)
-                is_used |= ((is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
+                is_used |= ((emit_is_row_value(e, i) && !fuse_is_reduce(&f->node[i])) ||
                             (emit_is_total(e, i) && emit_folds_rows(e, i))) &&
                            f->node[i].in[j] == FUSE_INPUT + k;
         if (!is_used) continue;
@@ -129,7 +125,7 @@ void emit_row_values(Emit *e, int pass, bool stores) {
         const FuseNode *n = &e->f->node[i];
         if (emit_is_total(e, i) && emit_folds_rows(e, i) && e->plan.pass[i] == pass)
             emit_line(e, "*l%d = %s;", i, emit_name(e, n->in[0], true).text);
-        if (!is_row_value(e, i) || e->plan.pass[i] != pass) continue;
+        if (!emit_is_row_value(e, i) || e->plan.pass[i] != pass) continue;
         if (fuse_is_reduce(n)) {
             char text[48];
             const char *from = e->is_short ? "%s_ending(f%d)" : "%s_tree(T%d, blocks)";
@@ -179,11 +175,6 @@ void emit_folds(Emit *e, int pass) {
         emit_line(e, "T%d[block] = %s_row(to - from, %s);", i, emit_kernel(e, i).text, from);
     }
 }
-static bool has_folds(const Emit *e, int pass) {
-    for (int i = 0; i < e->f->n_nodes; i++)
-        if (pass_folds(e, i, pass)) return true;
-    return false;
-}
 static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     emit_line(e, "for (int64_t step = 0; step < %s; step++) {", count);
     next(e, "step");
@@ -192,7 +183,7 @@ static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char
     put_fold_names(e);
     emit_row_values(e, 0, true);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
-        if (has_folds(e, pass)) {
+        if (pass_has_folds(e, pass)) {
             emit_line(e, "for (int64_t block = 0; block < blocks; block++) {");
             emit_line(e, "const int64_t from = block * FUSED_BLOCK;");
             emit_line(e, "const int64_t to = n - from < FUSED_BLOCK ? n : from + FUSED_BLOCK;");
@@ -276,7 +267,7 @@ static void put_row_of(Emit *e, int pass) {
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *const b%d = B%d[g];", k, k);
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
-        if (is_row_value(e, i) && e->plan.pass[i] <= pass)
+        if (emit_is_row_value(e, i) && e->plan.pass[i] <= pass)
             emit_line(e, "const %s r%d = R%d[g];", emit_held((DType)n->dtype), i, i);
         if (e->plan.is_kept[i])
             emit_line(e, "%s *const k%d = K%d + (step - %d) %% %d * stride;",
@@ -370,7 +361,7 @@ static void put_staggered(Emit *e, const char *count, void (*next)(Emit *, const
     emit_line(e, "const int64_t is_far = A->is_far;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "const char *B%d[%d];", k, n_passes);
     for (int i = 0; i < f->n_nodes; i++)
-        if (is_row_value(e, i))
+        if (emit_is_row_value(e, i))
             emit_line(e, "%s R%d[%d];", emit_held((DType)f->node[i].dtype), i, n_passes);
     emit_line(e, "int64_t N[%d];", n_passes);
     emit_line(e, "const int64_t count = %s;", count);

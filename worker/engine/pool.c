@@ -66,12 +66,6 @@ static const uint32_t END = UINT32_C(1) << 31;
 
 static _Atomic int n_lent;
 
-static void relax(void) {
-#if defined(__x86_64__) || defined(__i386__)
-    __builtin_ia32_pause();
-#endif
-}
-
 /* Waits until the word differs from `old` and returns it. After spinning it sleeps at most most_ns
  * (0: for ever), then returns `old`. */
 static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns, int64_t most_ns) {
@@ -79,7 +73,7 @@ static uint32_t gate_wait(Gate *g, uint32_t old, int64_t spin_ns, int64_t most_n
         for (int i = 0; i < PAUSES; i++) {
             uint32_t now = atomic_load_explicit(&g->word, memory_order_acquire);
             if (now != old) return now;
-            relax();
+            cpu_relax();
         }
         at = now_ns();
         if (!until) until = at + spin_ns;

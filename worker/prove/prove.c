@@ -60,11 +60,6 @@ _Noreturn static void run_part(const ProveConfig *config, int k, Tally *t) {
 
 /* ---- In the process that reports ---- */
 
-static void sleep_ms(int ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL);
-}
-
 typedef struct Watched {
     const ProveConfig *config;
     const char *name;
