@@ -11,7 +11,7 @@
 #include "tests/gpu/idle.h"
 #include "tests/unit/check.h"
 #include "tests/unit/random.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/kernel.h"
 #include "worker/prove/fused_case.h"
 #include "worker/prove/outcome.h"
 #include <dlfcn.h>

@@ -6,7 +6,7 @@
  * NVRTC cannot be interrupted. After a cancel the work is left: it runs on, keeps its kernel on
  * disk, and frees itself. There is one thread at a time: the next work and cuda_close wait for it.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/aside.h"
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -10,14 +10,15 @@
  *
  * The algorithm is the first of the heuristics that splits no sum, by sizes, strides, dtype and
  * alignment. So a product has the same bits each time; but other sizes may have another algorithm,
- * and another order of additions. It is kept with its descriptors, for the PLANS_MOST kinds of
+ * and another order of additions. It is kept with its descriptors, for the PRODUCTS_MOST kinds of
  * products that were used last: a program whose shapes never repeat would fill the memory. Asked
  * again, the library chooses the same.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/log.h"
 #include "runtime/wire/lru.h"
-#include "worker/cuda/cuda.h"
-#include "worker/cuda/product.h"
+#include "worker/cuda/blas.h"
+#include "worker/cuda/graph.h"
+#include "worker/cuda/product_args.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,13 +29,13 @@
 typedef struct Key {
     int64_t rows[3], columns[3], line[3], step[3]; /* column-major, as stored; step: of the batch */
     int64_t batch, k;
-    int32_t is_turned[2], align[3], type, compute, scale;
+    int32_t is_transposed[2], align[3], type, compute, scale;
 } Key;
-enum { PLANS_MOST = 512 };
-typedef struct Plan Plan;
-struct Plan {
-    LruItem item; /* first */
-    Plan *next;   /* of the same hash */
+enum { PRODUCTS_MOST = 512 };
+typedef struct BlasProduct BlasProduct;
+struct BlasProduct {
+    LruItem item;      /* first */
+    BlasProduct *next; /* of the same hash */
     uint64_t hash;
     Key key;
     cublasLtMatmulDesc_t desc;
@@ -47,7 +48,7 @@ struct CudaBlas {
     cublasLtHandle_t handle;
     char *workspace;
     CUdeviceptr owned; /* the workspace, unless it lies behind the arena */
-    Map plans;         /* by the hash of the key */
+    Map products;      /* by the hash of the key */
     Lru used;          /* the same */
 };
 
@@ -114,7 +115,7 @@ void cuda_about_blas(const Cuda *c, Bytes *out) {
     bytes_printf(out, "blas=cuBLASLt %d.%d\n", version / 10000, version / 100 % 100);
 }
 
-static void free_plan(const BlasLibs *l, Plan *p) {
+static void free_product(const BlasLibs *l, BlasProduct *p) {
     for (int i = 0; i < 3; i++)
         if (p->layout[i]) l->cublasLtMatrixLayoutDestroy(p->layout[i]);
     if (p->desc) l->cublasLtMatmulDescDestroy(p->desc);
@@ -123,23 +124,23 @@ static void free_plan(const BlasLibs *l, Plan *p) {
 
 /* Calls under way do not need it. */
 static void forget_oldest(CudaBlas *b) {
-    Plan *p = (Plan *)b->used.oldest, *first = map_get(&b->plans, p->hash);
-    Plan **at = &first;
+    BlasProduct *p = (BlasProduct *)b->used.oldest, *first = map_get(&b->products, p->hash);
+    BlasProduct **at = &first;
     while (*at != p) at = &(*at)->next;
     *at = p->next;
     if (first)
-        map_put(&b->plans, p->hash, first);
+        map_put(&b->products, p->hash, first);
     else
-        map_remove(&b->plans, p->hash);
+        map_remove(&b->products, p->hash);
     lru_remove(&b->used, &p->item);
-    free_plan(b->libs, p);
+    free_product(b->libs, p);
 }
 
 void cuda_close_blas(Cuda *c) {
     CudaBlas *b = c->blas;
     if (!b) return;
     while (b->used.n) forget_oldest(b);
-    map_fini(&b->plans);
+    map_fini(&b->products);
     if (b->owned) c->libs->cuMemFree_v2(b->owned);
     if (b->handle) b->libs->cublasLtDestroy(b->handle);
     free(b);
@@ -160,7 +161,7 @@ static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLa
 
 /* Chooses the algorithm. Without one has_algo stays false. Returns false if a call fails: then it
  * is not known whether there is one, and the product must not have other bits than next time. */
-static bool ask(const CudaBlas *b, Plan *p) {
+static bool ask(const CudaBlas *b, BlasProduct *p) {
     enum { MOST = 8 };
     const BlasLibs *l = b->libs;
     uint64_t room = BLAS_BYTES;
@@ -204,11 +205,11 @@ static bool ask(const CudaBlas *b, Plan *p) {
     return ok;
 }
 
-/* Returns the plan of a key; NULL: err says why. */
-static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
+/* Returns the product of a key; NULL: err says why. */
+static const BlasProduct *find_product(CudaBlas *b, const Key *key, Err *err) {
     const BlasLibs *l = b->libs;
     uint64_t hash = hash_bytes(key, sizeof *key, 1);
-    Plan *p = map_get(&b->plans, hash);
+    BlasProduct *p = map_get(&b->products, hash);
     while (p && memcmp(&p->key, key, sizeof *key)) p = p->next;
     if (p) {
         lru_use(&b->used, &p->item);
@@ -219,7 +220,7 @@ static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
     bool ok = !l->cublasLtMatmulDescCreate(&p->desc, (cublasComputeType_t)key->compute,
                                            (cudaDataType)key->scale);
     for (int i = 0; i < 2; i++) {
-        int32_t op = key->is_turned[i] ? CUBLAS_OP_T : CUBLAS_OP_N;
+        int32_t op = key->is_transposed[i] ? CUBLAS_OP_T : CUBLAS_OP_N;
         ok = ok && !l->cublasLtMatmulDescSetAttribute(
                        p->desc, i ? CUBLASLT_MATMUL_DESC_TRANSB : CUBLASLT_MATMUL_DESC_TRANSA, &op,
                        sizeof op);
@@ -227,13 +228,13 @@ static const Plan *find_plan(CudaBlas *b, const Key *key, Err *err) {
     for (int i = 0; i < 3; i++) ok = ok && make_layout(l, key, i, &p->layout[i]);
     ok = ok && ask(b, p);
     if (!ok) {
-        free_plan(l, p);
+        free_product(l, p);
         err_set(err, ERR_IO, "cuBLASLt refuses the description of a product");
         return NULL;
     }
-    if (b->used.n == PLANS_MOST) forget_oldest(b);
-    p->next = map_get(&b->plans, hash);
-    map_put(&b->plans, hash, p);
+    if (b->used.n == PRODUCTS_MOST) forget_oldest(b);
+    p->next = map_get(&b->products, hash);
+    map_put(&b->products, hash, p);
     lru_add(&b->used, &p->item, sizeof *p);
     return p;
 }
@@ -247,7 +248,7 @@ static int32_t alignment(const void *p, int64_t step) {
 }
 
 /* Sets operand i of the key: `inner` elements side by side, 0 or 1 apart, and lines of them.
- * is_turned: the library's rows are the lines. False: no layout expresses it. */
+ * is_transposed: the library's rows are the lines. False: no layout expresses it. */
 static bool set_operand(Key *k, int i, int64_t rows, int64_t columns, int64_t row, int64_t column) {
     bool as_is = row == 1 || rows == 1, turned = column == 1 || columns == 1;
     if (as_is && (columns == 1 || column >= rows)) {
@@ -256,7 +257,7 @@ static bool set_operand(Key *k, int i, int64_t rows, int64_t columns, int64_t ro
     }
     if (!turned || !(rows == 1 || row >= columns)) return false;
     k->rows[i] = columns, k->columns[i] = rows, k->line[i] = rows == 1 ? columns : row;
-    k->is_turned[i] = 1;
+    k->is_transposed[i] = 1;
     return true;
 }
 
@@ -275,15 +276,17 @@ static void join_batch(const ProductArgs *p, Key *k, int64_t *from) {
     *from = d;
 }
 
-static bool multiply(Cuda *c, const Plan *plan, const char *a, const char *b, char *out, Err *err) {
+static bool multiply(Cuda *c, const BlasProduct *product, const char *a, const char *b, char *out,
+                     Err *err) {
     CudaBlas *blas = c->blas;
     const float one = 1, zero = 0;
     const double wide_one = 1, wide_zero = 0;
-    bool is_wide = plan->key.scale == CUDA_R_64F;
+    bool is_wide = product->key.scale == CUDA_R_64F;
     int status = (int)blas->libs->cublasLtMatmul(
-        blas->handle, plan->desc, is_wide ? (const void *)&wide_one : &one, b, plan->layout[0], a,
-        plan->layout[1], is_wide ? (const void *)&wide_zero : &zero, out, plan->layout[2], out,
-        plan->layout[2], &plan->algo, blas->workspace, BLAS_BYTES, c->stream);
+        blas->handle, product->desc, is_wide ? (const void *)&wide_one : &one, b,
+        product->layout[0], a, product->layout[1], is_wide ? (const void *)&wide_zero : &zero, out,
+        product->layout[2], out, product->layout[2], &product->algo, blas->workspace, BLAS_BYTES,
+        c->stream);
     return status == 0 || err_set(err, ERR_IO, "cublasLtMatmul: status %d", status);
 }
 
@@ -338,9 +341,9 @@ int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType fro
         k.align[1] = alignment((void *)(uintptr_t)k.align[1], p->a_batch[d] * size);
     }
     k.align[2] = alignment(p->out, k.step[2] * size);
-    const Plan *plan = find_plan(c->blas, &k, err);
-    if (!plan) return -1;
-    if (!plan->has_algo) return 0;
+    const BlasProduct *product = find_product(c->blas, &k, err);
+    if (!product) return -1;
+    if (!product->has_algo) return 0;
     for (int64_t i = 0; i < p->batch / k.batch; i++) {
         const char *a = p->a, *b = p->b;
         int64_t rest = i;
@@ -349,7 +352,7 @@ int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType fro
             b += rest % p->shape[d] * p->b_batch[d] * size;
             rest /= p->shape[d];
         }
-        if (!multiply(c, plan, a, b, p->out + i * k.batch * k.step[2] * size, err)) return -1;
+        if (!multiply(c, product, a, b, p->out + i * k.batch * k.step[2] * size, err)) return -1;
     }
     return 1;
 }

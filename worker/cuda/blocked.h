@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CUDA_BLOCKED_H
 #define GT_WORKER_CUDA_BLOCKED_H
-#include "worker/cuda/fail.h"
+#include "worker/cuda/index_record.h"
 
 enum { BLOCKED_AXES = 8 };
 /* What `run` of blocked.cu does: STEP is one of these. */

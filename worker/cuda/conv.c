@@ -5,7 +5,12 @@
 #include "worker/cuda/conv.h"
 #include "runtime/base/tree.h"
 #include "runtime/infer/window.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/hosted.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/product.h"
+#include "worker/cuda/texts.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
 
@@ -113,7 +118,8 @@ static bool run(Cuda *c, ConvArgs *a, DType from, DType to, bool is_dw, Err *err
                     ((columns + TILE - 1) / TILE);
     int64_t most = (int64_t)PER_PROCESSOR * c->processors, blocks = units < most ? units : most;
     int64_t bytes = find_room(c, a, acc_size, &blocks);
-    if (bytes < 0) return err_set(err, ERR_MEMORY, "no memory for sums of a convolution");
+    if (bytes < 0)
+        return err_set(err, ERR_MEMORY, "no memory for the partial sums of a convolution");
     bool ok = cuda_launch(c, k->run, blocks * CUDA_THREADS, a);
     if (a->parts) ok = ok && cuda_launch(c, k->finish, a->groups * a->rows * a->K, a);
     if (bytes)
@@ -121,7 +127,7 @@ static bool run(Cuda *c, ConvArgs *a, DType from, DType to, bool is_dw, Err *err
     return ok;
 }
 
-bool cuda_conv(Cuda *c, const Call *call, Err *err) {
+static bool conv(Cuda *c, const Call *call, Err *err) {
     Op op = call->inst->op;
     const View *first = &call->in[0], *second = &call->in[1], *out = &call->out[0];
     ConvArgs a = {.out = out->data, .blocks = 1};
@@ -146,3 +152,6 @@ bool cuda_conv(Cuda *c, const Call *call, Err *err) {
     drop(c, &dense);
     return ok;
 }
+bool cuda_CONV(Cuda *c, const Call *call, Err *err) { return conv(c, call, err); }
+bool cuda_CONV_DX(Cuda *c, const Call *call, Err *err) { return conv(c, call, err); }
+bool cuda_CONV_DW(Cuda *c, const Call *call, Err *err) { return conv(c, call, err); }

@@ -2,9 +2,13 @@
  * a ring of pinned memory, which is in use until the device has done with it: what is written to
  * the host is copied on when a mark behind it is done.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/copy.h"
+#include "worker/cuda/copy_args.h"
 #include "runtime/inst/hash.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/graph.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include "worker/engine/view.h"
 #include <stdlib.h>
 #include <string.h>
@@ -92,7 +96,7 @@ static View part_of(const View *v, const TensorType *type, const int64_t *start,
     return part;
 }
 
-bool cuda_cat(Cuda *c, const Call *call, Err *err) {
+bool cuda_CAT(Cuda *c, const Call *call, Err *err) {
     int axis = (int)inst_attr(call->inst, ATTR_AXIS)->ints[0];
     int64_t start[MAX_DIMS] = {0};
     for (int i = 0; i < call->n_in; i++) {
@@ -104,7 +108,7 @@ bool cuda_cat(Cuda *c, const Call *call, Err *err) {
     return true;
 }
 
-bool cuda_slice_put(Cuda *c, const Call *call, Err *err) {
+bool cuda_SLICE_PUT(Cuda *c, const Call *call, Err *err) {
     const View *o = &call->out[0];
     const int64_t *size = inst_attr(call->inst, ATTR_SIZE)->ints;
     TensorType type = o->type;

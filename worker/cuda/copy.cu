@@ -1,6 +1,6 @@
 /* copy.cu: copies elements between views. T: an unsigned type of an element's size.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/copy.h"
+#include "worker/cuda/copy_args.h"
 
 extern "C" __global__ void __launch_bounds__(256)
     FUSED(run)(const __grid_constant__ CopyArgs args) {

@@ -1,6 +1,15 @@
 /* cuda.c: the engine `cuda`: device, memory, copies. See cuda.h.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/aside.h"
+#include "worker/cuda/blas.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/device.h"
+#include "worker/cuda/fail.h"
+#include "worker/cuda/graph.h"
+#include "worker/cuda/identify.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/peer.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

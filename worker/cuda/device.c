@@ -1,7 +1,9 @@
 /* device.c: the engine's device: which one it is, what it can do, this worker's share of its
  * memory, and what users see of it.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/device.h"
+#include "worker/cuda/blas.h"
+#include "worker/cuda/image.h"
 #include <pthread.h>
 #include <stdio.h>
 

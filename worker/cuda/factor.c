@@ -1,7 +1,9 @@
 /* factor.c: QR, eigenvalues of symmetric matrices and singular values, by factor.cu.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/factor.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include <stdio.h>
 
 enum {
@@ -52,7 +54,7 @@ static bool run(Cuda *c, const CudaKernel *k, int op, FactorArgs *a, bool is_sma
     return ok;
 }
 
-bool cuda_factor(Cuda *c, const Call *call, Err *err) {
+static bool factor(Cuda *c, const Call *call, Err *err) {
     const View *x = &call->in[0], *o = &call->out[0];
     Engine *e = &c->host.engine;
     int rank = o->type.rank, op = op_of(call->inst->op);
@@ -82,3 +84,6 @@ bool cuda_factor(Cuda *c, const Call *call, Err *err) {
     e->ops->free(e, a.room, (uint64_t)bytes);
     return ok;
 }
+bool cuda_QR(Cuda *c, const Call *call, Err *err) { return factor(c, call, err); }
+bool cuda_EIGH(Cuda *c, const Call *call, Err *err) { return factor(c, call, err); }
+bool cuda_SVD(Cuda *c, const Call *call, Err *err) { return factor(c, call, err); }

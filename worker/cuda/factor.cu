@@ -239,7 +239,7 @@ __device__ __forceinline__ void corner(const FactorArgs *A, const Room &r, Team 
         }
     }
 }
-__device__ __forceinline__ void turn(const FactorArgs *A, const Room &r) {
+__device__ __forceinline__ void diagonalize(const FactorArgs *A, const Room &r) {
     __shared__ int64_t turns, from;
     __shared__ bool is_done;
     const int64_t n = A->n;
@@ -298,7 +298,7 @@ __device__ __forceinline__ void phase(const FactorArgs *A, const Room &r, Factor
         break;
     case PHASE_CORNER: corner(A, r, team); break;
     case PHASE_TURN:
-        if (is_finite) turn(A, r);
+        if (is_finite) diagonalize(A, r);
         break;
     case PHASE_SORT: sort(r.d, r.order, n, false); break;
     default:
@@ -348,7 +348,7 @@ __device__ __forceinline__ bool turn_pair(const Room &r, int64_t p, int64_t q, i
 /* The engine cpu takes pair after pair: (0, 1), (0, 2) .. (1, 2), (1, 3) ... Those with one sum
  * p + q have no row in common, and of pairs with a common row those with the smaller sum come
  * first; so they go by their sum, all pairs of one sum at a time, and give the same bits. */
-__device__ __forceinline__ void turn(const Room &r, int64_t k, int64_t l, Team team) {
+__device__ __forceinline__ void orthogonalize(const Room &r, int64_t k, int64_t l, Team team) {
     bool turned = true;
     for (int sweep = 0; turned && sweep < FACTOR_SWEEPS; sweep++) {
         turned = false;
@@ -404,7 +404,7 @@ __device__ __forceinline__ void phase(const FactorArgs *A, const Room &r, Factor
     switch (s.phase) {
     case PHASE_UNIT: make_unit(r.q, k, k, team); break;
     case PHASE_TURN:
-        if (is_finite) turn(r, k, l, team);
+        if (is_finite) orthogonalize(r, k, l, team);
         break;
     case PHASE_SORT:
         if (!is_finite) break;

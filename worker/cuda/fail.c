@@ -7,8 +7,10 @@
  * Of several index operands all elements of the first one come first. Operands are kept as views
  * whose data is no longer used.
  * SPDX-License-Identifier: MIT */
+#include "worker/cuda/index_record.h"
 #include "worker/cuda/fail.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/graph.h"
 #include "worker/engine/linalg.h"
 #include <stdlib.h>
 #include <string.h>

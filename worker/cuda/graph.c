@@ -10,7 +10,8 @@
  * form of each kernel, and a load before each argument. Graphs that each serve certain addresses
  * were launched 0.3 times per step of an MLP and never in charlm (tests/bench/cuda_host).
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/graph.h"
+#include "worker/cuda/kernel.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,10 @@
  *
  * The host memory is an arena of its own, as large as the device's. Its pages exist once used.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/hosted.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/fail.h"
+#include "worker/cuda/graph.h"
 #include <stdlib.h>
 
 /* v without the axes along which it only repeats: they have extent 1. */

@@ -1,7 +1,9 @@
 /* identify.c: what a proof of the engine depends on (worker/prove): the device, its driver and the
  * libraries that compile and multiply. Opens no context.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/identify.h"
+#include "worker/cuda/blas.h"
+#include "worker/cuda/device.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

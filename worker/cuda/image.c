@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/image.h"
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/index.h"
 #include "runtime/infer/shape.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/fail.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +81,7 @@ static bool run(Cuda *c, IndexArgs *a, const Indices *of, DType d, const char *m
            cuda_launch(c, k->run, a->lines * a->buckets, a);
 }
 
-bool cuda_index(Cuda *c, const Call *call, Err *err) {
+static bool read_at(Cuda *c, const Call *call, Err *err) {
     const View *x = &call->in[0], *o = &call->out[0];
     IndexArgs a = {.x = x->data, .out = o->data, .lines = type_numel(&o->type), .buckets = 1};
     if (a.lines == 0) return true;
@@ -94,6 +98,8 @@ bool cuda_index(Cuda *c, const Call *call, Err *err) {
     }
     return run(c, &a, &of, (DType)x->type.dtype, NULL, err);
 }
+bool cuda_INDEX(Cuda *c, const Call *call, Err *err) { return read_at(c, call, err); }
+bool cuda_GATHER(Cuda *c, const Call *call, Err *err) { return read_at(c, call, err); }
 
 /* Shares the lines between threads, so that there are enough. n: destinations of a line. */
 static void share_lines(IndexArgs *a, int64_t unit, int64_t n) {
@@ -109,7 +115,7 @@ static void name_meet(char *to, size_t size, DType d, const char *how) {
     snprintf(to, size, "%s_%s(x, y)", dtype_info[d].text, how);
 }
 
-bool cuda_index_put(Cuda *c, const Call *call, Err *err) {
+bool cuda_INDEX_PUT(Cuda *c, const Call *call, Err *err) {
     View o = call->out[0];
     const View *v = &call->in[1];
     int k = call->n_in - 2;
@@ -141,7 +147,7 @@ bool cuda_index_put(Cuda *c, const Call *call, Err *err) {
     return run(c, &a, &of, d, meet, err);
 }
 
-bool cuda_scatter(Cuda *c, const Call *call, Err *err) {
+static bool scatter(Cuda *c, const Call *call, Err *err) {
     View o = call->out[0];
     const View *src = &call->in[2];
     view_strides(&o.type, o.stride);
@@ -167,3 +173,5 @@ bool cuda_scatter(Cuda *c, const Call *call, Err *err) {
     name_meet(meet, sizeof meet, (DType)o.type.dtype, how);
     return run(c, &a, &of, (DType)o.type.dtype, meet, err);
 }
+bool cuda_SCATTER_ADD(Cuda *c, const Call *call, Err *err) { return scatter(c, call, err); }
+bool cuda_SCATTER_REDUCE(Cuda *c, const Call *call, Err *err) { return scatter(c, call, err); }

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CUDA_INDEX_H
 #define GT_WORKER_CUDA_INDEX_H
-#include "worker/cuda/fail.h"
+#include "worker/cuda/index_record.h"
 
 enum { INDEX_AXES = 8 };
 /* Element (line, turn) of the space goes through the indices to an element of x, or of the result

@@ -2,7 +2,10 @@
  * single operations are kept by signature or name as long as the engine is open; those of fusions
  * belong to the worker's Jit.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/aside.h"
+#include "worker/cuda/graph.h"
+#include "worker/cuda/image.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

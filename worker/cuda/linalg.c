@@ -5,8 +5,13 @@
  * Pivots that are no good are noted on the device (fail.c), and the steps go on with what there is.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/blocked.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/fail.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
 #include "worker/cuda/product.h"
+#include "worker/cuda/texts.h"
+#include "worker/cuda/product_args.h"
 #include "worker/engine/blocked.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
@@ -147,7 +152,7 @@ static bool copy_to(Cuda *c, const View *from, const View *o, void *to, Err *err
     return cuda_copy(c, &dense, &v, err);
 }
 
-bool cuda_cholesky(Cuda *c, const Call *call, Err *err) {
+bool cuda_CHOLESKY(Cuda *c, const Call *call, Err *err) {
     const View *o = &call->out[0];
     bool ok;
     Work w = work_of(c, call, &ok, err);
@@ -160,7 +165,7 @@ bool cuda_cholesky(Cuda *c, const Call *call, Err *err) {
     return ok;
 }
 
-bool cuda_lu(Cuda *c, const Call *call, Err *err) {
+bool cuda_LU(Cuda *c, const Call *call, Err *err) {
     const View *o = &call->out[0];
     bool ok;
     Work w = work_of(c, call, &ok, err);
@@ -178,7 +183,7 @@ static Triangle triangle_of(Work *w, const View *v) {
     return (Triangle){.block = {v->data, v->stride[rank - 2], v->stride[rank - 1], IN_TRIANGLE}};
 }
 
-bool cuda_solve_triangular(Cuda *c, const Call *call, Err *err) {
+bool cuda_SOLVE_TRIANGULAR(Cuda *c, const Call *call, Err *err) {
     const View *o = &call->out[0];
     bool ok;
     Work w = work_of(c, call, &ok, err);
@@ -223,7 +228,7 @@ static bool solve_with(Work *w, const Call *call, char *y) {
     return *w->ok;
 }
 
-bool cuda_solve(Cuda *c, const Call *call, Err *err) {
+bool cuda_SOLVE(Cuda *c, const Call *call, Err *err) {
     const View *o = &call->out[0];
     Engine *e = &c->host.engine;
     bool ok;

@@ -1,7 +1,10 @@
 /* line.c: rows that go along an axis, by scan.cu and sort.cu.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/line.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
 
@@ -63,7 +66,7 @@ static bool scan(Cuda *c, int row, DType d, const LineArgs *l, Err *err) {
     return cuda_launch(c, k->run, l->lines, l);
 }
 
-bool cuda_best(Cuda *c, const Call *call, Err *err) {
+static bool best(Cuda *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
     const Attr *axis = inst_attr(call->inst, ATTR_AXIS);
     Engine *e = &c->host.engine;
@@ -85,8 +88,10 @@ bool cuda_best(Cuda *c, const Call *call, Err *err) {
     if (is_copied) e->ops->free(e, flat.data, type_bytes(&flat.type));
     return ok;
 }
+bool cuda_ARGMAX(Cuda *c, const Call *call, Err *err) { return best(c, call, err); }
+bool cuda_ARGMIN(Cuda *c, const Call *call, Err *err) { return best(c, call, err); }
 
-bool cuda_scan(Cuda *c, const Call *call, Err *err) {
+static bool scan_row(Cuda *c, const Call *call, Err *err) {
     Op op = call->inst->op;
     View out = result(call, 0);
     if (type_numel(&out.type) == 0) return true;
@@ -98,8 +103,11 @@ bool cuda_scan(Cuda *c, const Call *call, Err *err) {
     int row = has_two ? ROW_RECURRENCE : op == OP_CUMSUM ? ROW_CUMSUM : ROW_EXTREME;
     return scan(c, row, (DType)call->in[0].type.dtype, &l, err);
 }
+bool cuda_CUMSUM(Cuda *c, const Call *call, Err *err) { return scan_row(c, call, err); }
+bool cuda_RECURRENCE(Cuda *c, const Call *call, Err *err) { return scan_row(c, call, err); }
+bool cuda_CUMMAX(Cuda *c, const Call *call, Err *err) { return scan_row(c, call, err); }
 
-bool cuda_search(Cuda *c, const Call *call, Err *err) {
+bool cuda_SEARCHSORTED(Cuda *c, const Call *call, Err *err) {
     const View *v = &call->in[1];
     View x = call->in[0], line = {.type = v->type, .data = x.data};
     int last = x.type.rank - 1;
@@ -125,7 +133,7 @@ static bool sort(Cuda *c, const CudaKernel *k, LineArgs *l) {
     return ok && cuda_launch(c, k->run, l->lines * l->count, l);
 }
 
-bool cuda_sort(Cuda *c, const Call *call, Err *err) {
+static bool sort_row(Cuda *c, const Call *call, Err *err) {
     enum { ITEM_BYTES = 16 };
     const View *x = &call->in[0];
     Op op = call->inst->op;
@@ -151,3 +159,6 @@ bool cuda_sort(Cuda *c, const Call *call, Err *err) {
     e->ops->free(e, l.items, bytes);
     return ok;
 }
+bool cuda_SORT(Cuda *c, const Call *call, Err *err) { return sort_row(c, call, err); }
+bool cuda_ARGSORT(Cuda *c, const Call *call, Err *err) { return sort_row(c, call, err); }
+bool cuda_TOPK(Cuda *c, const Call *call, Err *err) { return sort_row(c, call, err); }

@@ -4,7 +4,11 @@
 #include "runtime/inst/element.h"
 #include "runtime/layout/nodes.h"
 #include "runtime/inst/reduction.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/fail.h"
+#include "worker/cuda/hosted.h"
+#include "worker/cuda/kernel.h"
 #include <string.h>
 
 /* Sets is_far if all vectors of the kernel's wide loop are aligned. */
@@ -64,7 +68,8 @@ static bool run_rows(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
     return ok;
 }
 
-bool cuda_run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
+/* Runs the kernel of a fusion whose outputs are filled in. False: err says why. */
+static bool run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
     return k->form.unit == FUSED_ELEMENTS ? run_elements(c, f, k) : run_rows(c, f, k, err);
 }
 
@@ -74,14 +79,13 @@ bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Err err = {0};
     e->last = c->requests += 2;
     return !cuda_enter(c) || !cuda_take_fused_slots(c, f) ||
-           cuda_run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) ||
-           err.code != ERR_MEMORY;
+           run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) || err.code != ERR_MEMORY;
 }
 
 /* The same with the kernel of a single operation. block: see cuda_kernel. */
 static bool run_single(Cuda *c, Fusion *f, int block, Err *err) {
     const CudaKernel *k = cuda_kernel(c, f, block, err);
-    return k && cuda_run_fusion(c, f, k, err);
+    return k && run_fusion(c, f, k, err);
 }
 
 /* One operation: a MAP row, a cast, a constant. */
@@ -236,7 +240,9 @@ static bool widen(Cuda *c, View *v, bool is_result, Err *err) {
     return is_result || convert(c, &from, v, err);
 }
 
-bool cuda_widened(Cuda *c, const Call *call, bool (*row)(Cuda *, const Call *, Err *), Err *err) {
+/* For a row that has no code for halves: runs it with float32 operands, and rounds its results. */
+static bool run_widened(Cuda *c, const Call *call, bool (*row)(Cuda *, const Call *, Err *),
+                        Err *err) {
     Engine *e = &c->host.engine;
     Call wide = *call;
     View in[MAX_DIMS + 2];
@@ -267,38 +273,19 @@ static bool has_half(const Call *call) {
     return has;
 }
 
+bool cuda_CAST(Cuda *c, const Call *call, Err *err) { return run_node(c, call, OP_CAST, err); }
+
 typedef bool (*RowFn)(Cuda *c, const Call *call, Err *err);
-/* What computes a KERNEL row; NULL: hosted.c. */
-static RowFn row_of(Op op) {
-    switch (op) {
-    case OP_CAT: return cuda_cat;
-    case OP_SLICE_PUT: return cuda_slice_put;
-    case OP_INDEX:
-    case OP_GATHER: return cuda_index;
-    case OP_INDEX_PUT: return cuda_index_put;
-    case OP_SCATTER_ADD:
-    case OP_SCATTER_REDUCE: return cuda_scatter;
-    case OP_ARGMAX:
-    case OP_ARGMIN: return cuda_best;
-    case OP_CUMSUM:
-    case OP_RECURRENCE:
-    case OP_CUMMAX: return cuda_scan;
-    case OP_MAX_POOL:
-    case OP_AVG_POOL:
-    case OP_AVG_POOL_DX: return cuda_pool;
-    case OP_SEARCHSORTED: return cuda_search;
-    case OP_SORT:
-    case OP_ARGSORT:
-    case OP_TOPK: return cuda_sort;
-    case OP_CHOLESKY: return cuda_cholesky;
-    case OP_LU: return cuda_lu;
-    case OP_SOLVE: return cuda_solve;
-    case OP_SOLVE_TRIANGULAR: return cuda_solve_triangular;
-    case OP_QR:
-    case OP_EIGH:
-    case OP_SVD: return cuda_factor;
-    default: return NULL;
-    }
+static const RowFn rows[OP_COUNT] = {
+#define KERNEL(id, ...) [OP_##id] = cuda_##id,
+#include "runtime/inst/ops.def"
+};
+
+/* True if the row's function takes halves. Rows that move values do. */
+static bool takes_halves(const Call *call) {
+    Op op = call->inst->op;
+    if (op == OP_MATMUL || op == OP_CONV || op == OP_CONV_DX || op == OP_CONV_DW) return true;
+    return op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);
 }
 
 bool cuda_run(Cuda *c, const Call *call, Err *err) {
@@ -312,11 +299,6 @@ bool cuda_run(Cuda *c, const Call *call, Err *err) {
     if (op == OP_FULL)
         return fill(c, &call->out[0], (DType)call->in[0].type.dtype, call->in[0].data, err);
     if (op_info[op].class_ == CLASS_SOURCE) return cuda_source(c, call, err);
-    if (op == OP_CAST) return run_node(c, call, op, err);
-    if (op == OP_MATMUL) return cuda_product(c, call, err);
-    if (op == OP_CONV || op == OP_CONV_DX || op == OP_CONV_DW) return cuda_conv(c, call, err);
-    RowFn row = row_of(op);
-    if (!row) return cuda_hosted(c, call, err);
-    bool moves = op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);
-    return moves || !has_half(call) ? row(c, call, err) : cuda_widened(c, call, row, err);
+    if (takes_halves(call) || !has_half(call)) return rows[op](c, call, err);
+    return run_widened(c, call, rows[op], err);
 }

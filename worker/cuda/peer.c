@@ -17,7 +17,8 @@
  * user's, is not locked, and then the handle is not opened; nor is memory used that is smaller than
  * announced.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/peer.h"
+#include "worker/cuda/copy.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

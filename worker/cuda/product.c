@@ -1,8 +1,12 @@
 /* product.c: matrix products, by product.cu and thin.cu.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/product.h"
+#include "worker/cuda/product_args.h"
 #include "runtime/base/tree.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/product.h"
+#include "worker/cuda/blas.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include "worker/engine/view.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +56,7 @@ static int find_read(const char *data, int size, int64_t line, int64_t k, int64_
 }
 
 /* Replaces a @ b by the product of the transposed operands, whose result is transposed. */
-static void turn(ProductArgs *p) {
+static void transpose(ProductArgs *p) {
     ProductArgs was = *p;
     p->a = was.b, p->b = was.a, p->M = was.N, p->N = was.M;
     p->a_m = was.b_n, p->a_k = was.b_k, p->b_k = was.a_k, p->b_n = was.a_m;
@@ -101,7 +105,7 @@ static bool run(Cuda *c, ProductArgs *p, DType from, DType to, bool subtracts, E
     DType acc = cuda_put_types(&head, from, to);
     bytes_printf(&head, "#define SUBTRACTS %d\n", subtracts);
     int acc_size = dtype_info[acc].size_bytes, thin = 16 / acc_size;
-    if (p->N < p->M && p->N <= thin) turn(p);
+    if (p->N < p->M && p->N <= thin) transpose(p);
     bool is_thin = p->M <= thin;
     p->read_a = find_read(p->a, size, p->a_m, p->a_k, p->M, p->a_batch, p->rank);
     p->read_b = find_read(p->b, size, p->b_n, p->b_k, p->N, p->b_batch, p->rank);
@@ -122,7 +126,8 @@ static bool run(Cuda *c, ProductArgs *p, DType from, DType to, bool subtracts, E
                          ? units
                          : (int64_t)PER_PROCESSOR * c->processors;
     int64_t bytes = find_room(c, p, acc_size, is_thin, &blocks);
-    if (bytes < 0) return err_set(err, ERR_MEMORY, "no memory for sums of a product");
+    if (bytes < 0)
+        return err_set(err, ERR_MEMORY, "no memory for the partial sums of a matrix product");
     bool ok = cuda_launch(c, k->run, blocks * CUDA_THREADS, p);
     if (p->chunks > 1)
         ok = ok && cuda_launch(c, k->finish, p->batch * p->M * p->N * (CUDA_THREADS / 32), p);
@@ -159,7 +164,7 @@ bool cuda_subtract_product(Cuda *c, ProductArgs *p, DType d, Err *err) {
     return run(c, p, d, d, true, err);
 }
 
-bool cuda_product(Cuda *c, const Call *call, Err *err) {
+bool cuda_MATMUL(Cuda *c, const Call *call, Err *err) {
     const Attr *nodes = inst_attr(call->inst, ATTR_NODES);
     if (!nodes) return product(c, call, err);
     for (uint32_t k = 0; k < nodes->n; k++) {

@@ -1,7 +1,7 @@
 /* product.cu: matrix products, tile by tile, with the bits of the engine cpu. Where there are few
  * tiles, a block computes a chunk of K for one, and `finish` adds the chunks.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/product.h"
+#include "worker/cuda/product_args.h"
 
 /* Stores the thread's sums: as results, or as those of a chunk. */
 __device__ __forceinline__ void store_tile(const ProductArgs *P, int64_t matrix, int64_t chunk,

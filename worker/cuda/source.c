@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/source.h"
 #include "runtime/base/rng.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include <stdio.h>
 
 static double number(const View *v) {

@@ -2,7 +2,7 @@
  * a leaf of K for COLUMNS columns, a block WARPS leaves at a time, up to the leaves of its chunk:
  * then it adds their sums. `finish` adds the chunks. All memory is read once.
  * SPDX-License-Identifier: MIT */
-#include "worker/cuda/product.h"
+#include "worker/cuda/product_args.h"
 
 enum {
     THIN = 16 / sizeof(ACC), /* as in product.c */

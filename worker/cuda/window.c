@@ -2,7 +2,11 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/window.h"
 #include "runtime/infer/window.h"
-#include "worker/cuda/cuda.h"
+#include "worker/cuda/copy.h"
+#include "worker/cuda/hosted.h"
+#include "worker/cuda/kernel.h"
+#include "worker/cuda/op.h"
+#include "worker/cuda/texts.h"
 #include <stdio.h>
 
 enum { ROW_MAX = 1, ROW_MEAN, ROW_MEAN_DX };
@@ -36,7 +40,7 @@ static bool run(Cuda *c, const Call *call, const void *x, Err *err) {
     return k && cuda_launch(c, k->run, a.n, &a);
 }
 
-bool cuda_pool(Cuda *c, const Call *call, Err *err) {
+static bool pool(Cuda *c, const Call *call, Err *err) {
     const View *x = &call->in[0];
     Engine *e = &c->host.engine;
     if (type_numel(&call->out[0].type) == 0) return true;
@@ -48,3 +52,6 @@ bool cuda_pool(Cuda *c, const Call *call, Err *err) {
     e->ops->free(e, to.data, type_bytes(&to.type));
     return ok;
 }
+bool cuda_MAX_POOL(Cuda *c, const Call *call, Err *err) { return pool(c, call, err); }
+bool cuda_AVG_POOL(Cuda *c, const Call *call, Err *err) { return pool(c, call, err); }
+bool cuda_AVG_POOL_DX(Cuda *c, const Call *call, Err *err) { return pool(c, call, err); }
