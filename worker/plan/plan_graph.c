@@ -1,4 +1,4 @@
-/* plan_graph.c: steps of a plan as graphs. A stretch is a run of consecutive calls and kernels that
+/* plan_graph.c: steps of a plan as graphs. A stretch is a run of two or more calls and kernels that
  * cannot fail because of values and carry no payload. When it has run `graph_after` times, the
  * engine records it, and launches it from then on by one call. Before each launch the calls are
  * recorded again, with the addresses and numbers of this run: the engine sets what has changed in
@@ -10,8 +10,6 @@
 #include "worker/exec/cancel.h"
 #include "worker/plan/plan_graph.h"
 #include <string.h>
-
-enum { CALLS_MIN = 3 }; /* of a stretch: fewer are launched as fast one by one */
 
 /* ---- Which steps ---- */
 
@@ -36,7 +34,7 @@ static void find_stretches(Plan *p) {
     for (int i = 0, calls = 0; i < p->n_steps; i++, calls = 0) {
         int begin = i;
         for (; i < p->n_steps && may_be_in_graph(p, i); i++) calls += is_call(&p->step[i]);
-        if (calls >= CALLS_MIN) p->stretch[n++] = (Stretch){.begin = begin, .end = i};
+        if (calls > 1) p->stretch[n++] = (Stretch){.begin = begin, .end = i};
     }
     p->n_stretches = n;
     p->has_stretches = true;
