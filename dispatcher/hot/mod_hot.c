@@ -334,6 +334,7 @@ static void see_change(const Run *r, const uint8_t *at) {
 static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_t *args,
                  uint64_t *id) {
     int n = 0;
+    uint64_t most = 0;
     for (int k = 0; k < f->n_in; k++) {
         const Slot *s = &r->t->slot[note->slot + (uint32_t)k];
         if (s->number.kind != IN_TENSOR) return -1;
@@ -346,8 +347,9 @@ static int freed(const Run *r, const Note *note, const BodyForm *f, const uint8_
         }
         const TensorHandle *h = handles_find(&r->c->tensors, id[n]);
         if (!h || h->group != r->c->home || h->converted) return -1;
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n && id[n] <= most; i++) /* one above all others is new */
             if (id[i] == id[n]) return -1;
+        if (id[n] > most) most = id[n];
         n++;
     }
     return n;
