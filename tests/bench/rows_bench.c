@@ -91,9 +91,8 @@ static const struct {
     {"argmax", "two passes over what memcpy sees once: the value, then its place"},
     {"argmin", "two passes over what memcpy sees once: the value, then its place"},
     {"prod", "products of 64 bits"},
-    {"matmul", "one row by a transposed factor, or a dot product: leaves are lanes, so factors are "
-               "transposed "
-               "in registers: 14 to 28 GFLOP/s"},
+    {"matmul", "one row by a transposed factor, or a dot product: leaves are lanes, so factors "
+               "are transposed in registers: 14 to 28 GFLOP/s"},
     {"conv", "not float32: our own product over copied columns"},
     {"conv_dx", "not float32: our own product over copied columns"},
     {"conv_dw", "not float32: our own product over copied columns"},
@@ -299,7 +298,7 @@ static void show(const Work *w, Op op, DType d, const char *name, double s, doub
     bool is_product = w->flops > 0, is_slow = bound / s < 1.0 / 3, is_behind = torch && torch < s;
     const char *why = reason_of(op);
     char beside[64] = "";
-    if (!why && bound / s > 0.75) why = "bound by memory: 0.75 to 1 of memcpy, as PyTorch is";
+    if (!why && bound / s > 0.85) why = "bound by memory: 0.85 to 1 of memcpy";
     if (!why && dtype_is_half(d)) why = "widened to float32 and rounded";
     if (torch) snprintf(beside, sizeof beside, "%10.1f us %6.2f x", torch * 1e6, torch / s);
     bool is_marked = torch ? is_behind : is_slow;

@@ -168,7 +168,6 @@ static void test_broken(void) {
     break_engine(&engine_cpu);
     broken.copy = copy_straight;
     must_fail("copies", "copy: byte ");
-    break_engine(&engine_cpu);
     break_engine(&engine_reference); /* it computes in submit */
     broken.submit = submit_restless;
     must_fail("products", "again: element 0");

@@ -175,13 +175,17 @@ void emit_folds(Emit *e, int pass) {
         emit_line(e, "T%d[block] = %s_row(to - from, %s);", i, emit_kernel(e, i).text, from);
     }
 }
-static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+/* The head of the loop over rows, and what comes before a row's passes. */
+static void begin_rows(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     emit_line(e, "for (int64_t step = 0; step < %s; step++) {", count);
     next(e, "step");
     emit_bases(e);
     emit_row_inputs(e);
     put_fold_names(e);
     emit_row_values(e, 0, true);
+}
+static void put_long(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
+    begin_rows(e, count, next);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         if (pass_has_folds(e, pass)) {
             emit_line(e, "for (int64_t block = 0; block < blocks; block++) {");
@@ -334,12 +338,7 @@ static void put_row_folds(Emit *e, int first, int end) {
 }
 static void put_in_turn(Emit *e, const char *count, void (*next)(Emit *, const char *)) {
     emit_line(e, "const int64_t is_far = A->is_far;");
-    emit_line(e, "for (int64_t step = 0; step < %s; step++) {", count);
-    next(e, "step");
-    emit_bases(e);
-    emit_row_inputs(e);
-    put_fold_names(e);
-    emit_row_values(e, 0, true);
+    begin_rows(e, count, next);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         put_row_folds(e, pass, pass + 1);
         if (pass_find_needs(e, pass)) {
