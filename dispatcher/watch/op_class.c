@@ -14,7 +14,7 @@ const WatchClassInfo watch_class_info[WATCH_CLASS_COUNT] = {
 WatchClass watch_class(Op op) {
     if (op >= OP_COUNT) return WATCH_OTHER;
     if (op_is_move(op)) return WATCH_TRANSFER;
-    if (op_has(op, FACT_CUBIC) || (op >= OP_CONV && op <= OP_CONV_DW)) return WATCH_MATMUL;
+    if (op_has(op, FACT_CUBIC | FACT_PRODUCT)) return WATCH_MATMUL;
     if (op == OP_ARGMAX || op == OP_ARGMIN) return WATCH_REDUCE;
     switch (op_info[op].class_) {
     case CLASS_MAP: return WATCH_POINTWISE;

@@ -281,10 +281,10 @@ static const RowFn rows[OP_COUNT] = {
 #include "runtime/inst/ops.def"
 };
 
-/* True if the row's function takes halves. Rows that move values do. */
+/* True if the row's function takes halves. */
 static bool takes_halves(const Call *call) {
     Op op = call->inst->op;
-    if (op == OP_MATMUL || op == OP_CONV || op == OP_CONV_DX || op == OP_CONV_DW) return true;
+    if (op_has(op, FACT_PRODUCT)) return true;
     return op_has(op, FACT_HALVES) && !inst_bool(call->inst, ATTR_ACCUMULATE, false);
 }
 
