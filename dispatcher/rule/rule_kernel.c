@@ -104,8 +104,8 @@ static bool is_inner_b(const TensorType *b, int axis) {
     return axis == (b->rank > 1 ? b->rank - 2 : 0);
 }
 
-/* Operand i keeps its split, which is of its own axis (rows of a, columns of b) or of a batch
- * axis. The other operand follows along batch axes and is whole otherwise. */
+/* Operand i keeps its split. If that is along a batch axis, the other operand is split along it
+ * too. If it is along the operand's own axis (rows of a, columns of b), the other one is whole. */
 static void matmul_outer(Rule *r, int i) {
     const TensorType *x = &r->in[i], *y = &r->in[1 - i], *o = &r->out[0];
     Layout l = r->have[i];
@@ -130,19 +130,21 @@ static void matmul_outer(Rule *r, int i) {
         r->need[1 - i] = rule_split(axis_y, l.block);
 }
 
-/* Operand i is split along its rows (columns), from the ranks' parts of the inner axis. */
-static void matmul_turned(Rule *r, int i) {
-    const TensorType *x = &r->in[i];
+/* Splits operand i along `axis`, whatever its layout was, and chooses the rest as matmul_outer. */
+static void matmul_split(Rule *r, int i, int axis) {
     Layout have[2] = {layout_replicate(), layout_replicate()};
     const Layout *before = r->have;
-    have[i] = layout_split(x, i == 0 ? x->rank - 2 : x->rank - 1, r->n);
+    have[i] = layout_split(&r->in[i], axis, r->n);
     r->have = have;
     matmul_outer(r, i);
     r->have = before;
 }
 
-/* What a rank receives if operand i is split along its rows (columns) and the other one is whole;
- * -1 if it cannot be. */
+/* Splits operand i, whose inner axis is split, along its rows (columns) instead. */
+static void matmul_turned(Rule *r, int i) { matmul_split(r, i, r->in[i].rank - (i ? 1 : 2)); }
+
+/* Elements that a rank receives if matmul_turned splits operand i and the other one becomes whole.
+ * -1: operand i has too few rows (columns). */
 static int64_t cost_of_turning(const Rule *r, int i) {
     const TensorType *x = &r->in[i];
     int64_t cost = 0;
@@ -152,8 +154,8 @@ static int64_t cost_of_turning(const Rule *r, int i) {
     return cost;
 }
 
-/* What a rank receives if it has such a block of the inner axis: the rows and columns that it
- * lacks, and nodes of the product's sums. */
+/* Elements that a rank receives if it computes the terms of one block of the inner axis: what it
+ * lacks of both operands, and the other ranks' nodes of the product's sums. */
 static int64_t cost_of_nodes(const Rule *r, const Layout *terms) {
     const TensorType *a = &r->in[0], *b = &r->in[1];
     int64_t nodes = layout_is_stacked(terms) ? nodes_of(terms, (r->n - 1) / 2, NULL) : 1;
@@ -161,9 +163,9 @@ static int64_t cost_of_nodes(const Rule *r, const Layout *terms) {
            rule_received(r, 1, b->rank > 1 ? b->rank - 2 : 0, terms->block);
 }
 
-/* Returns the terms for blocks of whole leaves, as close to `block` as can be; or of whole nodes of
- * a higher level, so that a rank has fewer, where that costs less: if no rank gets more than a
- * quarter more than its share. */
+/* Returns the terms that cost least. Their blocks are `block` rounded up to whole leaves, or to
+ * whole nodes of a higher level: a rank then has fewer nodes to send. Such a block is at most a
+ * quarter larger than an equal share of K. */
 static Layout best_nodes(const Rule *r, int64_t leaf, int64_t block, int64_t K) {
     Layout best = {0};
     int64_t least = 0;
@@ -177,9 +179,9 @@ static Layout best_nodes(const Rule *r, int64_t leaf, int64_t block, int64_t K) 
     return best;
 }
 
-/* The inner axis is split. The ranks' terms are nodes of the sum's tree, for which their parts must
- * be whole leaves. If they are not, or are several nodes, it may take less to move operands, and to
- * split the rows (columns); for few leaves that is the only way. */
+/* The inner axis is split. Each rank computes terms: nodes of the sum's tree, for which its part
+ * must be whole leaves. If the parts are not, or hold several nodes, splitting the rows (columns)
+ * instead may move fewer elements. With fewer leaves than ranks it is the only way. */
 static void matmul_inner(Rule *r, int64_t block) {
     const TensorType *a = &r->in[0], *b = &r->in[1], *o = &r->out[0];
     int64_t leaf = nodes_leaf(r->inst, a), K = a->shape[a->rank - 1];
@@ -207,8 +209,8 @@ static void matmul_inner(Rule *r, int64_t block) {
         matmul_turned(r, columns < 0 || (rows >= 0 && rows <= columns) ? 0 : 1);
 }
 
-/* Splits the operand that has the wanted axis of the product along that axis, so that a conversion
- * moves no more than the operand. */
+/* Splits the operand that has the wanted axis of the product along that axis: a conversion of the
+ * operand moves less than one of the product. */
 static void matmul_wanted(Rule *r) {
     const TensorType *a = &r->in[0], *b = &r->in[1], *o = &r->out[0];
     int from_end = o->rank - r->want_axis; /* counts as if neither were a vector */
@@ -217,12 +219,7 @@ static void matmul_wanted(Rule *r) {
     int i = from_end == 1, axis = r->in[i].rank - from_end;
     if (from_end > 2 && (axis < 0 || a->shape[axis] != o->shape[r->want_axis]))
         i = 1, axis = b->rank - from_end;
-    Layout have[2] = {layout_replicate(), layout_replicate()};
-    const Layout *before = r->have;
-    have[i] = layout_split(&r->in[i], axis, r->n);
-    r->have = have;
-    matmul_outer(r, i);
-    r->have = before;
+    matmul_split(r, i, axis);
 }
 
 void rule_matmul(Rule *r) {
@@ -286,8 +283,9 @@ static void index_outside(Rule *r, int axis, int k, int rank_b, int a, int64_t b
     r->give[0] = rule_split(a < axis ? a : a - k + rank_b, block);
 }
 
-/* If x is split along an axis that is indexed, the result is split afresh: along the indices if
- * the scope wants that or x has no other axis; else x changes its axis, which moves least. */
+/* If x is split along an axis that no index replaces, the result is split along it too. Else split
+ * indices decide; then the axis that the scope wants. Else a split x is split along another axis,
+ * which moves least, or, if it has none, the result along an axis of the indices. */
 void rule_index(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 1, b_axis = -1;
     int64_t block = 0;
@@ -323,8 +321,8 @@ static int axis_of_x(const Rule *r, const TensorType *part, int axis, int k, int
     return a < axis ? a : a >= axis + rank_b ? a - rank_b + k : -1;
 }
 
-/* Values that are added at one index are added in the order of the indices, so all ranks get all of
- * them, for their part of x. */
+/* Values at equal indices are added in the order of the indices. So every rank gets all indices,
+ * and the values for its part of x. */
 void rule_index_put(Rule *r) {
     int axis = (int)axis_of(r->inst), k = r->inst->n_in - 2, b_axis;
     int64_t block;
@@ -351,9 +349,9 @@ void rule_index_put(Rule *r) {
     follow(r, 1, &part, a < axis ? a : a - k + b.rank, l.block);
 }
 
-/* Gather, scatter: along any other axis, row i of the result is made of rows i of the operands
- * (longer operands have rows that are not read). Chooses such an axis: that of the largest
- * operand split along one; else, if something is split, the longest; else the wanted one. */
+/* Gather, scatter: along any axis but `axis`, row i of the result depends on rows i of the operands
+ * alone. Splits result and operands along such an axis: that of the largest operand split along
+ * one; else, if an operand is split, the longest; else the wanted one. False: there is none. */
 static bool split_other(Rule *r, int axis) {
     const TensorType *o = &r->out[0];
     int best = -1, a = -1;

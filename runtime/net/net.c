@@ -53,7 +53,7 @@ enum {
     KEEPALIVE_S = 2, /* of silence, then the interval of three probes */
     MAXRT_MS = 8000, /* until unacknowledged data ends the connection */
     LOOK_MS = 100,   /* between checks for a socket that does not exist yet */
-    REFUSALS = 3     /* after the other end closed so many in the handshake, it refuses us */
+    REFUSALS = 3 /* the other end refuses us if it closes so many connections in the handshake */
 };
 
 /* ---- Shared by all sockets of a process ---- */

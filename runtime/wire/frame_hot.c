@@ -145,7 +145,8 @@ void frame_number_bodies(Msg *m, uint64_t by) {
         if (h.op != RECORD_HOT || h.length < HOT_HEAD) continue;
         uint32_t number;
         memcpy(&number, p + offsetof(HotHead, number), 4);
-        number = number < UINT32_MAX - by ? number + (uint32_t)by : UINT32_MAX; /* of no body */
+        number = number < UINT32_MAX - by ? number + (uint32_t)by
+                                          : UINT32_MAX; /* no body has that number */
         memcpy(p + offsetof(HotHead, number), &number, 4);
     }
 }

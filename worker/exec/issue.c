@@ -163,7 +163,7 @@ static void set_immediates(Exec *x, Job *j, const TensorType *out) {
     const Inst *in = &j->inst;
     j->call.n_in = in->n_in;
     if (op_info[in->op].class_ == CLASS_MAP) {
-        DType t = DT_NONE; /* the last tensor's: the first one of `where` is its condition */
+        DType t = DT_NONE; /* of the last tensor: the first one of `where` is its condition */
         for (int i = 0; i < in->n_in; i++)
             if (in->in[i].kind == IN_TENSOR) t = (DType)x->types[i].dtype;
         for (int i = 0; i < in->n_in; i++)
@@ -399,7 +399,7 @@ static bool outputs_are_new(const Job *j, Err *err) {
 }
 
 static void issue_tensor(Exec *x, Job *j, const Job *following) {
-    Err err; /* filled where something fails */
+    Err err; /* set where a step fails */
     ErrCode poison;
     TensorType types[MAX_OUT];
     int n_out;
@@ -514,7 +514,7 @@ void exec_issue(Exec *x, Job *j, const Job *following) {
         issue_free(x, j);
     } else if (op_is_move(op)) { /* not cancelled: peers wait for it */
         move_issue(x, j);
-    } else if (op == OP_SCOPE) { /* nor this: it holds for what comes later */
+    } else if (op == OP_SCOPE) { /* not cancelled either: later instructions depend on it */
         j->frame->client->compiles = inst_bool(&j->inst, ATTR_COMPILE, false);
         cell_put(&x->jobs, j);
     } else if (j->seq < j->frame->client->cancel_end) {

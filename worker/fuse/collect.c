@@ -586,7 +586,7 @@ static bool run_fused(Collect *c) {
                            : exec_fused(x, x->pending_of, c->job[0]->seq, NULL, &c->fuse, k));
     if (!ok) {
         empty_results(c, from);
-        c->is_timed = false; /* the time has begun already: it would be too long */
+        c->is_timed = false; /* the clock started before the failure: the time would be too long */
         return false;
     }
     WatchRow *row = watch_row_of(x, last, 0);

@@ -487,7 +487,7 @@ static void saw_data(Observer *o, const Job *j) {
     Recorder *r = (Recorder *)o;
     if (!is_recorded(r, j)) return;
     const BodyForm *f = &r->body->form[j->body_at];
-    /* Bools must be 0 or 1, which inference looks at each time. */
+    /* Inference checks each time that bools are 0 or 1. */
     bool is_bool = j->call.out[0].type.dtype == DT_BOOL;
     uint64_t skip, taken;
     if (!f->payload || j->at != (int)r->n - 1 || is_bool || !payload_part(j, &skip, &taken)) {
