@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/env.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/flags.h"
@@ -150,11 +151,6 @@ static void on_welcome(const Worker *w) {
     bytes_fini(&device);
 }
 
-static void pause_ms(int ms) {
-    struct timespec t = {ms / 1000, ms % 1000 * 1000000L};
-    nanosleep(&t, NULL); /* a signal ends it early, as intended */
-}
-
 /* Serves one dispatcher after another. */
 static int serve(App *a) {
     for (int again = AGAIN_MS; !stop;) {
@@ -169,7 +165,7 @@ static int serve(App *a) {
         if (!a->is_quiet)
             fprintf(stderr, "gt-worker: the dispatcher at %s is gone; waiting for another\n",
                     a->endpoint.text);
-        pause_ms(again);
+        sleep_ms(again); /* a signal ends it early */
         again = 2 * again < AGAIN_MAX_MS ? 2 * again : AGAIN_MAX_MS;
     }
     return 0;

@@ -183,8 +183,6 @@ static bool bi_random(Interp *in, const Value *arg, Value *out, LangError *e) {
     return true;
 }
 
-static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
-
 static bool bi_choice(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value xs = arg[0];
     if (xs.kind == V_STR && xs.str->n) {

@@ -185,7 +185,6 @@ static bool repeat(Interp *in, const Node *n, Value a, int64_t times, Value *out
 }
 
 static bool is_text(Value v) { return v.kind == V_STR || v.kind == V_TEXT; }
-static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
 
 /* ---- operators that a module defines ---- */
 

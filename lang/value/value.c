@@ -358,8 +358,6 @@ int number_compare(Value a, Value b) {
 /* stops: Ctrl-C ends the comparison, whose result then means nothing. */
 static bool equal(Value a, Value b, int depth, bool stops);
 
-static bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
-
 static bool sequence_equal(Value a, Value b, int depth, bool stops) {
     int64_t n = sequence_count(a);
     if (n != sequence_count(b)) return false;

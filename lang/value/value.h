@@ -253,5 +253,6 @@ static inline bool value_is_callable(Value v) {
 static inline int64_t sequence_count(Value v) {
     return v.kind == V_LIST ? v.list->n : range_count(v.range);
 }
-Value sequence_at(Value v, int64_t i); /* new reference; V_LIST or V_RANGE */
+static inline bool is_sequence(Value v) { return v.kind == V_LIST || v.kind == V_RANGE; }
+Value sequence_at(Value v, int64_t i); /* of a sequence; new reference */
 #endif

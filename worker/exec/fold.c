@@ -8,8 +8,8 @@
 #include "runtime/base/tree.h"
 #include "runtime/layout/nodes.h"
 #include "runtime/inst/reduction.h"
-#include "worker/engine/view.h"
 #include "worker/engine/box.h"
+#include "worker/engine/view.h"
 #include <stdlib.h>
 
 enum { CHUNK_BYTES = 64 << 10, CHUNKS_MAX = TREE_LEVELS + 2 };
@@ -26,12 +26,6 @@ typedef struct Fold {
     char *value[CHUNKS_MAX]; /* a chunk each, allocated when needed */
     char *stage;             /* likewise; in host memory, for an ordered engine */
 } Fold;
-
-static View bytes_view(const void *data, uint64_t n) {
-    View v = {.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)n}}, .stride = {1}};
-    v.data = (void *)data;
-    return v;
-}
 
 /* Returns chunk k. */
 static char *chunk_at(Fold *f, int k) {

@@ -5,6 +5,7 @@
 #include "runtime/wire/wire_peer.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/mark.h"
+#include "worker/engine/view.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -79,10 +80,6 @@ static void put_shape(FILE *f, const char *name, const int64_t *shape, int rank)
 }
 
 enum { KEEP_BYTES = 1 << 20 };
-
-static View bytes_view(void *data, uint64_t n) {
-    return (View){.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)n}}, .stride = {1}, data};
-}
 
 /* Writes result k to DIR/tID.cCLIENT.wRANK: a line about it, then its elements, row-major. */
 static void keep_result(Exec *x, const Job *j, int k, HashedPart part, const char *dir) {

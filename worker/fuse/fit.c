@@ -29,12 +29,6 @@ bool fit_is_space(const Fusion *f, const TensorType *t) {
 static bool is_rows(const Fusion *f, const TensorType *t) {
     return f->trailing && same_extents(&f->space, lead_rank(f), t);
 }
-static bool same_shape(const TensorType *a, const TensorType *b) {
-    if (a->rank != b->rank) return false;
-    for (int d = 0; d < a->rank; d++)
-        if (a->shape[d] != b->shape[d]) return false;
-    return true;
-}
 
 /* Returns v as a view that broadcasts to the space, or to rows if is_row. v broadcasts to t, whose
  * extents are those of the space or the rows. */
@@ -194,7 +188,7 @@ static FuseRef fit_reduce(Fusion *f, int n, const Job *j, const TensorType *type
     if (columns < 2 || (over_rows && (rows < FUSED_LANE_COUNT || j->inst.op != OP_SUM)))
         return FUSE_NONE;
     if (!n) fuse_init(f, x, x->rank - lead);
-    if (!same_shape(&f->space, x) && (over_rows || !becomes_rows(f, x))) return FUSE_NONE;
+    if (!type_same_shape(&f->space, x) && (over_rows || !becomes_rows(f, x))) return FUSE_NONE;
     if (f->trailing && lead_rank(f) != lead) return FUSE_NONE;
     f->trailing = x->rank - lead;
     if (!refs_of(f, j, false, x, in, operand)) return FUSE_NONE;
@@ -281,7 +275,7 @@ static FuseRef fit_along(Fusion *f, int n, const Job *j, const TensorType *type,
     if (!n || j->part || !has_pending(j) || !axis || axis->ints[0] != x->rank - 1 || x->rank < 1 ||
         x->shape[x->rank - 1] < 2 || (adds && (dtype_is_half(d) || d == DT_BOOL)))
         return FUSE_NONE;
-    if (!same_shape(&f->space, x) && !becomes_rows(f, x)) return FUSE_NONE;
+    if (!type_same_shape(&f->space, x) && !becomes_rows(f, x)) return FUSE_NONE;
     if (f->trailing > 1) return FUSE_NONE;
     f->trailing = 1;
     FuseRef in[3];

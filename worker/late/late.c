@@ -19,6 +19,7 @@
 #include "worker/emit/fuse.h"
 #include "worker/engine/box.h"
 #include "worker/engine/mem.h"
+#include "worker/engine/view.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -367,10 +368,6 @@ static bool late_failed(Engine *e, Ticket *t, int *node, Err *err) {
 }
 
 /* ---- Copies ---- */
-
-static View bytes_view(void *data, uint64_t n) {
-    return (View){.type = {.dtype = DT_U8, .rank = 1, .shape = {(int64_t)n}}, .stride = {1}, data};
-}
 
 static void late_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes,
                        const void *host) {
