@@ -147,7 +147,7 @@ static void release_groups(Dispatcher *d, Client *c) {
         for (int r = 0; r < d->n_ranks; r++) {
             Msg m;
             if (!d->worker[r]) continue;
-            wire_group_gone(c->group[i], &m);
+            wire_group_gone(&c->group[i], &m);
             dispatcher_post(d, d->worker[r]->peer, &m, false);
         }
     }
@@ -160,14 +160,14 @@ static void client_remove(Dispatcher *d, Client *c) {
         WorkerPeer *w = d->worker[r];
         if (!w) continue;
         Msg m;
-        wire_gone(c->id, &m);
+        wire_gone(&c->id, &m);
         dispatcher_post(d, w->peer, &m, false);
         w->insts -= client_in_flight(c, r);
     }
     for (int r = 0; r < d->n_ranks && c->is_profiled; r++) { /* others know it by send_profile_on */
         Msg m;
         if (!d->worker[r] || ranks_has(&c->used, r)) continue;
-        wire_gone(c->id, &m);
+        wire_gone(&c->id, &m);
         dispatcher_post(d, d->worker[r]->peer, &m, false);
     }
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
@@ -405,21 +405,22 @@ void dispatcher_cancel_all(Dispatcher *d, Client *c) {
 /* The client has read answers, so their workers may send more, and it may ask more itself. Each
  * worker gets one message, however many answers there were and in whatever order. */
 static bool on_credit(Dispatcher *d, Client *c, const Msg *m, Err *err) {
-    uint32_t client;
-    uint64_t bytes, of_rank, unread = 0;
-    TRY(wire_read_credit(m, &client, &bytes, err));
+    Credit credit;
+    uint64_t of_rank, unread = 0;
+    TRY(wire_read_credit(m, &credit, err));
     arena_reset(&d->scratch);
     uint64_t *taken = arena_zalloc(&d->scratch, (size_t)d->n_ranks * sizeof *taken);
-    for (int rank; (rank = client_read(c, &bytes, &of_rank)) >= 0;)
+    for (int rank; (rank = client_read(c, &credit.bytes, &of_rank)) >= 0;)
         *(rank < d->n_ranks ? &taken[rank] : &unread) += of_rank;
     c->unread -= unread;
     for (int rank = 0; rank < d->n_ranks; rank++) {
         Msg out;
         if (!taken[rank] || !d->worker[rank]) continue;
-        wire_credit(c->id, taken[rank], &out);
+        wire_credit(&(Credit){c->id, taken[rank]}, &out);
         dispatcher_post(d, d->worker[rank]->peer, &out, false);
     }
-    return bytes == 0 || err_set(err, ERR_PARSE, "it acknowledged more answers than it was sent");
+    return credit.bytes == 0 ||
+           err_set(err, ERR_PARSE, "it acknowledged more answers than it was sent");
 }
 
 /* Takes the request "profile on", which has no answer; false: m is another request. */
@@ -435,7 +436,7 @@ static bool begin_profile(Dispatcher *d, Client *c, const Msg *m) {
     return true;
 }
 
-/* The question may be about results of the client's own frames that wait. */
+/* A question waits behind the client's frames that wait: it may be about their results. */
 static void on_stats(Dispatcher *d, Client *c, Msg *asked) {
     Err err = {0};
     if (begin_profile(d, c, asked)) return;
@@ -652,7 +653,8 @@ void dispatcher_on_silent(Dispatcher *d, PeerId worker, int64_t now_ms) {
 }
 
 PeerId dispatcher_silent(Dispatcher *d, int64_t now_ms) {
-    bool was_away = now_ms - d->silent_ms > SILENT_MS / 4; /* this process was stopped, not they */
+    bool was_away =
+        now_ms - d->silent_ms > SILENT_MS / 4; /* this process was stopped, not its peers */
     d->silent_ms = now_ms;
     for (int i = 0; i < d->n_ranks && was_away; i++)
         if (d->worker[i]) d->worker[i]->seen_ms = now_ms;

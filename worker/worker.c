@@ -260,7 +260,7 @@ void worker_on_message(Worker *w, Msg *m) {
     Cancel cancel;
     PeerInfo peer;
     uint32_t client, group, rank;
-    uint64_t bytes;
+    Credit credit;
     int32_t ranks[MAX_INTS];
     int n;
     WatchAsk ask;
@@ -270,7 +270,8 @@ void worker_on_message(Worker *w, Msg *m) {
         if (wire_read_cancel(m, &cancel, NULL)) exec_on_cancel(w->exec, cancel.client, cancel.seq);
         break;
     case MSG_CREDIT:
-        if (wire_read_credit(m, &client, &bytes, NULL)) exec_on_credit(w->exec, client, bytes);
+        if (wire_read_credit(m, &credit, NULL))
+            exec_on_credit(w->exec, credit.client, credit.bytes);
         break;
     case MSG_BODY: exec_on_body(w->exec, m); break;
     case MSG_GONE:
@@ -392,8 +393,8 @@ static void check_cancel(Worker *w, const Msg *m) {
     }
 }
 
-/* True if the engine's device is lost, which is reported once. What the worker has to say may be
- * garbage then: it ends without a word, and the cluster poisons its tensors. */
+/* True if the engine's device is lost, which is reported once. Results that were not sent yet may
+ * be garbage: the worker ends without sending them, and the dispatcher poisons its tensors. */
 static bool is_lost(Worker *w) {
     Engine *e = exec_engine(w->exec);
     Err why = {0}, err = {0};
@@ -468,7 +469,7 @@ static int next_message(Worker *w, Msg *m) {
 
 /* ---- Peers ---- */
 
-/* A device engine may read the device memory of another one of this process. */
+/* Lets a device engine read the device memory of a peer in this process. */
 static void reach_peer(Worker *w, const PeerInfo *peer) {
     const DataPlane *own = &w->hello.data, *data = &peer->data;
     if (data->arena_at && data->process == own->process && data->pid == own->pid)
@@ -476,7 +477,7 @@ static void reach_peer(Worker *w, const PeerInfo *peer) {
                         NULL);
 }
 
-/* ... and that of one of another process, which has sent a message, so that the plane knows it. */
+/* The same of a peer in another process, once its first message has told the plane where it is. */
 static void reach_lent(Worker *w, Plane *plane, uint32_t rank) {
     const DataPlane *d = plane_lent(plane, rank);
     if (!d) return;
@@ -529,7 +530,7 @@ static void give_up_lost(Worker *w, Plane *plane, int64_t now) {
     plane_tick(plane, now);
     while (plane_lost(plane, &at, &rank)) {
         Msg m;
-        wire_peer_gone(rank, &m);
+        wire_peer_gone(&rank, &m);
         worker_on_message(w, &m);
     }
 }
@@ -552,7 +553,8 @@ static bool is_over(Worker *w, const Link *link) {
     return w->has_left || w->is_refused;
 }
 
-/* The dispatcher has not answered for so long: says so, and gives up after welcome_ms. */
+/* Returns false, and complains, if the dispatcher has not answered within welcome_ms. Calls the
+ * hook once after WAITING_MS. */
 static bool may_wait(Worker *w, int64_t waited_ms) {
     if (w->welcome_ms > 0 && waited_ms > w->welcome_ms) {
         Err err = {0};

@@ -309,15 +309,14 @@ static void on_listen(Dispatcher *d, Listener *l, const Msg *m) {
 
 void listener_on_message(Dispatcher *d, PeerId peer, const Msg *m) {
     Listener *l = find(d, peer);
-    uint32_t none;
-    uint64_t bytes = 0;
+    Credit credit;
     switch (m ? wire_kind(m) : MSG_BYE) {
     case MSG_CREDIT:
-        if (!wire_read_credit(m, &none, &bytes, NULL) || bytes > l->unread) {
+        if (!wire_read_credit(m, &credit, NULL) || credit.bytes > l->unread) {
             refuse(d, l, "it acknowledged more than it was sent");
             break;
         }
-        l->unread -= bytes;
+        l->unread -= credit.bytes;
         go_on_past(d, l);
         break;
     case MSG_LISTEN: on_listen(d, l, m); break;

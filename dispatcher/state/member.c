@@ -35,7 +35,7 @@ void member_remove(Dispatcher *d, const WorkerPeer *w) {
         const WorkerPeer *other = d->worker[i];
         if (!other || other == w) continue;
         Msg m;
-        wire_peer_gone((uint32_t)w->rank, &m);
+        wire_peer_gone(&(uint32_t){(uint32_t)w->rank}, &m);
         dispatcher_post(d, other->peer, &m, false);
     }
 }

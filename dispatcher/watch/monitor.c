@@ -137,7 +137,7 @@ static MonitorKind take(Monitor *m, Msg *msg, MonitorEvent *out) {
 static void acknowledge(Monitor *m) {
     Msg out;
     if (!m->unacknowledged || m->is_over) return;
-    wire_credit(0, m->unacknowledged, &out);
+    wire_credit(&(Credit){0, m->unacknowledged}, &out);
     m->unacknowledged = 0;
     link_send(m->link, &out);
 }

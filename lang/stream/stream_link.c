@@ -168,7 +168,7 @@ static void on_stats(Stream *s, const Msg *m) {
 static void ack_replies(Stream *s, uint64_t bytes) {
     Msg m;
     if ((s->uncredited += bytes) < REPLY_BYTES / 8) return;
-    wire_credit(s->welcome.id, s->uncredited, &m);
+    wire_credit(&(Credit){s->welcome.id, s->uncredited}, &m);
     s->uncredited = 0;
     link_send(s->link, &m);
 }

@@ -86,28 +86,14 @@ static void cancel_fields(Fields *f, Cancel *c) {
 }
 MESSAGE(cancel, Cancel, MSG_CANCEL)
 
-void wire_credit(uint32_t client, uint64_t bytes, Msg *out) {
-    Buf *b = head_new(MSG_CREDIT, client, 8);
-    put_u64(b, bytes);
-    finish(b, out);
+static void credit_fields(Fields *f, Credit *c) {
+    field_client(f, &c->client);
+    FIELD(f, c->bytes);
 }
+MESSAGE(credit, Credit, MSG_CREDIT)
 
-bool wire_read_credit(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_CREDIT, err));
-    *client = client_of(&r);
-    *bytes = take_u64(&r);
-    return done(&r, err);
-}
-
-void wire_gone(uint32_t client, Msg *out) { finish(head_new(MSG_GONE, client, 0), out); }
-
-bool wire_read_gone(const Msg *m, uint32_t *client, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_GONE, err));
-    *client = client_of(&r);
-    return done(&r, err);
-}
+static void gone_fields(Fields *f, uint32_t *client) { field_client(f, client); }
+MESSAGE(gone, uint32_t, MSG_GONE)
 
 void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out) {
     Buf *b = head_new(MSG_BODY, client, 16 + n);

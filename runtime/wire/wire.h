@@ -67,6 +67,11 @@ typedef struct Failure {
     uint16_t op, worker;
     Err err;
 } Failure;
+/* So many bytes of what was sent have been read: as many more may be sent. */
+typedef struct Credit {
+    uint32_t client;
+    uint64_t bytes;
+} Credit;
 typedef struct Cancel {
     uint32_t client;
     uint64_t seq;
@@ -102,9 +107,9 @@ void wire_failure(const Failure *f, Msg *out);
 bool wire_read_failure(const Msg *m, Failure *f, Err *err);
 void wire_cancel(const Cancel *c, Msg *out);
 bool wire_read_cancel(const Msg *m, Cancel *c, Err *err);
-void wire_credit(uint32_t client, uint64_t bytes, Msg *out);
-bool wire_read_credit(const Msg *m, uint32_t *client, uint64_t *bytes, Err *err);
-void wire_gone(uint32_t client, Msg *out);
+void wire_credit(const Credit *c, Msg *out);
+bool wire_read_credit(const Msg *m, Credit *c, Err *err);
+void wire_gone(const uint32_t *client, Msg *out);
 bool wire_read_gone(const Msg *m, uint32_t *client, Err *err);
 /* forms: see bodies_define; borrowed from m after reading. */
 void wire_body(uint32_t client, uint64_t number, const void *forms, size_t n, Msg *out);

@@ -1,10 +1,11 @@
-/* wire_io.h: writes and reads the bytes of a message, private to wire.c and wire_peer.c. The
- * writer appends to a Buf; the reader never passes the end and records an attempt to do so. A
- * function NAME_fields lists the fields of a message once, for both directions.
+/* wire_io.h: writes and reads the bytes of a message, private to wire*.c. The writer appends to a
+ * Buf; the reader never passes the end and records an attempt to do so. A function NAME_fields
+ * lists the fields of a message once, for both directions.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_WIRE_WIRE_IO_H
 #define GT_RUNTIME_WIRE_WIRE_IO_H
 #include "runtime/wire/wire.h"
+#include <assert.h>
 #include <string.h>
 
 enum { HEAD = 8 };
@@ -186,6 +187,30 @@ static inline void field_check(Fields *f, bool is_sound) {
         TRY(reader_open(&f.in, m, kind, err));                                                     \
         name##_fields(&f, message);                                                                \
         return done(&f.in, err);                                                                   \
+    }
+
+/* As MESSAGE, of a message with up to `max` rows: NAME_fields lists the fields before them, with
+ * their number `n`, and NAME_row_fields those of a row, row_bytes on the wire. The rows lie in the
+ * member `rows` of Type, which after reading is in the arena. */
+#define MESSAGE_ROWS(name, Type, kind, rows, max, row_bytes)                                       \
+    void wire_##name(const Type *message, Msg *out) {                                              \
+        assert(message->n <= (max));                                                               \
+        Fields f = {.out = head_new(kind, 0, 128 + (row_bytes) * (size_t)message->n)};             \
+        name##_fields(&f, (Type *)message);                                                        \
+        for (uint32_t i = 0; i < message->n; i++) name##_row_fields(&f, &message->rows[i]);        \
+        finish(f.out, out);                                                                        \
+    }                                                                                              \
+    bool wire_read_##name(const Msg *m, Arena *arena, Type *message, Err *err) {                   \
+        Fields f = {0};                                                                            \
+        Reader *r = &f.in;                                                                         \
+        *message = (Type){0};                                                                      \
+        TRY(reader_open(r, m, kind, err));                                                         \
+        name##_fields(&f, message);                                                                \
+        size_t n = message->n;                                                                     \
+        field_check(&f, n <= (max) && (size_t)(r->end - r->at) == (row_bytes)*n);                  \
+        if (!r->bad) message->rows = arena_zalloc(arena, n * sizeof *message->rows);               \
+        for (size_t i = 0; i < n && !r->bad; i++) name##_row_fields(&f, &message->rows[i]);        \
+        return done(r, err);                                                                       \
     }
 
 static inline void data_plane_fields(Fields *f, DataPlane *d) {

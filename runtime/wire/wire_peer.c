@@ -33,18 +33,8 @@ bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err
     return done(&r, err);
 }
 
-void wire_group_gone(uint32_t id, Msg *out) {
-    Buf *b = head_new(MSG_GROUP_GONE, 0, 8);
-    put_u32(b, id);
-    finish(b, out);
-}
-
-bool wire_read_group_gone(const Msg *m, uint32_t *id, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_GROUP_GONE, err));
-    *id = take_u32(&r);
-    return done(&r, err);
-}
+static void group_gone_fields(Fields *f, uint32_t *id) { FIELD(f, *id); }
+MESSAGE(group_gone, uint32_t, MSG_GROUP_GONE)
 
 static void peer_fields(Fields *f, PeerInfo *p) {
     FIELD(f, p->rank);
@@ -54,19 +44,11 @@ static void peer_fields(Fields *f, PeerInfo *p) {
 }
 MESSAGE(peer, PeerInfo, MSG_PEER)
 
-void wire_peer_gone(uint32_t rank, Msg *out) {
-    Buf *b = head_new(MSG_PEER_GONE, 0, 8);
-    put_u32(b, rank);
-    finish(b, out);
+static void peer_gone_fields(Fields *f, uint32_t *rank) {
+    FIELD(f, *rank);
+    field_check(f, *rank < MAX_WORKERS);
 }
-
-bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_PEER_GONE, err));
-    *rank = take_u32(&r);
-    if (*rank >= MAX_WORKERS) r.bad = true;
-    return done(&r, err);
-}
+MESSAGE(peer_gone, uint32_t, MSG_PEER_GONE)
 
 /* ---- Times ---- */
 
@@ -80,7 +62,7 @@ MESSAGE(watch, WatchAsk, MSG_WATCH)
 
 enum { ROW_BYTES = 64 };
 
-static void row_fields(Fields *f, TimeRow *row) {
+static void times_row_fields(Fields *f, TimeRow *row) {
     FIELD(f, row->number);
     FIELD(f, row->id);
     FIELD(f, row->begin_ns);
@@ -108,44 +90,16 @@ static void times_fields(Fields *f, Times *t) {
     field_check(f, is_past <= 1 && is_end <= 1);
     t->is_past = is_past, t->is_end = is_end;
 }
-
-void wire_times(const Times *t, Msg *out) {
-    assert(t->n <= TIMES_MAX);
-    Fields f = {.out = head_new(MSG_TIMES, 0, 24 + ROW_BYTES * (size_t)t->n)};
-    times_fields(&f, (Times *)t);
-    for (uint32_t i = 0; i < t->n; i++) row_fields(&f, &t->row[i]);
-    finish(f.out, out);
-}
-
-bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err) {
-    Fields f = {0};
-    Reader *r = &f.in;
-    *t = (Times){0};
-    TRY(reader_open(r, m, MSG_TIMES, err));
-    times_fields(&f, t);
-    if (t->n > TIMES_MAX || (size_t)(r->end - r->at) != ROW_BYTES * (size_t)t->n) r->bad = true;
-    if (!r->bad) t->row = arena_zalloc(arena, t->n * sizeof *t->row);
-    for (uint32_t i = 0; i < t->n && !r->bad; i++) row_fields(&f, &t->row[i]);
-    return done(r, err);
-}
+MESSAGE_ROWS(times, Times, MSG_TIMES, row, TIMES_MAX, ROW_BYTES)
 
 /* ---- Between workers ---- */
 
-void wire_peer_hello(uint32_t rank, uint64_t token, Msg *out) {
-    Buf *b = head_new(MSG_PEER_HELLO, 0, 16);
-    put_u32(b, rank);
-    put_u64(b, token);
-    finish(b, out);
+static void peer_hello_fields(Fields *f, PeerHello *h) {
+    FIELD(f, h->rank);
+    FIELD(f, h->token);
+    field_check(f, h->rank < MAX_WORKERS);
 }
-
-bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *err) {
-    Reader r;
-    TRY(reader_open(&r, m, MSG_PEER_HELLO, err));
-    *rank = take_u32(&r);
-    *token = take_u64(&r);
-    if (*rank >= MAX_WORKERS) r.bad = true;
-    return done(&r, err);
-}
+MESSAGE(peer_hello, PeerHello, MSG_PEER_HELLO)
 
 void wire_card(const void *card, size_t n, Msg *out) {
     Buf *b = head_new(MSG_CARD, 0, n);

@@ -65,17 +65,23 @@ bool wire_read_times(const Msg *m, Arena *arena, Times *t, Err *err);
 void wire_group(uint32_t id, const int32_t *rank, int n, Msg *out);
 /* rank must have room for MAX_INTS; *n of them, distinct and below MAX_WORKERS. */
 bool wire_read_group(const Msg *m, uint32_t *id, int32_t *rank, int *n, Err *err);
-void wire_group_gone(uint32_t id, Msg *out);
+void wire_group_gone(const uint32_t *id, Msg *out);
 bool wire_read_group_gone(const Msg *m, uint32_t *id, Err *err);
 void wire_peer(const PeerInfo *p, Msg *out);
 bool wire_read_peer(const Msg *m, PeerInfo *p, Err *err);
-void wire_peer_gone(uint32_t rank, Msg *out);
+void wire_peer_gone(const uint32_t *rank, Msg *out);
 bool wire_read_peer_gone(const Msg *m, uint32_t *rank, Err *err);
 
 /* ---- between workers ----
  *
  * Each instruction that moves a tensor has a number over all clients; a reader takes at most one
  * box of elements from one owner for it, so that number and peer name the transfer. */
+
+/* The first message of a connection: the sender, with the token that the dispatcher gave it. */
+typedef struct PeerHello {
+    uint32_t rank;
+    uint64_t token;
+} PeerHello;
 
 /* What the reader may take now: the box has `size` elements along its axes and lies in the
  * owner's arena at `offset`, with these strides in elements. Small ones are included, row-major,
@@ -105,8 +111,8 @@ typedef struct Taken {
     uint64_t number;
 } Taken;
 
-void wire_peer_hello(uint32_t rank, uint64_t token, Msg *out);
-bool wire_read_peer_hello(const Msg *m, uint32_t *rank, uint64_t *token, Err *err);
+void wire_peer_hello(const PeerHello *h, Msg *out);
+bool wire_read_peer_hello(const Msg *m, PeerHello *h, Err *err);
 void wire_card(const void *card, size_t n, Msg *out);
 bool wire_read_card(const Msg *m, const void **card, size_t *n, Err *err); /* borrowed from m */
 void wire_shard(const Shard *s, Msg *out);                                 /* copies data */

@@ -618,7 +618,7 @@ static void on_worker_message(World *w, const ModelWorker *from) {
     case 1: wire_reply(&r, NULL, &m); break;
     case 2: wire_failure(&f, &m); break;
     case 3: wire_times(&(Times){.n = 1, .now_ns = INT64_MIN, .row = &row}, &m); break;
-    case 4: wire_peer_hello(1, 2, &m); break;
+    case 4: wire_peer_hello(&(PeerHello){1, 2}, &m); break;
     case 8:
         wire_times(&(Times){.n = 1, .is_past = true, .is_end = byte(w) % 2, .row = &row}, &m);
         break;
@@ -661,7 +661,7 @@ static void listener_event(World *w) {
         wire_listen(&ask, &m);
         on_message(w, w->listener, &m);
     } else if (what < 240) {
-        wire_credit(0, what < 230 ? w->heard : w->heard + 1, &m);
+        wire_credit(&(Credit){0, w->heard + (what >= 230)}, &m);
         if (what < 230) w->heard = 0;
         on_message(w, w->listener, &m);
     } else if (what > 245 || garbage(w, w->listener)) {

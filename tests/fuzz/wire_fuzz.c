@@ -162,7 +162,7 @@ static void read_peers(const Msg *m) {
     int32_t rank[MAX_INTS];
     uint32_t id;
     int count;
-    uint64_t token, bytes;
+    uint64_t bytes;
     PeerInfo peer;
     Shard shard;
     Get get;
@@ -174,7 +174,7 @@ static void read_peers(const Msg *m) {
     if (wire_read_group(m, &id, rank, &count, &err))
         for (int i = 0; i < count; i++) sum += (uint64_t)rank[i];
     if (wire_read_peer(m, &peer, &err)) sum += strlen(peer.data.host) + strlen(peer.data.endpoint);
-    wire_read_peer_gone(m, &id, &err), wire_read_peer_hello(m, &id, &token, &err);
+    wire_read_peer_gone(m, &id, &err), wire_read_peer_hello(m, &(PeerHello){0}, &err);
     wire_read_group_gone(m, &(uint32_t){0}, &err);
     wire_read_get(m, &get, &err), wire_read_taken(m, &taken, &err);
     if (wire_read_shard(m, &shard, &err))
@@ -282,11 +282,11 @@ static void fuzz_seed(Rand *r, Bytes *out) {
         case 15: wire_listen(&(Listen){1, LISTEN_PAST, 5000}, &m); break;
         case 16: wire_events(&(Events){.is_past = true, .text = "a\n", .n = 2}, &m); break;
         case 17: wire_usage(&(Usage){.insts = 1, .n = 1, .op = &(OpUsage){OP_ADD, 1}}, &m); break;
-        case 14: wire_group_gone(1, &m); break;
+        case 14: wire_group_gone(&(uint32_t){1}, &m); break;
         case 5: wire_group(1, ranks, 3, &m); break;
         case 6: wire_peer(&peer, &m); break;
-        case 7: wire_peer_gone(1, &m); break;
-        case 8: wire_peer_hello(1, 2, &m); break;
+        case 7: wire_peer_gone(&(uint32_t){1}, &m); break;
+        case 8: wire_peer_hello(&(PeerHello){1, 2}, &m); break;
         case 9: wire_shard(&shard, &m); break;
         case 10: wire_get(&(Get){1, 2, 3, 4}, &m); break;
         case 11: wire_piece(&(Piece){1, 2, 3}, buf_copy("x", 1), &m); break;

@@ -322,7 +322,7 @@ static void test_garbage(void) {
     wire_ack(&a, &m);
     deliver(d, WORKER, &m);
     CHECK(!sent_to(LATE, MSG_ACK, 0));
-    wire_gone(3, &m); /* clients may not send this */
+    wire_gone(&(uint32_t){3}, &m); /* clients may not send this */
     deliver(d, LATE, &m);
     CHECK(was_dropped(LATE));
     stop(d);
@@ -663,16 +663,16 @@ static void test_credit(void) {
     Reply reply = {.client = 1, .seq = 1, .n = 1, .value = &v};
     Msg m;
     wire_reply(&reply, NULL, &m);
-    uint64_t bytes = msg_bytes(&m), credited;
-    uint32_t client;
+    uint64_t bytes = msg_bytes(&m);
+    Credit credit;
     deliver(d, WORKER, &m);
     CHECK(sent_to(ANN, MSG_REPLY, 0));
-    wire_credit(1, bytes - 10, &m);
+    wire_credit(&(Credit){1, bytes - 10}, &m);
     deliver(d, ANN, &m);
     Msg *at = sent_to(WORKER, MSG_CREDIT, 0);
-    CHECK(at && wire_read_credit(at, &client, &credited, NULL) && client == 1 &&
-          credited == bytes - 10);
-    wire_credit(1, 11, &m);
+    CHECK(at && wire_read_credit(at, &credit, NULL) && credit.client == 1 &&
+          credit.bytes == bytes - 10);
+    wire_credit(&(Credit){1, 11}, &m);
     deliver(d, ANN, &m);
     CHECK(was_dropped(ANN));
     stop(d);
@@ -691,7 +691,7 @@ static void test_credit_of_many(void) {
     full(1, shape_23);
     end(d, ANN);
     for (uint64_t round = 0, left = 0; round < ROUNDS; round++) {
-        uint64_t bytes = 0, credited, of[2] = {0};
+        uint64_t bytes = 0, of[2] = {0};
         for (int i = 0; i < 2 * ANSWERS; i++) {
             ReplyValue v = {.type = {.dtype = DT_F32}, .data = &(float){1}, .bytes = 4};
             Reply reply = {.client = 1, .seq = 2, .n = 1, .value = &v};
@@ -703,14 +703,14 @@ static void test_credit_of_many(void) {
         forget();
         Msg m;
         uint64_t taken = bytes + left - bytes / 4; /* the last quarter is not reported yet */
-        wire_credit(1, taken, &m);
+        wire_credit(&(Credit){1, taken}, &m);
         deliver(d, ANN, &m);
         for (int k = 0; k < 2; k++) {
-            uint32_t client;
+            Credit credit;
             PeerId worker = k ? OTHER : WORKER;
             Msg *at = sent_to(worker, MSG_CREDIT, 0);
-            CHECK(at && wire_read_credit(at, &client, &credited, NULL) && client == 1);
-            if (at) of[k] = credited;
+            CHECK(at && wire_read_credit(at, &credit, NULL) && credit.client == 1);
+            if (at) of[k] = credit.bytes;
             CHECK(!sent_to(worker, MSG_CREDIT, 1));
         }
         CHECK_INT(of[0] + of[1], taken);
@@ -740,7 +740,7 @@ static void test_questions(void) {
             if (!answer) break;
             bytes += msg_bytes(answer);
             if (!reads || asked % 1000) continue;
-            wire_credit(1, bytes, &m);
+            wire_credit(&(Credit){1, bytes}, &m);
             deliver(d, ANN, &m);
             bytes = 0;
         }

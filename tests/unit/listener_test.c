@@ -28,7 +28,7 @@ static void credit(Dispatcher *d, PeerId from) {
     for (int i = 0; i < n_sent; i++)
         if (sent[i].to == from) bytes += msg_bytes(&sent[i].msg);
     forget();
-    wire_credit(0, bytes, &m);
+    wire_credit(&(Credit){0, bytes}, &m);
     deliver(d, from, &m);
 }
 
@@ -159,7 +159,7 @@ static void test_slow(void) {
     CHECK(lines > 2 * 200 * 390); /* asked and sent */
     forget();
     Msg m;
-    wire_credit(0, slow, &m); /* it has woken up */
+    wire_credit(&(Credit){0, slow}, &m); /* it has woken up */
     deliver(d, EYE, &m);
     begin(seq), full(seq, shape_23), end(d, ANN);
     tick(d, 1000000);
@@ -176,7 +176,7 @@ static void test_wrong(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     Msg m;
     hello(d, EYE, ROLE_WATCHER);
-    wire_credit(0, 1, &m); /* it got nothing */
+    wire_credit(&(Credit){0, 1}, &m); /* it got nothing */
     deliver(d, EYE, &m);
     CHECK(was_dropped(EYE) && refusal(EYE) == ERR_PARSE);
     forget();

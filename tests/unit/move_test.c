@@ -349,9 +349,7 @@ static void look(World *w, bool may_fail) {
             if (w->c[i].t[k].group) look_at(w, &w->c[i], &w->c[i].t[k], may_fail);
 }
 
-static void write_gone(World *w, int i, Msg *m, const void *ctx) {
-    wire_gone(*(const uint32_t *)ctx, m);
-}
+static void write_gone(World *w, int i, Msg *m, const void *ctx) { wire_gone(ctx, m); }
 
 static void leave(World *w, Cli *c) {
     c->is_gone = true;
@@ -497,9 +495,7 @@ static void test_client_gone(uint64_t seed) {
     world_free(w);
 }
 
-static void write_peer_gone(World *w, int i, Msg *m, const void *ctx) {
-    wire_peer_gone(*(const uint32_t *)ctx, m);
-}
+static void write_peer_gone(World *w, int i, Msg *m, const void *ctx) { wire_peer_gone(ctx, m); }
 
 static void test_peer_gone(uint64_t seed) {
     World *w = world_new(seed, some_engine(), some_size(), 256 << 20, some_reach());

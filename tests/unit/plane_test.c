@@ -204,7 +204,7 @@ static void test_strangers(const char *dispatcher) {
         link_send(link, &m);
         wire_taken(&(Taken){.number = 5}, &m);
         link_send(link, &m);
-        wire_peer_hello(1, b.info.token, &m); /* too late */
+        wire_peer_hello(&(PeerHello){1, b.info.token}, &m); /* too late */
         link_send(link, &m);
         wire_taken(&(Taken){.number = 6}, &m);
         link_send(link, &m);
@@ -216,7 +216,7 @@ static void test_strangers(const char *dispatcher) {
     Link *many[80];
     for (int i = 0; i < 80; i++) {
         many[i] = link_open(hub_endpoint(plane_hub(a.plane)), &err);
-        wire_peer_hello(7, (uint64_t)i, &m);
+        wire_peer_hello(&(PeerHello){7, (uint64_t)i}, &m);
         link_send(many[i], &m);
         /* It fits the system's buffers. libzmq 4.3.4 aborts if a connection breaks in the middle of
          * a message and the linger time of a closed socket ends just then (zeromq/libzmq#3442). */

@@ -385,9 +385,8 @@ static bool reads_peer_gone(const Msg *m, Arena *a) {
     return wire_read_peer_gone(m, &rank, NULL) && rank < MAX_WORKERS;
 }
 static bool reads_peer_hello(const Msg *m, Arena *a) {
-    uint32_t rank;
-    uint64_t token;
-    return wire_read_peer_hello(m, &rank, &token, NULL) && rank < MAX_WORKERS;
+    PeerHello hello;
+    return wire_read_peer_hello(m, &hello, NULL) && hello.rank < MAX_WORKERS;
 }
 static bool reads_shard(const Msg *m, Arena *a) {
     Shard s;
@@ -480,7 +479,7 @@ static void test_messages(void) {
     wire_cancel(&cancel, &m);
     CHECK(wire_read_cancel(&m, &cancel2, NULL) && cancel2.client == 4 && cancel2.seq == 12);
     torture(&m, reads_cancel, true), drop(&m);
-    wire_gone(8, &m);
+    wire_gone(&(uint32_t){8}, &m);
     CHECK(wire_read_gone(&m, &client, NULL) && client == 8);
     torture(&m, reads_gone, true), drop(&m);
     const char *s;
@@ -639,7 +638,7 @@ static void test_peers(void) {
     Msg m = {0};
     int32_t rank[] = {7, 0, 1023}, rank2[MAX_INTS];
     uint32_t id = 0, r = 0;
-    uint64_t token = 0;
+    PeerHello hello;
     int n = 0;
     wire_group(12, rank, 3, &m);
     torture(&m, reads_group, true);
@@ -668,16 +667,16 @@ static void test_peers(void) {
     CHECK_STR(p2.data.endpoint, "tcp://10.0.0.1:5");
     CHECK_FAIL(wire_read_peer_gone(&m, &r, &err), ERR_PARSE);
     msg_fini(&m);
-    wire_peer_gone(9, &m);
+    wire_peer_gone(&(uint32_t){9}, &m);
     torture(&m, reads_peer_gone, true);
     CHECK(wire_read_peer_gone(&m, &r, NULL) && r == 9);
     msg_fini(&m);
-    wire_peer_gone(MAX_WORKERS, &m);
+    wire_peer_gone(&(uint32_t){MAX_WORKERS}, &m);
     CHECK_FAIL(wire_read_peer_gone(&m, &r, &err), ERR_PARSE);
     msg_fini(&m);
-    wire_peer_hello(3, p.token, &m);
+    wire_peer_hello(&(PeerHello){3, p.token}, &m);
     torture(&m, reads_peer_hello, true);
-    CHECK(wire_read_peer_hello(&m, &r, &token, NULL) && r == 3 && token == p.token);
+    CHECK(wire_read_peer_hello(&m, &hello, NULL) && hello.rank == 3 && hello.token == p.token);
     msg_fini(&m);
     float data[6] = {1, 2, 3, 4, 5, 6};
     Shard s = {.client = 4,

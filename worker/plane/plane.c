@@ -252,14 +252,13 @@ const DataPlane *plane_lent(Plane *p, uint32_t rank) {
 
 /* Handles a connection's first message, which verifies it, makes it pending, or refuses it. */
 static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
-    uint32_t rank;
-    uint64_t token;
-    if (!wire_read_peer_hello(m, &rank, &token, NULL)) {
+    PeerHello hello;
+    if (!wire_read_peer_hello(m, &hello, NULL)) {
         refuse(p, id, "its first message is not PEER_HELLO");
         return;
     }
-    PlanePeer *o = peer_find(p, rank);
-    if (o && token_is(token, o->token)) {
+    PlanePeer *o = peer_find(p, hello.rank);
+    if (o && token_is(hello.token, o->token)) {
         admit(p, o, id);
         return;
     }
@@ -270,7 +269,7 @@ static void on_unknown(Plane *p, PeerId id, const Msg *m, int64_t now_ms) {
         return;
     }
     Pending *g = xcalloc(1, sizeof *g), **last = &p->pending;
-    *g = (Pending){.id = id, .rank = rank, .token = token, .since_ms = now_ms};
+    *g = (Pending){.id = id, .rank = hello.rank, .token = hello.token, .since_ms = now_ms};
     while (*last) last = &(*last)->next;
     *last = g;
     p->n_pending++;
@@ -362,7 +361,7 @@ static bool open_link(Plane *p, PlanePeer *o, int64_t now_ms) {
     o->link = link_open(o->data.endpoint, &err);
     if (!o->link) return false;
     Msg m;
-    wire_peer_hello(p->rank, p->token, &m);
+    wire_peer_hello(&(PeerHello){p->rank, p->token}, &m);
     if (!link_send(o->link, &m)) return false;
     if (!p->onesided) return true;
     onesided_hello(p->onesided, &m);
