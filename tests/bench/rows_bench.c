@@ -127,8 +127,6 @@ static const struct {
     {"atan2", "in double, 0.51 ulp (PyTorch's: 0.87): a division and 7 products and sums, 2.1 ns"},
     {"sin", "in double, 0.51 ulp for every float (PyTorch's: 0.61 up to 5), 1.5 ns"},
     {"cos", "in double, 0.51 ulp for every float (PyTorch's: 0.61 up to 5), 1.5 ns"},
-    {"logaddexp", "log1p of an exponential is one chain, which leaves units idle: 2.1 ns, where "
-                  "the two in loops of their own take 0.7"},
     {"randn",
      "Philox as for rand, and per pair a logarithm, a square root, sine and cosine in double"},
     {"rand", "Philox: 63 operations on 512 bits for 32 numbers, of which 2 start in a cycle"},

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/kernel/emit.h"
 #include <ctype.h>
+#include <stdio.h>
+#include <string.h>
 
 static const char *const ctype[DT_COUNT] = {
 #define DTYPE(id, text, name, ctype_, size_bytes, category) [DT_##id] = #ctype_,
@@ -45,6 +47,19 @@ DType emit_accumulator(Op op, DType d) {
 
 static const char *const abc[3] = {"a", "b", "c"};
 
+/* ", FIRST, REST": the argument of LOG1P, and the whole expression with c for that argument. */
+static void emit_stages(Bytes *out, const char *expr, DType d) {
+    const char *begin = strchr(strstr(expr, "F_LOG1P("), '(') + 1, *end = begin;
+    char first[100], rest[100];
+    for (int depth = 1; depth += *end == '(', depth -= *end == ')', depth; end++) {}
+    snprintf(first, sizeof first, "%.*s", (int)(end - begin), begin);
+    snprintf(rest, sizeof rest, "%.*sc%s", (int)(begin - expr), expr, end);
+    bytes_puts(out, ", ");
+    emit_expr(out, first, d, d, abc);
+    bytes_puts(out, ", ");
+    emit_expr(out, rest, d, d, abc);
+}
+
 void emit_map(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType result = o->out == OUT_boolean ? DT_BOOL : d;
@@ -53,10 +68,19 @@ void emit_map(Bytes *out, Op op, DType d) {
     bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
     bool is_division = op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV;
     bool has_near = dtype_is_float(d) && (is_circular || is_division);
-    bytes_printf(out, "MAP%d%s(%s_%s, %s, %s, ", o->arity, has_near ? "_NEAR" : "", o->name, type,
-                 ctype[d], ctype[result]);
-    if (has_near) bytes_printf(out, "%s, ", type);
-    emit_expr(out, o->expr, d, d, abc);
+    bool has_stages = op == OP_LOGADDEXP;
+    bytes_printf(out, "MAP%d%s(%s_%s, %s, %s", o->arity,
+                 has_near     ? "_NEAR"
+                 : has_stages ? "_STAGES"
+                              : "",
+                 o->name, type, ctype[d], ctype[result]);
+    if (has_near) bytes_printf(out, ", %s", type);
+    if (has_stages) {
+        emit_stages(out, o->expr, d);
+    } else {
+        bytes_puts(out, ", ");
+        emit_expr(out, o->expr, d, d, abc);
+    }
     if (has_near)
         bytes_printf(out, ", %s_%s_%s", type, o->name, is_circular ? "low(a)" : "near(a, b)");
     bytes_puts(out, ")\n");

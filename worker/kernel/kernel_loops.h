@@ -107,6 +107,33 @@ enum { NEAR_RUN = 256 };
         }                                                                                          \
     }
 
+/* logaddexp: FIRST, a long chain of operations, in a loop of its own; c is its result in EXPR. One
+ * loop with both chains leaves units idle. */
+enum { STAGE_RUN = 256 };
+#define LOOP2_LAST(A, R, I, J, EXPR)                                                               \
+    _Pragma("GCC ivdep") for (int64_t i = 0; i < some; i++) {                                      \
+        const A a = x[I], b = y[J], c = side[i];                                                   \
+        out[i] = (R)(EXPR);                                                                        \
+    }
+#define MAP2_STAGES(NAME, A, R, FIRST, EXPR)                                                       \
+    MAP2(NAME##_first, A, A, FIRST)                                                                \
+    static void NAME(int64_t n, void *out_, const void *const *in, unsigned scalars) {             \
+        R *out = out_;                                                                             \
+        const A *x = in[0], *y = in[1];                                                            \
+        A side[STAGE_RUN];                                                                         \
+        for (int64_t some; n > 0; n -= some, out += some) {                                        \
+            some = n < STAGE_RUN ? n : STAGE_RUN;                                                  \
+            NAME##_first(some, side, (const void *[]){x, y}, scalars);                             \
+            switch (scalars) {                                                                     \
+            case 0: LOOP2_LAST(A, R, i, i, EXPR) break;                                            \
+            case 1: LOOP2_LAST(A, R, 0, i, EXPR) break;                                            \
+            case 2: LOOP2_LAST(A, R, i, 0, EXPR) break;                                            \
+            default: LOOP2_LAST(A, R, 0, 0, EXPR)                                                  \
+            }                                                                                      \
+            x += scalars & 1 ? 0 : some, y += scalars & 2 ? 0 : some;                              \
+        }                                                                                          \
+    }
+
 /* The first operand is bool. */
 #define LOOP3(A, J, K, EXPR)                                                                       \
     EACH {                                                                                         \
