@@ -44,7 +44,7 @@ match($0, /^#include "[^"]*"/) {
     if (!allowed(here, to)) printf "%s:%d: %s may not include %s (scripts/rooms)\n", FILENAME, FNR, here, path
     else if (name ~ /_state\.h$/ || !is_public(to, name)) printf "%s:%d: %s is not a public header (scripts/rooms)\n", FILENAME, FNR, path
 }
-/^#include <zmq/ && FILENAME !~ /^runtime\/net\/(net|guard)\.c$/ { printf "%s:%d: zmq.h is for net.c and guard.c of runtime/net\n", FILENAME, FNR }
+/^#include <zmq/ && FILENAME !~ /^runtime\/net\/(net|auth)\.c$/ { printf "%s:%d: zmq.h is for net.c and auth.c of runtime/net\n", FILENAME, FNR }
 END {
     for (face in asked) if (face in up) printf "%s: includes %s, but %s includes it\n", face, up[face], asked[face]
     for (name in may) visit(name, "")

@@ -1,5 +1,5 @@
 /* net.c: Hubs and Links over ZeroMQ, and the choice between them and rings by the endpoint's
- * scheme. Only this file and guard.c, which authenticates peers, include zmq.h.
+ * scheme. Only this file and auth.c, which authenticates peers, include zmq.h.
  *
  * A hub is a ROUTER, a link a DEALER. ZeroMQ does not report which peer has left. Three events
  * show it: a goodbye (a message of one empty part), which both sides send when they close; the
@@ -17,7 +17,7 @@
 #include "runtime/net/net.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/map.h"
-#include "runtime/net/guard.h"
+#include "runtime/net/auth.h"
 #include "runtime/net/holder.h"
 #include "runtime/net/ring.h"
 #include <assert.h>
@@ -81,7 +81,7 @@ void net_fini(void) {
     void *c = process_context;
     process_context = NULL;
     pthread_mutex_unlock(&process_lock);
-    if (c) guard_stop(c);
+    if (c) auth_stop(c);
     while (c && zmq_ctx_term(c) && errno == EINTR) continue;
 }
 
@@ -544,7 +544,7 @@ Hub *hub_open(const char *endpoint, Err *err) {
     size_t n = sizeof bound;
     if (has_scheme(endpoint, "ipc://") && !ipc_claim(hub, endpoint, err)) goto failed;
     if (!socket_open(&hub->socket, ZMQ_ROUTER, is_inproc, err)) goto failed;
-    if (!is_inproc && !guard_hub(context(), hub->socket.zmq, has_scheme(endpoint, "ipc://"), err))
+    if (!is_inproc && !auth_hub(context(), hub->socket.zmq, has_scheme(endpoint, "ipc://"), err))
         goto failed;
     if (zmq_bind(hub->socket.zmq, endpoint)) {
         if (errno == EADDRINUSE)
@@ -802,7 +802,7 @@ struct Link {
 static void link_look(Link *l) {
     if (!l->endpoint || l->is_gone || now_ms() - l->looked_ms < LOOK_MS) return;
     l->looked_ms = now_ms();
-    int met = guard_meet(l->endpoint + strlen("ipc://"), &l->why);
+    int met = auth_meet(l->endpoint + strlen("ipc://"), &l->why);
     if (met == 0) return;
     if (met > 0 && zmq_connect(l->socket.zmq, l->endpoint)) {
         err_set(&l->why, ERR_IO, "cannot connect to %s: %s", l->endpoint, zmq_strerror(errno));
@@ -832,7 +832,7 @@ static void link_keep(Link *l, Msg *msg) {
 
 static bool link_connect(Link *link, const char *endpoint, Err *err) {
     bool is_ipc = has_scheme(endpoint, "ipc://");
-    TRY(guard_link(link->socket.zmq, is_ipc, err));
+    TRY(auth_link(link->socket.zmq, is_ipc, err));
     if (!is_ipc)
         return !zmq_connect(link->socket.zmq, endpoint) ||
                err_set(err, ERR_IO, "cannot connect to %s: %s", endpoint, zmq_strerror(errno));
@@ -915,7 +915,7 @@ static void link_refused(Link *l) {
             "the other end refused the connection: it has another token, or too many connections");
     const char *given = getenv("GT_TOKEN");
     char file[ENDPOINT_MAX];
-    guard_token_file(file);
+    auth_token_file(file);
     if (*file)
         err_hint(&l->why, "the token is from '%.100s': is that the file of this dispatcher?", file);
     else if (given && *given)

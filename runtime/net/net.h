@@ -1,4 +1,4 @@
-/* net.h: messages between client, dispatcher and workers. net.c and guard.c are the only files
+/* net.h: messages between client, dispatcher and workers. net.c and auth.c are the only files
  * that include zmq.h.
  *
  * There are two ends. A Hub accepts many peers and gives each a PeerId. A Link is one connection

@@ -289,7 +289,7 @@ static bool before(Stage *s, Frame *f, Job *j) {
     return !is_next(plans, f);
 }
 
-/* ---- Comparing with the recording ---- */
+/* ---- Guards: what must be as in the recording ---- */
 
 static bool words_agree(const Plan *p, const Client *c, const FrameReader *r, const uint8_t *args) {
     uint64_t base = r->hot_base;

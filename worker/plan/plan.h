@@ -17,7 +17,7 @@
  * kernels in their order; a place for each value (temporaries share one block, and a result
  * overwrites an operand that is not needed any more); and what depends on arguments.
  *
- * When the segment comes again, the plan is run if all of this holds:
+ * When the segment comes again, the plan is run if its guards hold:
  *  - The tensors from outside exist and have the same types and strides. For each one
  *    that the segment frees: its memory has other names exactly if it had some in the recording.
  *  - The arguments that must be equal are equal. Immediates, slice starts and random keys suit

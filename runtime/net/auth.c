@@ -1,6 +1,6 @@
-/* guard.c: see guard.h. With net.c the only file that includes zmq.h.
+/* auth.c: see auth.h. With net.c the only file that includes zmq.h.
  * SPDX-License-Identifier: MIT */
-#include "runtime/net/guard.h"
+#include "runtime/net/auth.h"
 #include "runtime/base/sha256.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
@@ -43,7 +43,7 @@ void net_set_token(const char *text, const char *file) {
     pthread_mutex_unlock(&lock);
 }
 
-void guard_token_file(char out[ENDPOINT_MAX]) {
+void auth_token_file(char out[ENDPOINT_MAX]) {
     pthread_mutex_lock(&lock);
     memcpy(out, token_file, sizeof token_file);
     pthread_mutex_unlock(&lock);
@@ -145,7 +145,7 @@ static bool zap_start(void *context, Err *err) {
     return ok || err_set(err, ERR_IO, "cannot authenticate connections: %s", zmq_strerror(errno));
 }
 
-void guard_stop(void *context) {
+void auth_stop(void *context) {
     if (!zap_socket) return;
     zmq_ctx_shutdown(context);
     pthread_join(zap_thread, NULL);
@@ -154,20 +154,20 @@ void guard_stop(void *context) {
 
 /* ---- Sockets ---- */
 
-bool guard_hub(void *context, void *socket, bool is_ipc, Err *err) {
+bool auth_hub(void *context, void *socket, bool is_ipc, Err *err) {
     static const int on = 1;
     char own[TOKEN_MAX + 1], public[KEY_TEXT], secret[KEY_TEXT];
     if (!token_get(own)) return true;
     if (is_ipc)
         return zap_start(context, err) &&
                (!zmq_setsockopt(socket, ZMQ_PLAIN_SERVER, &on, sizeof on) ||
-                err_set(err, ERR_IO, "cannot guard a socket: %s", zmq_strerror(errno)));
+                err_set(err, ERR_IO, "cannot authenticate a socket: %s", zmq_strerror(errno)));
     return (hub_keys(public, secret) && !zmq_setsockopt(socket, ZMQ_CURVE_SERVER, &on, sizeof on) &&
             !zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, KEY_TEXT)) ||
-           err_set(err, ERR_IO, "cannot guard a socket: %s", zmq_strerror(errno));
+           err_set(err, ERR_IO, "cannot authenticate a socket: %s", zmq_strerror(errno));
 }
 
-bool guard_link(void *socket, bool is_ipc, Err *err) {
+bool auth_link(void *socket, bool is_ipc, Err *err) {
     char own[TOKEN_MAX + 1], public[KEY_TEXT], secret[KEY_TEXT];
     if (!token_get(own)) return true;
     bool ok = is_ipc ? !zmq_setsockopt(socket, ZMQ_PLAIN_USERNAME, "gt", 2) &&
@@ -177,7 +177,7 @@ bool guard_link(void *socket, bool is_ipc, Err *err) {
                            !zmq_curve_keypair(public, secret) &&
                            !zmq_setsockopt(socket, ZMQ_CURVE_PUBLICKEY, public, KEY_TEXT) &&
                            !zmq_setsockopt(socket, ZMQ_CURVE_SECRETKEY, secret, KEY_TEXT);
-    return ok || err_set(err, ERR_IO, "cannot guard a socket: %s", zmq_strerror(errno));
+    return ok || err_set(err, ERR_IO, "cannot authenticate a socket: %s", zmq_strerror(errno));
 }
 
 static int stranger(const char *path, Err *err) {
@@ -186,7 +186,7 @@ static int stranger(const char *path, Err *err) {
     return -1;
 }
 
-int guard_meet(const char *path, Err *err) {
+int auth_meet(const char *path, Err *err) {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     struct stat s;
     if (path[0] == '@') return 1; /* an abstract name: not a file, and used only by tests */

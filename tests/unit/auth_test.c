@@ -1,9 +1,9 @@
-/* guard_test: what the sockets keep out: a listener of another user, a part that is too large,
+/* auth_test: what the sockets keep out: a listener of another user, a part that is too large,
  * messages that nobody takes, and connections that would take the last descriptor. Raw sockets play
  * the other end. lstat() and getsockopt() are this file's own, so that a test can see another user
  * without being root.
  * SPDX-License-Identifier: MIT */
-#include "runtime/net/guard.h"
+#include "runtime/net/auth.h"
 #include "runtime/net/net.h"
 #include "tests/unit/check.h"
 #include "tests/unit/patience.h"
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char directory[] = "/tmp/gt-guard-test-XXXXXX";
+static char directory[] = "/tmp/gt-auth-test-XXXXXX";
 static enum { MINE, FILE_OF_ANOTHER, PROCESS_OF_ANOTHER } whose;
 
 int lstat(const char *path, struct stat *s) {
@@ -51,25 +51,25 @@ static void test_meet(void) {
     Err err = {0};
     snprintf(path, sizeof path, "%s/socket", directory);
     snprintf(file, sizeof file, "%s/file", directory);
-    CHECK_INT(guard_meet(path, &err), 0); /* nothing is there */
+    CHECK_INT(auth_meet(path, &err), 0); /* nothing is there */
     int fd = listen_at(path);
-    CHECK_INT(guard_meet(path, &err), 1);
+    CHECK_INT(auth_meet(path, &err), 1);
     static const char *const others[] = {
         [FILE_OF_ANOTHER] = "the file", [PROCESS_OF_ANOTHER] = "the process"};
     for (whose = FILE_OF_ANOTHER; whose <= PROCESS_OF_ANOTHER; whose++) {
         err = (Err){0};
-        CHECK_MSG(guard_meet(path, &err) == -1, "%s is another user's, and is met", others[whose]);
+        CHECK_MSG(auth_meet(path, &err) == -1, "%s is another user's, and is met", others[whose]);
         CHECK(err.code == ERR_IO && strstr(err.text, "may belong to another user"));
     }
     whose = MINE;
     chmod(directory, 0777); /* others could replace the socket */
-    CHECK_INT(guard_meet(path, &err), -1);
+    CHECK_INT(auth_meet(path, &err), -1);
     chmod(directory, 0700);
-    CHECK_INT(guard_meet(path, &err), 1);
+    CHECK_INT(auth_meet(path, &err), 1);
     close(fd);
-    CHECK_INT(guard_meet(path, &err), 0); /* nobody listens any more */
+    CHECK_INT(auth_meet(path, &err), 0); /* nobody listens any more */
     fd = open(file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-    CHECK_INT(guard_meet(file, &err), -1);
+    CHECK_INT(auth_meet(file, &err), -1);
     close(fd);
     unlink(file);
     unlink(path);
@@ -130,7 +130,7 @@ static void test_part_to_link(void) {
     int at = listen_at(path);
     Link *link = link_open(endpoint, &err);
     CHECK(link != NULL);
-    close(accept4(at, NULL, NULL, SOCK_CLOEXEC)); /* guard_meet's look */
+    close(accept4(at, NULL, NULL, SOCK_CLOEXEC)); /* auth_meet's look */
     int fd = accept4(at, NULL, NULL, SOCK_CLOEXEC);
     shake_hands(fd, "ROUTER");
     announce(fd, false, much);
@@ -217,8 +217,8 @@ static void test_dropped(void) {
     Err err = {0};
     PeerId from;
     Msg m = {0};
-    Hub *hub = hub_open("inproc://gt-guard-test", &err);
-    Link *link = link_open("inproc://gt-guard-test", &err);
+    Hub *hub = hub_open("inproc://gt-auth-test", &err);
+    Link *link = link_open("inproc://gt-auth-test", &err);
     CHECK(hub && link);
     for (int i = 0; i <= MESSAGES; i++) {
         msg_push(&m, buf_copy(&i, sizeof i));
@@ -300,5 +300,5 @@ int main(void) {
     test_dropped();
     net_fini();
     CHECK_INT(rmdir(directory), 0);
-    return check_report("guard");
+    return check_report("auth");
 }
