@@ -155,7 +155,7 @@ static void asked_room(Timeline *t) {
         map_remove(ids, old->id);
 }
 
-/* A new instruction of this id. */
+/* Adds an instruction whose first result has this id. */
 static Asked *asked_add(Timeline *t, const ClientLane *c, uint64_t id, uint64_t *number) {
     TimelineState *st = t->state;
     asked_room(t);
@@ -183,7 +183,7 @@ static void set_operands(const InstWords *inst, Asked *a) {
 
 static bool is_inserted_id(uint64_t id) { return id != UINT64_MAX && id >> 63; }
 
-/* The conversions that wait for a position get that of the instruction that follows them. */
+/* Gives the conversions that wait for a position that of the instruction after them. */
 static void settle_pending(Timeline *t, uint32_t client, uint32_t file, uint32_t line,
                            uint32_t signal) {
     TimelineState *st = t->state;
@@ -457,7 +457,7 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     return true;
 }
 
-/* -1: a cause of a later version. */
+/* Returns -1 for a cause that only a later version knows. */
 static int cause_of(Word w) {
     for (int i = 0; i < IDLE_CAUSES; i++)
         if (word_is(w, idle_cause_name[i])) return i;
@@ -628,7 +628,7 @@ static bool add_coming(Timeline *t, Line *l, Err *err) {
     Words rest = l->w;
     bool comes = l->event == TAPE_COMES;
     if (!word_next(&l->w, &word)) return true;
-    t->is_chosen = true; /* whoever reads a part of a tape wants to know what there is */
+    t->is_chosen = true; /* a part of a tape also says who was there */
     if (word_is(word, "group") && word_place(l->place, 'g', UINT32_MAX, &group))
         return add_group(t, l, group, err);
     if (l->rank >= 0) {

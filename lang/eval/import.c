@@ -120,8 +120,8 @@ static void keep_program(Interp *in, Program *p) {
     m->program[m->n_programs++] = p;
 }
 
-/* Drops the constants of n's strings, which keep_value got from number `from` on: the last one
- * first, which is near the end. */
+/* Drops the constants of n's strings, which keep_value numbered from `from` on. Goes through n
+ * backwards, so that each search, from the end, is short. */
 static void forget_strings(Modules *m, size_t from, const Node *n) {
     if (!n) return;
     for (uint32_t k = n->n_kids; k-- > 0;) forget_strings(m, from, n->kid[k]);
@@ -151,8 +151,8 @@ static void forget_program(Interp *in, Program *p, size_t n_kept, uint64_t n_tra
     program_free(&p);
 }
 
-/* At the prompt: shows the value of a statement unless it is none, and keeps it as `ans`. -p with
- * --format shows none, too. */
+/* At the prompt: shows the value of a statement and keeps it as `ans`. Skips none, except for -p
+ * with --format. */
 static bool echo_value(Interp *in, Node *n, LangError *e) {
     Value v;
     TRY(eval(in, n->kid[0], &v, e));
@@ -169,8 +169,8 @@ static bool echo_value(Interp *in, Node *n, LangError *e) {
     return at_node(in, n->kid[0], ok, e);
 }
 
-/* False if ok is, or if the statement read lost bytes of a mapped file: that is the error then,
- * whatever else failed. */
+/* Returns ok, or false if the statement read lost bytes of a mapped file. That error then replaces
+ * any other in e, but not an interrupt. */
 static bool is_whole(Interp *in, const Node *n, bool ok, LangError *e) {
     LangError lost = {0};
     if (!file_map_news || (!ok && e->kind == E_INTERRUPT) || eval_is_whole(in, n, &lost)) return ok;

@@ -256,7 +256,8 @@ static bool object_binary(Interp *in, int oper, Value a, Value b, Value *out, bo
 
 /* ---- comparing ---- */
 
-/* *c: -1, 0 or 1; 2 if a nan is involved, which has no order. So in the functions below. */
+/* Sets *c to -1, 0 or 1, or to 2 if a nan, which has no order, is involved. So do the functions
+ * below. */
 static bool compare(Interp *in, Value a, Value b, int depth, int *c, LangError *e);
 
 static bool compare_texts(Interp *in, Value a, Value b, int *c, LangError *e) {
@@ -290,7 +291,7 @@ static bool compare_sequences(Interp *in, Value a, Value b, int depth, int *c, L
     return true;
 }
 
-/* Tensors of one element, by that; one of a and b may be another value. */
+/* Compares tensors of one element by that element. Only one of a and b must be a tensor. */
 static bool compare_items(Interp *in, Value a, Value b, int depth, int *c, LangError *e) {
     Value la = a.kind == V_TENSOR ? v_none() : value_ref(a);
     Value lb = b.kind == V_TENSOR ? v_none() : value_ref(b);

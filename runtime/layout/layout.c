@@ -16,7 +16,7 @@ bool layout_equal(const Layout *a, const Layout *b) {
 
 void layout_rows(const Layout *l, const TensorType *t, int i, int64_t *begin, int64_t *end) {
     int64_t extent = t->shape[l->axis], after = extent - l->begin;
-    /* i * block cannot overflow for rows that exist: past the end everything is empty. */
+    /* Past the end all parts are empty, so i * block is computed only where it cannot overflow. */
     bool has_rows = after > 0 && l->block > 0 && i <= after / l->block;
     int64_t row = has_rows ? l->begin + i * l->block : extent;
     *end = extent - row > l->block ? row + l->block : extent;
@@ -140,8 +140,8 @@ static void localise_slice(const Inst *inst, const TensorType *in, const Layout 
     set_ints(local, ATTR_START, local->start, start->n);
 }
 
-/* The values that go to rank i's rows of the operand. The block of a slice_put is a multiple of
- * the step. */
+/* Selects the values that go to rank i's rows of the operand. Precondition: the operand's block is
+ * a multiple of the step. */
 static void localise_slice_put(const Inst *inst, const TensorType *x, const Layout *give, int i,
                                LocalInst *local) {
     const Attr *size = inst_attr(inst, ATTR_SIZE), *start = inst_attr(inst, ATTR_START);

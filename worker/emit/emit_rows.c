@@ -291,8 +291,8 @@ static void put_step(Emit *e, int first, int end) {
         emit_line(e, "}");
     }
 }
-/* Writes what follows a step's loop over lanes: the stores, and the prefetches if is_far. In turn,
- * the last pass that reads an input prefetches it: earlier ones would all wait for memory. */
+/* Writes what follows a step's loop over lanes: the stores, and the prefetches if is_far. If passes
+ * run in turn, the last one that reads an input prefetches it; otherwise all would wait for it. */
 static void put_out(Emit *e, int first, int end, bool is_far) {
     bool asked[FUSED_INPUTS] = {0};
     for (int k = 0; k < e->f->n_inputs; k++) asked[k] = e->last_use[k] >= 2 * end;

@@ -323,7 +323,7 @@ bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
 
 /* ---- Reading ---- */
 
-/* The owner may give the box's memory to others: not before the engine has read it. */
+/* Lets the owner reuse the box's memory, once the engine has read it if it reads it directly. */
 static void unpin_source(Exec *x, const Job *j, Source *s) {
     if (s->is_pinned && s->is_direct)
         peer_taken_late(x, j->frame->client->id, j->number, s->rank);
@@ -353,9 +353,10 @@ static void import_release(Exec *x, Job *j) {
     }
 }
 
-/* Adds a row about the move, whose boxes were read. Other calls ran and the worker slept while it
- * waited for pieces: the sums must not count that time twice. A call that ended meanwhile may have
- * begun earlier than the move: then all of the move's time is the call's. */
+/* Adds a row about the move, whose boxes were read. The sums leave out the time in which other
+ * calls ran or the worker slept while the move waited for pieces: their own rows count it. If such
+ * a call began before the move, it may have taken more time than the move, of which nothing is
+ * left. */
 static void note_move(Exec *x, const Job *j) {
     const Import *m = j->import;
     Watch *w = x->watch;
@@ -392,7 +393,7 @@ IdleWhy move_idle_why(const Exec *x, uint32_t *on, uint16_t *op) {
         const Job *j = value;
         if (!oldest || j->number < oldest->number) oldest = j;
     }
-    if (!oldest) return x->n_waiting ? IDLE_BLOCKED : IDLE_STARVED; /* for pinned memory */
+    if (!oldest) return x->n_waiting ? IDLE_BLOCKED : IDLE_STARVED; /* blocked by pinned memory */
     const Import *m = oldest->import;
     IdleWhy why = m->is_reading ? IDLE_COMM : IDLE_BLOCKED;
     *op = (uint16_t)oldest->inst.op;

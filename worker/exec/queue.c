@@ -13,8 +13,8 @@
  *  - Operands: an older instruction of this worker makes each of them.
  *  - Moves: the owners' part waits for its operand alone, never for memory or readers. The readers'
  *    part waits for the owners' part; meanwhile its results have names but no memory.
- *  - Being issued: none of a client's instructions is issued while many of its older ones wait, or
- *    (LOOK_DRAIN) any of them. The turns of other clients are finite.
+ *  - Issue: an instruction is not issued while many older ones of its client wait (with LOOK_DRAIN:
+ *    any). The turns of other clients are finite.
  *  - Memory: a job waits only while calls in flight, older jobs or pins of older moves may free
  *    some. (A pin keeps a storage until a peer has read it; that reader is as old as the move.) If
  *    there is none of these, the job fails: out of memory.
@@ -121,7 +121,7 @@ static void release_all(Exec *x, Job *j) {
 /* Converts the data of j's operand views between addresses and offsets; they are offsets until the
  * job starts. */
 static void rebase(Job *j, bool to_memory) {
-    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* its model is not in call.in */
+    if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* call.in does not hold its model */
     for (int i = 0, k = 0; i < j->inst.n_in && k < j->n_held; i++) {
         if (j->inst.in[i].kind != IN_TENSOR) continue;
         View *v = &j->call.in[i];
@@ -427,8 +427,8 @@ static bool has_older(const Client *c, const Job *j) {
     return o && o != j && o->number < j->number;
 }
 
-/* j must leave free the memory that older waiting jobs will need, and a quarter of the arena more
- * if one of them is of j's client. */
+/* True if j may take `need` bytes before older waiting jobs. It must leave what these will need,
+ * and a quarter of the arena more if one of them is of j's client. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     if (need == 0 || x->n_waiting == 0) return true;
     uint64_t used, peak, total, others = 0;
@@ -445,8 +445,8 @@ bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     return !passes || (others <= room && need <= room - others);
 }
 
-/* With no call in flight there is no memory for j. Returns ALLOC_LATER if an older job or the pin
- * of an older move may free some, else ALLOC_NEVER. */
+/* Call this if there is no memory for j and no call in flight. Returns ALLOC_LATER if an older job
+ * or the pin of an older move may free some, else ALLOC_NEVER. */
 static Alloc none_now(const Exec *x, const Job *j) {
     for (const Client *c = x->clients; c; c = c->next)
         if (has_older(c, j)) return ALLOC_LATER;
