@@ -4,7 +4,7 @@
  * Its callers (loop.c for the daemon, local.c for the embedded cluster, the tests' simulator)
  * feed it messages and the time, and send its output. Per client it keeps an id space, scopes,
  * credit, live bytes and deferred errors. The stream goes through a chain of modifiers
- * (modifier.h, chain.c): hot, validate, handle, scope, shard, route. Frames of clients that do not
+ * (modifier.h, chain.c): hot, validate, handle, scope, place, route. Frames of clients that do not
  * look for hot bodies may be rewritten before that (finder.h).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_DISPATCHER_H

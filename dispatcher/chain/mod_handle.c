@@ -6,7 +6,7 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/state/send.h"
 
-/* Records a freed tensor in f: shard frees its conversions, and its parts on other workers. */
+/* Records a freed tensor in f: mod_place frees its conversions, and its parts on other workers. */
 static void record_freed(Flow *f, const TensorHandle *h, int n_left) {
     if (h->group == f->client->home) f->frees_home = true;
     if (h->group == f->client->home && !h->converted) return;

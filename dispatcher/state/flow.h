@@ -17,14 +17,14 @@ typedef struct Flow {
     uint32_t body_at;
     const uint8_t *args;
     size_t args_bytes;
-    TensorType in_type[8], out_type[MAX_OUT]; /* set by validate (first 8 operands) */
+    TensorType in_type[8], out_type[MAX_OUT]; /* set by mod_validate.c (first 8 operands) */
     int n_out;
-    /* Of a `free`, set by handle: the freed tensors that were elsewhere than on the home worker
-     * alone (owned); whether any freed tensor was on the home worker. */
+    /* Of a `free`, set by mod_handle.c: the freed tensors that were elsewhere than on the home
+     * worker alone (owned); whether any freed tensor was on the home worker. */
     TensorHandle *freed;
     int n_freed;
     bool frees_home;
-    /* Set by shard, executed by route. */
+    /* Set by mod_place.c, executed by mod_route.c. */
     const Members *group; /* the ranks that run it; NULL: the client's home, unchanged */
     Layout layout;        /* of its results on these ranks */
     Layout need[8];       /* of the first 8 operands there, if they are tensors */

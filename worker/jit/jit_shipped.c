@@ -36,8 +36,7 @@ void shipped_key(Shipped *s, const Bytes *source, char key[MAKER_KEY]) {
     }
     uint64_t h[2];
     for (int i = 0; i < 2; i++) h[i] = hash_bytes(source->data, source->n, s->environment[i]);
-    snprintf(key, MAKER_KEY, "%016llx%016llx", (unsigned long long)h[0],
-             (unsigned long long)h[1]);
+    snprintf(key, MAKER_KEY, "%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]);
 }
 
 const FusedKernel *shipped_kernel(Shipped *s, const Bytes *source, const void *signature,

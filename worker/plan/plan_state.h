@@ -195,7 +195,7 @@ typedef struct Kept {
 /* plan_graph.c: consecutive steps that the engine may launch as one graph. */
 typedef struct Stretch {
     int begin, end;     /* steps */
-    bool is_off; /* no graph, and none is to be made */
+    bool is_off;        /* no graph, and none is to be made */
     EngineGraph *graph; /* NULL: not yet */
 } Stretch;
 
