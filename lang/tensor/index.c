@@ -108,65 +108,121 @@ static int64_t count_true(const uint8_t *at, int64_t n) {
     return count;
 }
 
-/* Writes the places of the true ones of n elements, from place[k] on; returns the new k. One more
- * is written there. */
-static int64_t true_places(const uint8_t *at, int64_t n, int64_t *place, int64_t k) {
-    for (int64_t i = 0; i < n; i++) {
-        place[k] = i;
-        k += at[i] != 0;
+typedef int64_t Eight __attribute__((vector_size(64), aligned(8)));
+/* For each byte of bits, the places of those that are set, in order; then zeros. */
+typedef struct BitPlaces {
+    Eight at[256];
+    uint8_t n[256];
+} BitPlaces;
+static void bit_places(BitPlaces *b) {
+    memset(b, 0, sizeof *b);
+    for (int bits = 0; bits < 256; bits++)
+        for (int i = 0; i < 8; i++)
+            if (bits >> i & 1) b->at[bits][b->n[bits]++] = i;
+}
+
+/* Writes i for each true one of n elements; returns how many. Up to 8 more are written behind. */
+enum { PLACES_SPARE = 8 };
+static int64_t true_places(const BitPlaces *b, const uint8_t *is_true, int64_t n, int64_t first,
+                           int64_t *place) {
+    int64_t i = 0, k = 0;
+    for (; i + 8 <= n; i += 8) {
+        uint64_t v;
+        memcpy(&v, is_true + i, 8);
+        v |= v >> 4, v |= v >> 2, v |= v >> 1; /* the lowest bit of each byte: 8 bits in a row */
+        v = (v & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080) >> 56;
+        Eight some = b->at[v] + (first + i);
+        memcpy(place + k, &some, sizeof some);
+        k += b->n[v];
+    }
+    for (; i < n; i++) {
+        place[k] = first + i;
+        k += is_true[i] != 0;
     }
     return k;
 }
+
+/* The indices of the true ones of a mask of type t, in row-major order. Axis d of one of them is
+ * at out[d], that of the next one `apart` behind; behind the last there is room for PLACES_SPARE.
+ */
+static void write_indices(const TensorType *t, const uint8_t *is_true, int64_t *const *out,
+                          int apart) {
+    enum { RUN = 1024 };
+    int64_t row[MAX_DIMS] = {0}, line[RUN + PLACES_SPARE], n = type_numel(t), k = 0;
+    int last = t->rank - 1;
+    BitPlaces *b = xmalloc(sizeof *b);
+    bit_places(b);
+    for (int64_t i = 0, length = t->shape[last]; i < n; i += length) {
+        for (int64_t j = 0, some; j < length; j += RUN) {
+            int64_t *place = apart == 1 ? out[last] + k : line;
+            some = true_places(b, is_true + i + j, length - j < RUN ? length - j : RUN, j, place);
+            for (int64_t m = 0; m < some && apart > 1; m++) out[last][(k + m) * apart] = line[m];
+            for (int axis = 0; axis < last; axis++)
+                for (int64_t m = 0; m < some; m++) out[axis][(k + m) * apart] = row[axis];
+            k += some;
+        }
+        for (int axis = last - 1; axis >= 0 && ++row[axis] == t->shape[axis]; axis--) row[axis] = 0;
+    }
+    free(b);
+}
+
+/* Makes the tensor of the int64 in *b, which is released. */
+static Tensor *indices_tensor(Interp *in, Buf **b, int64_t count, int columns, LangError *e) {
+    TensorType type = {.dtype = DT_I64, .rank = columns ? 2 : 1, .shape = {count, columns}};
+    (*b)->n = (size_t)type_bytes(&type);
+    Tensor *t = tensor_of_buf(in, &type, *b, e);
+    buf_unref(b);
+    return t;
+}
+static Buf *indices_new(int64_t n) { return buf_new(sizeof(int64_t) * (size_t)(n + PLACES_SPARE)); }
 
 /* Fetches a bool tensor and makes the index tensors of its true elements: one per axis, (count)
  * int64. */
 static bool mask_indices(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
     const TensorType *t = tensor_type(mask);
-    int64_t n = type_numel(t), count = 0;
     void *data;
     TRY(stream_value(in->stream, mask->handle, interp_span(in), &data, e));
-    const uint8_t *true_at = data;
-    count = count_true(true_at, n);
-    int64_t *index = xmalloc(sizeof *index * (size_t)(count * t->rank + 1));
-    int last = t->rank - 1;
-    int64_t row[MAX_DIMS] = {0}, length = last < 0 ? 1 : t->shape[last];
-    for (int64_t i = 0, k = 0; i < n && last >= 0; i += length) {
-        int64_t first = k;
-        k = true_places(true_at + i, length, index + last * count, k);
-        for (int axis = 0; axis < last; axis++)
-            for (int64_t j = first; j < k; j++) index[axis * count + j] = row[axis];
-        for (int axis = last - 1; axis >= 0 && ++row[axis] == t->shape[axis]; axis--) row[axis] = 0;
+    int64_t count = count_true(data, type_numel(t)), *index[MAX_DIMS];
+    Buf *part[MAX_DIMS];
+    for (int axis = 0; axis < t->rank; axis++) {
+        part[axis] = indices_new(count);
+        index[axis] = (int64_t *)part[axis]->data;
     }
+    if (t->rank) write_indices(t, data, index, 1);
     free(data);
-    TensorType type = {.dtype = DT_I64, .rank = 1, .shape = {count}};
     bool ok = true;
     for (int axis = 0; axis < t->rank; axis++) {
-        out[axis] = ok ? tensor_data(in, &type, index + axis * count, e) : NULL;
+        out[axis] = ok ? indices_tensor(in, &part[axis], count, 0, e) : NULL;
+        buf_unref(&part[axis]);
         ok = out[axis] != NULL;
     }
     for (int axis = 0; !ok && axis < t->rank; axis++) tensor_unref(out[axis]), out[axis] = NULL;
-    free(index);
     return ok;
 }
 
+/* Fetches a bool tensor of rank >= 1; *out: (count, rank) int64, the indices of its true elements.
+ */
+static bool mask_rows(Interp *in, Tensor *mask, Tensor **out, LangError *e) {
+    const TensorType *t = tensor_type(mask);
+    void *data;
+    TRY(stream_value(in->stream, mask->handle, interp_span(in), &data, e));
+    int64_t count = count_true(data, type_numel(t)), *index[MAX_DIMS];
+    Buf *rows = indices_new(count * t->rank);
+    for (int axis = 0; axis < t->rank; axis++) index[axis] = (int64_t *)rows->data + axis;
+    write_indices(t, data, index, t->rank);
+    free(data);
+    *out = indices_tensor(in, &rows, count, t->rank, e);
+    return *out != NULL;
+}
+
 bool tensor_nonzero(Interp *in, Tensor *t, Tensor **out, LangError *e) {
+    *out = NULL;
+    if (!tensor_type(t)->rank) return error_set(e, "nonzero of a single number");
     bool is_mask = tensor_type(t)->dtype == DT_BOOL;
     Tensor *mask = is_mask ? tensor_ref(t) : tensor_op2(in, OP_NE, arg_tensor(t), arg_int(0), e);
-    Tensor *index[MAX_DIMS] = {0}, *column[MAX_DIMS] = {0};
-    int rank = tensor_type(t)->rank;
-    *out = NULL;
-    bool ok = mask && mask_indices(in, mask, index, e);
-    for (int i = 0; ok && i < rank; i++) {
-        int64_t shape[2] = {tensor_numel(index[i]), 1};
-        ok = (column[i] = tensor_reshape(in, index[i], shape, 2, e)) != NULL;
-    }
-    if (ok && rank)
-        *out = tensor_cat(in, column, rank, 1, e);
-    else if (ok)
-        error_set(e, "nonzero of a single number");
-    for (int i = 0; i < rank; i++) tensor_unref(index[i]), tensor_unref(column[i]);
+    bool ok = mask && mask_rows(in, mask, out, e);
     tensor_unref(mask);
-    return *out != NULL;
+    return ok;
 }
 
 /* True if a mask of type m may stand at `axis` of x. */

@@ -110,6 +110,8 @@ Tensor *tensor_random(Interp *in, Op op, const int64_t *shape, int rank, DType d
                       int n_args, LangError *e);
 Tensor *tensor_data(Interp *in, const TensorType *type, const void *data,
                     LangError *e); /* copies */
+/* The elements are those of b, of which the tensor holds a reference: change them no more. */
+Tensor *tensor_of_buf(Interp *in, const TensorType *type, Buf *b, LangError *e);
 Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis,
                    LangError *e);             /* any n >= 1 */
 Tensor *tensor_detach(Interp *in, Tensor *t); /* same value, not recorded */

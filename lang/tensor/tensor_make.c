@@ -123,6 +123,11 @@ Tensor *tensor_data(Interp *in, const TensorType *type, const void *data, LangEr
     return h ? tensor_new(in, h) : NULL;
 }
 
+Tensor *tensor_of_buf(Interp *in, const TensorType *type, Buf *b, LangError *e) {
+    Handle *h = stream_data(in->stream, type, b->data, b, interp_span(in), e);
+    return h ? tensor_new(in, h) : NULL;
+}
+
 /* An instruction has at most MAX_IN operands: more are first joined in groups. */
 Tensor *tensor_cat(Interp *in, Tensor *const *t, int64_t n, int axis, LangError *e) {
     if (n > MAX_IN) {
