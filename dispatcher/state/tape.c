@@ -34,7 +34,7 @@ typedef struct TapeState {
 
 /* ---- Opening and closing ---- */
 
-/* Makes `tape` the one that the lines go to, and writes who is here. */
+/* Lets the lines go to `tape`, beginning with the clients and workers that are connected. */
 static void use_tape(Dispatcher *d, Tape *tape, bool has_file) {
     tape_fini(d);
     d->tape = xcalloc(1, sizeof *d->tape);

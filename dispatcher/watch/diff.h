@@ -145,7 +145,7 @@ typedef struct DiffFound {
 } DiffFound;
 void diff_find(const DiffTape *a, const DiffTape *b, const DiffPairs *p, DiffFound *out);
 
-/* ---- diff_tell.c: how it is told ---- */
+/* ---- diff_tell.c: the result as text ---- */
 
 /* Appends lines about the first difference. names: of the two runs, "A" and "B". */
 void diff_tell(const DiffTape *const tape[2], const DiffPairs *p, const DiffFound *f, Bytes *out);

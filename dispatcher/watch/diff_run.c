@@ -79,7 +79,7 @@ bool diff_run(DiffCommand *c, const char *keep, const char *kept, int n_kept, Er
     pid_t pid = fork();
     if (pid < 0) return err_set(err, ERR_IO, "cannot start '%.200s': %s", c->text, strerror(errno));
     if (pid == 0) execute(c, keep, kept);
-    setpgid(pid, pid); /* as the child does, whoever comes first */
+    setpgid(pid, pid); /* the child does so too: the one that runs first */
     running = pid;
     c->status = await(pid, kept, n_kept);
     running = 0;

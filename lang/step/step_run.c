@@ -130,8 +130,8 @@ static bool is_root(const Item *t, bool has_updates) {
     return t->is_update || (!has_updates && t->n_out);
 }
 
-/* Marks the items of which nobody uses a result, neither what a round needs nor an effect before
- * the last update. */
+/* Marks the items whose results nothing uses: neither an item that a round needs, nor an effect
+ * before the last update. */
 static void find_unused(const Cut *c, int last_update, bool *is_unused) {
     bool *is_shown = xcalloc((size_t)c->n + 1, 1); /* such an effect needs it */
     for (int i = 0; i < c->n; i++) is_unused[i] = true;

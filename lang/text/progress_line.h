@@ -8,10 +8,10 @@ typedef struct BarLine {
     const char *label;
     int64_t done, total; /* total -1: unknown */
     double elapsed;      /* seconds */
-    double rate;         /* iterations a second of late; 0: the mean since the beginning */
+    double rate;         /* recent iterations per second; 0: show the mean since the start */
     const char *tracked; /* "loss 0.1234  lr 0.001", or "" */
 } BarLine;
-/* The rate of late: a mean in which what was RATE_S seconds ago weighs 1/e. */
+/* The recent rate: a mean in which a count RATE_S seconds ago weighs 1/e. */
 typedef struct Rate {
     double at, n, s; /* seconds of the last count; weighted iterations and seconds */
     int64_t done;

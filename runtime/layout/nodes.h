@@ -1,4 +1,4 @@
-/* nodes.h: terms of sums that have one order of additions (runtime/base/tree.h), whoever adds.
+/* nodes.h: terms of sums that have one order of additions (runtime/base/tree.h) on any workers.
  *
  * The elements that are summed have indices 0 .. extent - 1, and leaves of some of them at
  * multiples of that number are the bottom of a binary tree. Rank i has the elements from i * block

@@ -56,7 +56,7 @@ devices GT_EMU_DEVICES=1 >"$TMP/out"
 has "one device" "$(out)" "$line on Emulated GPU (0)"
 has "one device" "$(out)" "$table"
 has "one device" "$(out)" "  Emulated GPU (0), 47 °C, 12 % busy"
-# Which of several gets which rank depends on who is first.
+# Which of several gets which rank depends on the order in which they connect.
 shape() { sed -n 's/^w[0-9] .* of \([0-9]* MiB\) .*  Emulated GPU (\([0-9]\)), .*/\2: \1/p' | sort | tr '\n' ,; }
 workers() { n=$1; shift; env "$@" "$GTSH" -i -w "$n" --engine cuda <"$TMP/typed" 2>"$TMP/err" | shape; }
 same "three workers on two devices" "0: 76 MiB,0: 76 MiB,1: 153 MiB," "$(workers 3 GT_EMU_DEVICES=2)"

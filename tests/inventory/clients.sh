@@ -45,7 +45,7 @@ is_back() {
 poll is_back
 same "given back" "$left" "[0, 0, 0, 0]"
 
-# case 131: worker 2 dies; who uses it hears of it soon, at its line; who does not goes on
+# case 131: worker 2 dies; clients that use it get an error soon, at its line; others go on
 cat >"$TMP/uses.gt" <<'GT'
 signal.define("all", axis=0)
 signal all { x = randn(64, 64) }

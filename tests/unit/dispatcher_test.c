@@ -463,8 +463,8 @@ static bool asked(PeerId worker, int k, const char *what) {
     return m && wire_read_text(m, &text, &n, NULL) && n == strlen(what) && !memcmp(text, what, n);
 }
 
-/* A client that is profiled: workers are told once, also one that joins later, and all of them hear
- * that it has left. Its question has the workers' lines alone as answer. */
+/* A client that is profiled: each worker learns it once, even one that joins later, and all learn
+ * that the client has left. The answer to its question has the workers' lines alone. */
 static void test_profile(void) {
     Dispatcher *d = start(&(DispatcherConfig){0});
     hello(d, BOB, ROLE_CLIENT);

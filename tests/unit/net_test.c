@@ -537,7 +537,7 @@ int main(void) {
     const char *const endpoint[] = {"ring://net", "inproc://net", ipc, "tcp://127.0.0.1:*"};
     const char *const near[] = {"ring://near", "inproc://near", ipc_near, "tcp://127.0.0.1:*"};
     /* Not `endpoint`: a closed link sends to its address for a while (LINGER_MS in net.c), and
-     * whoever listens there next gets it. */
+     * the next listener there gets it. */
     const char *const left[] = {"ring://left", "inproc://left", ipc_left, "tcp://127.0.0.1:*"};
     for (size_t i = 0; i < sizeof endpoint / sizeof endpoint[0]; i++) {
         test_exchange(endpoint[i]);

@@ -50,12 +50,12 @@ static void test_endless(void) {
     CHECK_STR(line_of(l, 12, true), "train: 37 it");
     l.rate = 0.25;
     CHECK_STR(line_of(l, 0, true), "train: 37 it [00:03, 4.00 s/it] loss 0.5");
-    l.total = 100; /* what is left is estimated from the rate of late, too */
+    l.total = 100; /* the time left is estimated from the recent rate, too */
     CHECK_STR(line_of(l, 0, true),
               "train:  37% |███████▍            | 37/100 [00:03<04:12, 4.00 s/it] loss 0.5");
 }
 
-/* The rate of late: that of the first count at once, then a mean of the last seconds. */
+/* The recent rate: that of the first count at once, then a mean of the last seconds. */
 static void test_rate(void) {
     Rate r = {.at = 100};
     double t = 100, rate = progress_rate(&r, 0, t);
