@@ -1,5 +1,6 @@
 /* half_test.c: float16 and bfloat16: all 65,536 values of each, both ways, on every instruction
- * set; and the rounding of float32 around every boundary between two of them. Compared are the
+ * set; the rounding of float32 around every boundary between two of them; and the functions that
+ * have a shorter form for halves. Compared are the
  * definition of the format, runtime/inst/element.c, and the kernels' casts.
  * SPDX-License-Identifier: MIT */
 #include "runtime/inst/element.h"
@@ -133,11 +134,33 @@ static void test_known(void) {
     CHECK(!dtype_holds_int(DT_U8, -1) && dtype_holds_int(DT_I64, INT64_MIN));
 }
 
+/* Rows with a shorter form for halves: the same half as the row in float32, for all arguments. */
+static void test_short(DType d) {
+    int forms = 0;
+    for (int i = 0; i < ALL; i++) wide[i] = half_to_float(d, (uint16_t)i);
+    for (Op op = 0; op < OP_COUNT; op++)
+        for (size_t k = 0; k < sizeof isas / sizeof *isas; k++) {
+            if (!runs_here(isas[k]) || !isas[k]->map[op][d]) continue;
+            const void *from = wide;
+            int wrong = 0, at = 0;
+            isas[k]->map[op][d](ALL, want, &from, 0);
+            for (int i = 0; i < ALL; i++) back[i] = half_from_float(d, want[i]);
+            isas[k]->map[op][DT_F32](ALL, want, &from, 0);
+            for (int i = 0; i < ALL; i++)
+                if (back[i] != half_from_float(d, want[i])) wrong++, at = i;
+            CHECK_MSG(wrong == 0, "%s %s of %s: %d of 65536 differ, the last at %04x", isas[k]->isa,
+                      op_info[op].name, dtype_info[d].name, wrong, at);
+            forms++;
+        }
+    CHECK(forms > 0);
+}
+
 int main(void) {
     test_known();
     static const DType halves[] = {DT_F16, DT_BF16};
     for (int i = 0; i < 2; i++) {
         test_all(halves[i]);
+        test_short(halves[i]);
         test_boundaries(halves[i]);
         test_random(halves[i]);
     }

@@ -232,7 +232,8 @@ void cpu_map(Cpu *c, const Call *call) {
     }
     /* The dtype of the row is that of the last operand: the first one of `where` is bool. */
     DType d = dtype[call->n_in - 1];
-    MapFn fn = c->kernels->map[call->inst->op][dtype_is_half(d) ? DT_F32 : d];
+    MapFn fn = c->kernels->map[call->inst->op][d];
+    if (!fn) fn = c->kernels->map[call->inst->op][DT_F32]; /* of halves */
     half_map_init(&m.map, c->kernels, fn, dtype, call->n_in, (DType)call->out[0].type.dtype);
     run(c, &m);
 }

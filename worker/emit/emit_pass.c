@@ -100,7 +100,9 @@ void emit_value(Emit *e, int i, const char *reduced) {
     } else {
         DType t = fuse_computes(from);
         bytes_printf(e->out, "(%s)(", emit_held(d));
-        emit_expr(e->out, op_info[n->op].expr, t, t, operand);
+        bool is_short = is_half && dtype_is_half(from) && n->n_in == 1;
+        const char *expr = is_short ? emit_half_expr(n->op) : NULL;
+        emit_expr(e->out, expr ? expr : op_info[n->op].expr, t, t, operand);
         bytes_puts(e->out, ")");
     }
     bytes_printf(e->out, "%s; /* %s */\n", is_half ? ")" : "", op_info[n->op].name);

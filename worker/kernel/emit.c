@@ -36,6 +36,8 @@ void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
     }
 }
 
+const char *emit_half_expr(Op op) { return op == OP_GELU ? "F_GELU_OF_HALF(a)" : NULL; }
+
 DType emit_accumulator(Op op, DType d) {
     switch (op_info[op].out) {
     case OUT_boolean: return DT_BOOL;
@@ -64,6 +66,12 @@ void emit_map(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType result = o->out == OUT_boolean ? DT_BOOL : d;
     const char *type = dtype_info[d].text;
+    if (dtype_is_half(d)) {
+        bytes_printf(out, "MAP1(%s_%s, float, float, ", o->name, type);
+        emit_expr(out, emit_half_expr(op), DT_F32, DT_F32, abc);
+        bytes_puts(out, ")\n");
+        return;
+    }
     /* Rows with a second expression for most elements; see kernel_loops.h. */
     bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
     bool is_division = op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV;

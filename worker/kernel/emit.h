@@ -13,11 +13,15 @@ const char *emit_ctype(DType d); /* "float", "uint8_t", ... */
  * (f32_xxx), T by the C type of `element`, and the operands a, b, c by operand[0..2]. */
 void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
                const char *const operand[3]);
+/* Returns the shorter expression of a MAP row of one operand if that is a half and the result is
+ * rounded to it (prologue_half.h), which then is the same; NULL if there is none. */
+const char *emit_half_expr(Op op);
 /* Returns the accumulator's dtype, which is the result's, of a REDUCE row over elements of dtype
  * d. */
 DType emit_accumulator(Op op, DType d);
 
-/* Appends one line: the definition of the kernel NAME_<dtype text> of a row and a dtype. */
+/* Appends one line: the definition of the kernel NAME_<dtype text> of a row and a dtype. Of a half:
+ * from float32 to float32, with emit_half_expr. */
 void emit_map(Bytes *out, Op op, DType d);
 void emit_reduce(Bytes *out, Op op, DType d);
 void emit_cast(Bytes *out, DType from, DType to);

@@ -79,6 +79,8 @@ typedef struct RandomAt {
 
 typedef struct Kernels {
     const char *isa; /* "base", "v3", "v4" */
+    /* Of a half: NULL, or a shorter form of the row from float32 to float32, for operands that are
+     * halves and a result that is rounded to the half. */
     MapFn map[OP_COUNT][DT_COUNT];
     ReduceFn reduce[OP_COUNT][DT_COUNT];
     MergeFn merge[OP_COUNT][DT_COUNT];

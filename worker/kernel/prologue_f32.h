@@ -66,7 +66,7 @@ PRO_FN float f32_add(float a, float b) { return a + b; }
 PRO_FN float f32_sub(float a, float b) { return a - b; }
 PRO_FN float f32_mul(float a, float b) { return a * b; }
 PRO_FN float f32_neg(float a) { return -a; }
-PRO_FN float f32_abs(float a) { return f32_of_bits(f32_bits(a) & 0x7fffffff); }
+PRO_FN float f32_abs(float a) { return __builtin_fabsf(a); }
 PRO_FN float f32_sign(float a) { return a != a ? a : (float)((a > 0) - (a < 0)); }
 PRO_FN float f32_max(float a, float b) { return a != a ? a : a > b ? a : b; }
 PRO_FN float f32_min(float a, float b) { return a != a ? a : a < b ? a : b; }

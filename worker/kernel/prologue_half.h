@@ -1,7 +1,9 @@
 /* prologue_half.h: float16 (f16) and bfloat16 (bf16) are stored as bits; every computation is in
- * float32. These conversions are their only functions: integer arithmetic without branches, so that
- * they vectorise, with the same bits on every machine. To a half: to nearest, ties to even; too
- * large gives inf; any nan gives the quiet nan without sign. Part of prologue.h, which includes it.
+ * float32. The conversions are integer arithmetic without branches, so that they vectorise, with
+ * the same bits on every machine. To a half: to nearest, ties to even; too large gives inf; any nan
+ * gives the quiet nan without sign. f32_NAME_of_half is a shorter form of f32_NAME: for each of the
+ * 65,536 arguments of either half its result, rounded to that half, is the same
+ * (tests/unit/half_test.c tries all). Part of prologue.h, which includes it.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_HALF_H
 #define GT_WORKER_KERNEL_PROLOGUE_HALF_H
@@ -12,17 +14,18 @@ PRO_FN float half_of_bits(uint32_t u) { return f32_of_bits((int32_t)u); }
 
 PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
 
-/* Devices from sm_80 on have instructions for the others. Their nan is 0x7fff. */
+/* Devices from sm_80 on have instructions for the others. Their nan is 0x7fff, as a signed number
+ * the only one above inf. */
 #ifdef __CUDACC__
 PRO_FN uint16_t f32_to_bf16(float a) {
     uint16_t h;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h) : "f"(a));
-    return h == 0x7fff ? 0x7fc0 : h;
+    asm("cvt.rn.bf16.f32 %0, %1;\n\tmin.s16 %0, %0, 0x7fc0;" : "=h"(h) : "f"(a));
+    return h;
 }
 PRO_FN uint16_t f32_to_f16(float a) {
     uint16_t h;
-    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(a));
-    return h == 0x7fff ? 0x7e00 : h;
+    asm("cvt.rn.f16.f32 %0, %1;\n\tmin.s16 %0, %0, 0x7e00;" : "=h"(h) : "f"(a));
+    return h;
 }
 PRO_FN float f16_to_f32(uint16_t a) {
     float f;
@@ -53,4 +56,24 @@ PRO_FN float f16_to_f32(uint16_t a) {
     return half_of_bits(sign | (m < 0x00800000 ? small : usual));
 }
 #endif
+
+/* gelu(x) = max(x, 0) - a Phi(-a), a = |x|. A half has at most 11 digits, so s = a^2 is exact.
+ * Phi(-a) = 2^(-c s) m(w), w = 1 / (a + 4), c = log2(e) / 2 as a float; p is -2^-64 m, 2^-22, and
+ * the power is scaled back by 2^64, so that results below 2^-126 come out. -0 stays -0. */
+PRO_FN float f32_gelu_of_half(float x) {
+    const float round = F32_ROUND + 191.0f, c = 0x1.715476p-1f;
+    float a = f32_abs(x);
+    a = a > 14.0f ? 14.0f : a;
+    float w = 1 / (a + 4), w2 = w * w, s = a * a;
+    float i = f32_fma(w, -0x1.8a2e12p-66f, -0x1.a42be4p-77f);
+    float j = f32_fma(w, 0x1.7b1366p-65f, -0x1.0125bep-63f);
+    float k = f32_fma(w, 0x1.45a91cp-56f, -0x1.5a01dp-58f);
+    float l = f32_fma(w, 0x1.8b75bep-54f, -0x1.770a6cp-54f);
+    float p = f32_fma(w2, f32_fma(w2, f32_fma(w2, l, k), j), i);
+    float t = f32_fma(s, -c, round), f = f32_fma(s, -c, round - t), f2 = f * f;
+    float g = f32_fma(f, 0x1.62e3aep-1f, 1.0f); /* 2^f, |f| <= 1/2, 2^-23 */
+    float h = f32_fma(f, 0x1.c6da5p-5f, 0x1.ebf986p-3f);
+    float q = f32_fma(f2, f32_fma(f2, f32_fma(f, 0x1.5bb356p-10f, 0x1.3cf488p-7f), h), g);
+    return f32_fma(a, p * q * f32_pow2_of(t), x < 0 ? -0.0f : x);
+}
 #endif
