@@ -56,6 +56,17 @@ static void test_products(void) {
                 try_product(dtypes[d], &shapes[k], (k + d) % 4, (k / 4 + d + (d > 0)) % 4);
 }
 
+/* A product reads halves as they are: it launches as many kernels as for float32, without casts. */
+static void test_halves(void) {
+    static const DType dtypes[] = {DT_F32, DT_F16, DT_BF16};
+    Counters n[3];
+    for (int d = 0; d < 3; d++) {
+        try_product(dtypes[d], &(Shape){1, 64, 64, 64}, 0, 0);
+        gpu.emu_counters(&n[d]);
+    }
+    CHECK(n[0].launches > 0 && n[1].launches == n[0].launches && n[2].launches == n[0].launches);
+}
+
 /* Matrices whose lines are aligned for loads of 16 bytes, but not the matrices of the batch. */
 static void test_batch_gaps(void) {
     static const Shape shapes[] = {{3, 64, 64, 64}, {3, 2, 128, 64}};
@@ -232,7 +243,7 @@ int main(void) {
     if (getenv("GT_TEST_COUNTERS"))
         count_products();
     else
-        test_products(), test_batch_gaps(), test_blas(), test_allowed();
+        test_products(), test_halves(), test_batch_gaps(), test_blas(), test_allowed();
     twins_close();
     return check_report("cuda_dense");
 }

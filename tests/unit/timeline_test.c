@@ -403,7 +403,15 @@ static void test_formats(void) {
     timeline_free(&t);
 }
 
+static void test_classes(void) {
+    static const Op products[] = {OP_MATMUL, OP_CONV, OP_CONV_DX, OP_CONV_DW, OP_SOLVE};
+    for (int i = 0; i < 5; i++) CHECK(watch_class(products[i]) == WATCH_MATMUL);
+    CHECK(watch_class(OP_ARGMAX) == WATCH_REDUCE && watch_class(OP_SUM) == WATCH_REDUCE);
+    CHECK(watch_class(OP_EXP) == WATCH_POINTWISE && watch_class(OP_GATHER) == WATCH_OTHER);
+}
+
 int main(void) {
+    test_classes();
     test_model();
     test_totals();
     test_lines();
