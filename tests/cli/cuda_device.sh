@@ -21,6 +21,9 @@ sentence "a prohibited device" "Emulated GPU is in the mode that lets no process
 sentence "an old device" "Emulated GPU has compute capability 7.5, and 8.0 or newer is needed" GT_EMU_CAPABILITY=75
 sentence "a full device" "Emulated GPU has only 3.8 MiB of free memory" GT_EMU_MEMORY=4000000
 sentence "no driver" "no NVIDIA driver: libcuda.so.1 is not there" GT_CUDA_LIBRARIES=/nowhere
+mkdir "$TMP/torn"
+echo torn >"$TMP/torn/libcuda.so.1"
+sentence "a driver that cannot be loaded" "the NVIDIA driver cannot be loaded: $TMP/torn/libcuda.so.1: " GT_CUDA_LIBRARIES="$TMP/torn"
 sentence "an old driver" "the NVIDIA driver is of CUDA 11.4, and 12.0 or newer is needed" GT_EMU_VERSION=11040
 sentence "NVRTC 13 with a driver of 12" "NVRTC is of CUDA 13.0, which is newer than the driver's 12.4" GT_EMU_VERSION=12040
 sentence "NVRTC 13.1 with a driver of 13.0" "NVRTC 13.1 does not know Emulated GPU (compute capability 12.9), and its PTX is too new for \

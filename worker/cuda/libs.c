@@ -7,14 +7,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* NEWEST: the newest major version of NVRTC whose library is looked for. */
 enum { OLDEST = 12000, NEWEST = 13 };
 
+/* Opens a library. If it is there and cannot be loaded, the loader's reason goes to why, if that is
+ * still empty. The loader begins its message with the name itself only if it finds no file. */
+static void *load(const char *name, Err *why) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    const char *message = library ? NULL : dlerror();
+    if (!message || why->code) return library;
+    size_t n = strlen(name);
+    bool is_absent = strchr(name, '/') ? access(name, F_OK) != 0
+                                       : !strncmp(message, name, n) && message[n] == ':';
+    if (!is_absent) err_set(why, ERR_IO, "%s", message);
+    return NULL;
+}
+
 /* Opens the first of the names (up to NULL) that is in one of the folders of GT_CUDA_LIBRARIES,
- * where the loader looks, or in the toolkit's folder. */
-static void *open_library(const char *const *name) {
+ * where the loader looks, or in the toolkit's folder. NULL: there is none, or why says why one that
+ * is there cannot be loaded. */
+static void *open_library(const char *const *name, Err *why) {
     const char *folders = getenv("GT_CUDA_LIBRARIES");
+    *why = (Err){0};
     for (int k = 0; name[k]; k++) {
         char path[PATH_MAX];
         for (const char *p = folders; p && *p; p += *p == ':') {
@@ -22,15 +38,15 @@ static void *open_library(const char *const *name) {
             int length = snprintf(path, sizeof path, "%.*s/%s", (int)n, p, name[k]);
             p += n;
             if (!n || length >= (int)sizeof path) continue;
-            void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+            void *library = load(path, why);
             if (library) return library;
         }
     }
     for (int k = 0; name[k]; k++) {
         char path[PATH_MAX];
-        void *library = dlopen(name[k], RTLD_NOW | RTLD_LOCAL);
+        void *library = load(name[k], why);
         snprintf(path, sizeof path, "/usr/local/cuda/lib64/%s", name[k]);
-        if (!library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!library) library = load(path, why);
         if (library) return library;
     }
     return NULL;
@@ -56,11 +72,21 @@ static bool no_device(Err *err) {
     return err_hint(err, "unset it, or name devices by their numbers: CUDA_VISIBLE_DEVICES=0,1");
 }
 
+static bool old_driver(const CudaLibs *l, Err *err) {
+    err_set(err, ERR_IO, "the NVIDIA driver is of CUDA %d.%d, and %d.0 or newer is needed",
+            l->driver / 1000, l->driver % 1000 / 10, OLDEST / 1000);
+    return err_hint(err, "install a newer driver; --engine cpu needs none");
+}
+
 static bool open_driver(CudaLibs *l, Err *err) {
     const char *missing = NULL;
-    void *library = open_library((const char *const[]){"libcuda.so.1", NULL});
+    Err why;
+    void *library = open_library((const char *const[]){"libcuda.so.1", NULL}, &why);
     if (!library) {
-        err_set(err, ERR_IO, "no NVIDIA driver: libcuda.so.1 is not there");
+        if (why.code)
+            err_set(err, ERR_IO, "the NVIDIA driver cannot be loaded: %s", why.text);
+        else
+            err_set(err, ERR_IO, "no NVIDIA driver: libcuda.so.1 is not there");
         return err_hint(err, "%s", remedy);
     }
 #define X(name, args) find(library, #name, &l->name, &missing);
@@ -74,10 +100,7 @@ static bool open_driver(CudaLibs *l, Err *err) {
         return err_hint(err, "take the folder of stubs out of LD_LIBRARY_PATH; %s", remedy);
     }
     if (!cuda_ok(l, code, "cuDriverGetVersion", err)) return false;
-    if (l->driver < OLDEST)
-        return err_set(err, ERR_IO,
-                       "the NVIDIA driver is of CUDA %d.%d, and %d.0 or newer is needed",
-                       l->driver / 1000, l->driver % 1000 / 10, OLDEST / 1000);
+    if (l->driver < OLDEST) return old_driver(l, err);
     if (missing) return err_set(err, ERR_IO, "the NVIDIA driver has no %s", missing);
     code = l->cuInit(0);
     return code == CUDA_ERROR_NO_DEVICE ? no_device(err) : cuda_ok(l, code, "cuInit", err);
@@ -88,8 +111,13 @@ static bool open_nvrtc(CudaLibs *l, Err *err) {
     static const char *const newest[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
     int major = 0, minor = 0;
     /* One that is newer than the driver is of no use if an older one is there too. */
-    void *library = open_library(newest + (l->driver < 13000));
-    if (!library) library = open_library(newest);
+    Err why;
+    void *library = open_library(newest + (l->driver < 13000), &why);
+    if (!library) library = open_library(newest, &why);
+    if (!library && why.code) {
+        err_set(err, ERR_IO, "NVRTC, the compiler of kernels, cannot be loaded: %s", why.text);
+        return err_hint(err, "%s", remedy);
+    }
     if (!library) {
         int wanted = l->driver / 1000 <= NEWEST ? l->driver : 1000 * NEWEST;
         err_set(err, ERR_IO, "no NVRTC, the compiler of kernels: libnvrtc.so.%d is not there",
@@ -140,7 +168,10 @@ static bool open_blas(BlasLibs *l, Err *err) {
     static const char *const newest[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
     int major = shared.libs.driver / 1000;
     /* One that is newer than the driver does not work. */
-    void *library = open_library(newest + (major < 13));
+    Err why;
+    void *library = open_library(newest + (major < 13), &why);
+    if (!library && why.code)
+        return err_set(err, ERR_IO, "cuBLASLt cannot be loaded: %s", why.text);
     if (!library) {
         err_set(err, ERR_IO, "no cuBLASLt: libcublasLt.so.%d is not there", major < 13 ? 12 : 13);
         return err_hint(err,
@@ -177,7 +208,8 @@ static bool has_nvml;
 
 static void open_nvml(void) {
     const char *missing = NULL;
-    void *library = open_library((const char *const[]){"libnvidia-ml.so.1", NULL});
+    Err why;
+    void *library = open_library((const char *const[]){"libnvidia-ml.so.1", NULL}, &why);
     if (!library) return;
 #define X(name, args) find(library, #name, &nvml.name, &missing);
     NVML_FUNCTIONS(X)
