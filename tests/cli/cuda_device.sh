@@ -66,7 +66,7 @@ same "three workers on two devices" "0: 76 MiB,0: 76 MiB,1: 153 MiB," "$(workers
 same "devices in another order" "0: 153 MiB,1: 153 MiB," "$(workers 2 GT_EMU_DEVICES=3 CUDA_VISIBLE_DEVICES=2,0)"
 same "up to the first that is none" "0: 76 MiB,0: 76 MiB," "$(workers 2 GT_EMU_DEVICES=3 CUDA_VISIBLE_DEVICES=1,7,0)"
 code "more workers than memory" 69 "$GTSH" --engine cuda -w 3 --memory 80M -c "$add"
-has "more workers than memory" "$(err)" "could not start: Emulated GPU has no 80 MiB of memory: "
+has "more workers than memory" "$(err)" "could not start: Emulated GPU has too little free memory: 8"
 code "a share that is too small" 69 "$GTSH" --engine cuda -w 50 -c "$add"
 has "a share that is too small" "$(err)" "hint: 50 workers are to share it"
 # A number that no device has is an error for a worker by itself, also for a proof, which says once why it cannot begin.

@@ -80,6 +80,9 @@ driver=$(sed -n 's/^driver *//p' "$TMP/out") toolkit=$(sed -n 's/^toolkit *//p' 
 GT_PROVE_RECORD=1 prove cuda 0
 has "the end" "$(out)" "passed: --engine auto now takes cuda on this device ($proofs/cuda-"
 grep -q "^seed 1 quick$" "$proofs"/cuda-* || fail "the record does not say that the proof was quick: $(cat "$proofs"/cuda-*)"
+GT_EMU_MEMORY=268435456 prove cuda 1
+same "a full device" "$(out)$(err)" "gt-worker: Emulated GPU has too little free memory: 258 MiB are needed, 256 MiB are free
+  hint: a proof needs that much; nvidia-smi lists what else uses the device"
 auto "a device that was just proved" "cuda, Emulated GPU was proved on $(date -u +%Y-%m-)"
 record "Some GPU" "$driver" "$build"
 auto "another device" "cpu, Emulated GPU was not proved"

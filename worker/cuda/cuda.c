@@ -63,8 +63,8 @@ static bool open_memory(Cuda *c, const EngineConfig *config, Err *err) {
     size_t left = 0, all = 0;
     if (err && err->code == ERR_MEMORY && !l->cuMemGetInfo_v2(&left, &all)) {
         char wanted[24], free_text[24];
-        err_set(err, ERR_MEMORY, "%s has no %s of memory: %s are free", c->name,
-                bytes_text(c->total, wanted), bytes_text(left, free_text));
+        err_set(err, ERR_MEMORY, "%s has too little free memory: %s are needed, %s are free",
+                c->name, bytes_text(c->total + cuda_beside(), wanted), bytes_text(left, free_text));
         err_hint(err, "--memory says how much a worker takes; default: its share of 80 %% of that");
     }
     return false;

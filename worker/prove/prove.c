@@ -211,6 +211,35 @@ bool prove_identify(const ProveConfig *config, EngineDevice *out, Err *err) {
     return is_known;
 }
 
+bool prove_has_room(const ProveConfig *config, Err *err) {
+    EngineConfig one = {.memory_bytes = config->memory_bytes ? config->memory_bytes : MEMORY,
+                        .device = config->device,
+                        .threads = 1};
+    int status;
+    if (!config->ops->identify) return true;
+    Err *why = shared_memory(sizeof *why);
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) { /* a process that hangs or crashes says nothing: the parts will report it */
+        signal(SIGINT, SIG_DFL);
+        signal(SIGTERM, SIG_DFL);
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm((unsigned)(config->stall_s ? config->stall_s : STALL_S));
+        Engine *e = config->ops->open(&one, why);
+        if (e) config->ops->close(&e);
+        _exit(EXIT_SUCCESS);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    bool has_room = why->code != ERR_MEMORY;
+    if (!has_room && err) {
+        *err = *why;
+        if (!config->memory_bytes)
+            err_hint(err, "a proof needs that much; nvidia-smi lists what else uses the device");
+    }
+    munmap(why, sizeof *why);
+    return has_room;
+}
+
 ProveEnd prove_run(const ProveConfig *given) {
     ProveConfig config = *given;
     ProveEnd end = PROVE_PASSED;

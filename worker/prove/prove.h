@@ -46,6 +46,9 @@ bool prove_find(const char *name, ProveConfig *config, Err *err);
  * one, which is going to fork. Returns false, and err says why, if there is none. *out stays empty
  * if the engine computes on the host. */
 bool prove_identify(const ProveConfig *config, EngineDevice *out, Err *err);
+/* Opens the engine as the parts do and closes it, in a process of its own. Returns false, and err
+ * says why, if the device has too little free memory for a proof; other errors are the parts'. */
+bool prove_has_room(const ProveConfig *config, Err *err);
 /* Runs the parts and prints a line for each, with its failures below it. Passed: all parts that the
  * engine has did. */
 ProveEnd prove_run(const ProveConfig *config);

@@ -67,7 +67,7 @@ ProveEnd prove_all(const ProveConfig *given) {
     Err err = {0};
     FILE *out = c.out ? c.out : stdout;
     if (!c.seed) c.seed = 1;
-    if (!prove_identify(&c, &d, &err)) {
+    if (!prove_identify(&c, &d, &err) || !prove_has_room(&c, &err)) {
         err_report("gt-worker", &err);
         return PROVE_FAILED;
     }
