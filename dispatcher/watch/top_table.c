@@ -184,7 +184,7 @@ static const Column worker_column[] = {
     {"SIGNAL", 6, 28, 3, true, signal_text, NULL},
     {"MOVED/s", 8, 10, 4, false, moved_text, moved_value},
     {"DEVICE", 8, 28, 4, true, device_text, NULL},
-    {"DEV MEM", 10, 16, 4, false, device_memory_text, device_memory_value},
+    {"DEV MEM", 12, 16, 4, false, device_memory_text, device_memory_value},
     {"TEMP", 5, 6, 4, false, celsius_text, celsius_value},
     {"UTIL", 5, 5, 4, false, util_text, util_value},
     {"THREADS", 7, 7, 6, false, threads_text, threads_value},
