@@ -189,6 +189,8 @@ static void put_row_values(Emit *e, int pass) {
         if (emit_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]))
             emit_line(e, "if (t == 0 && has) %s_tree(T%d, blocks);", emit_kernel(e, i).text, i);
     if (pass && f->args.blocks != 1) emit_line(e, "__syncthreads();");
+    bool is_last = pass == e->plan.n_passes; /* its values are only stored */
+    if (is_last) emit_line(e, "if (t == 0 && has) {");
     for (int i = 0; i < f->n_nodes; i++) {
         const FuseNode *n = &f->node[i];
         char text[64];
@@ -204,6 +206,7 @@ static void put_row_values(Emit *e, int pass) {
                       i);
     }
     cuda_put_totals(e, pass);
+    if (is_last) emit_line(e, "}");
 }
 
 /* Writes the loop's beginning. unroll: of loads, so that several are under way. */
