@@ -63,7 +63,7 @@ static void update(const Blocked *b, int64_t M, int64_t N, int64_t K, Block A, B
         p.a_batch[d] = A.of == IN_TRIANGLE ? args->t_batch[d] : inner;
         p.b_batch[d] = B.of == IN_TRIANGLE ? args->t_batch[d] : inner;
     }
-    *w->ok = cuda_subtract_product(w->c, &p, w->dtype, w->err);
+    *w->ok = *w->ok && cuda_subtract_product(w->c, &p, w->dtype, w->err);
 }
 
 static void solve(const Work *w, int64_t n, const Triangle *T, Block X, int64_t k) {
