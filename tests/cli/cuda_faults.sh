@@ -4,4 +4,29 @@
 need_nvrtc "failing calls are not tested"
 sh scripts/testfaults "$B" 97 >"$TMP/out" 2>&1 || fail "$(tail -n 20 "$TMP/out")"
 has "a sample of failing calls" "$(out)" " 0 wrong"
+
+# short FILE N: its output where the device has no memory for the N-th module.
+short() { GT_EMU_FAIL=cuModuleLoadData:$2:2 "$GTSH" --engine cuda --threads 1 -w 1 --memory 2500K "$1" 2>&1; }
+echo 'a = eye(40) * 4 + 1; print(solve(a, ones(40, 2)).sum().item(), cholesky(a).sum().item())' >"$TMP/solve.gt"
+right=$(short "$TMP/solve.gt" 0)
+for n in $(seq 30); do
+    got=$(short "$TMP/solve.gt" "$n")
+    [ "$got" != "$right" ] || break
+    has "a linear system without kernel $n" "$got" "out of memory"
+done
+[ "$n" -gt 12 ] && [ "$n" -lt 30 ] || fail "a linear system took $((n - 1)) kernels"
+
+# The second try has the memory that the first one took.
+cat >"$TMP/place.gt" <<'E2'
+v = zeros(500, 500).T
+for k in range(2) {
+    ok, got = attempt(fn() => v.argmax().item())
+    if ok { print(got) } else { print(got.message) }
+}
+E2
+for n in 2 3; do
+    got=$(short "$TMP/place.gt" "$n")
+    has "argmax without kernel $n" "$got" "out of memory"
+    same "argmax after that" "$(echo "$got" | tail -n 1)" 0
+done
 finish

@@ -73,18 +73,18 @@ static bool best(Cuda *c, const Call *call, Err *err) {
     View flat = {.type = {.dtype = x->type.dtype, .rank = 1}, .stride = {1}, .data = x->data};
     int64_t n = flat.type.shape[0] = type_numel(&x->type);
     if (n == 0) return true;
-    bool is_copied = !axis && !view_is_contiguous(x);
+    bool is_copied = !axis && !view_is_contiguous(x), ok = true;
     if (is_copied) {
         View to = {.type = x->type, .data = e->ops->alloc(e, type_bytes(&x->type))};
         if (!to.data) return err_set(err, ERR_MEMORY, "no memory for a copy of the operand");
         view_strides(&to.type, to.stride);
         flat.data = to.data;
-        if (!cuda_copy(c, &to, x, err)) return false;
+        ok = cuda_copy(c, &to, x, err);
     }
     LineArgs l = axis ? lines_of(x, NULL, NULL, axis_of(call)) : lines_of(&flat, NULL, NULL, 0);
     l.out[0] = call->out[0].data;
     l.flag = call->inst->op == OP_ARGMAX;
-    bool ok = scan(c, ROW_BEST, (DType)x->type.dtype, &l, err);
+    ok = ok && scan(c, ROW_BEST, (DType)x->type.dtype, &l, err);
     if (is_copied) e->ops->free(e, flat.data, type_bytes(&flat.type));
     return ok;
 }
