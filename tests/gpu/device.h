@@ -83,6 +83,7 @@ struct CUmod_st {
     Block **block; /* by variable of the module; NULL: shared */
     int n_blocks, cap_blocks;
     struct CUfunc_st *function;
+    Clock launched; /* the newest launch of a kernel of it, in each stream */
 };
 struct CUgraph_st {
     struct CUgraph_st *next;

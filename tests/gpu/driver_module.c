@@ -101,11 +101,34 @@ static bool is_module(CUmodule module) {
         if (m == module) return true;
     return false;
 }
+static bool is_in(CUmodule module, const Op *op) {
+    while (op && (op->kind != OP_KERNEL || op->function->module != module)) op = op->next;
+    return op != NULL;
+}
+/* True if a kernel of the module is in a graph. */
+static bool is_in_graph(CUmodule module) {
+    bool is = false;
+    for (CUgraph g = device.graphs; g; g = g->next) is |= is_in(module, g->first);
+    for (CUgraphExec g = device.execs; g; g = g->next) is |= is_in(module, g->first);
+    return is;
+}
+/* The manual does not say that it waits for launches: the host must know that they are done. */
+static bool may_run(CUmodule module) {
+    for (int k = 0; k < STREAMS_MAX; k++)
+        if (device.stream[k].is_alive && device.host.upto[k] < module->launched.upto[k])
+            return true;
+    return false;
+}
 CUresult cuModuleUnload(CUmodule module) {
     CUresult code = api_begin_context("cuModuleUnload");
     if (!code && !is_module(module)) code = CUDA_ERROR_INVALID_HANDLE;
+    if (!code && may_run(module))
+        code = device_refuse(CUDA_ERROR_INVALID_VALUE,
+                             "cuModuleUnload: a kernel of the module may not have run yet");
+    if (!code && is_in_graph(module))
+        code = device_refuse(CUDA_ERROR_INVALID_VALUE,
+                             "cuModuleUnload: a kernel of the module is in a graph");
     if (code) return api_end(code);
-    stream_run_all();
     CUmodule *at = &device.modules;
     while (*at != module) at = &(*at)->next;
     *at = module->next;

@@ -69,6 +69,7 @@ CUresult stream_submit(CUstream s, Op *op) {
     op->number = ++s->issued;
     op->after = s->now;
     s->now.upto[s->index] = op->number;
+    if (op->kind == OP_KERNEL) op->function->module->launched.upto[s->index] = op->number;
     if (s->last)
         s->last->next = op;
     else

@@ -253,6 +253,37 @@ static void test_graph(uint64_t seed) {
     CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
 }
 
+/* A module goes when the host knows that its kernels have run, and no graph has one. */
+static void test_unload(uint64_t seed) {
+    CUmodule m;
+    CUfunction f;
+    CUgraph g;
+    CUgraphExec x;
+    CUgraphNode node;
+    uint32_t by = 1;
+    void *param[] = {&a, &b, &by};
+    open_quietly(seed);
+    CHECK_CU(gpu.cuModuleLoadData(&m, kernels));
+    CHECK_CU(gpu.cuModuleGetFunction(&f, m, "add"));
+    CHECK_CU(gpu.cuMemsetD32Async(a, 0, N, gpu.stream));
+    CHECK_CU(gpu.cuLaunchKernel(f, 1, 1, 1, N, 1, 1, 0, gpu.stream, param, NULL));
+    CHECK_REFUSED(gpu.cuModuleUnload(m), "may not have run yet");
+    CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
+    CUDA_KERNEL_NODE_PARAMS_v2 p = adds(param);
+    p.func = f;
+    CHECK_CU(gpu.cuGraphCreate(&g, 0));
+    CHECK_CU(gpu.cuGraphAddKernelNode_v2(&node, g, NULL, 0, &p));
+    CHECK_REFUSED(gpu.cuModuleUnload(m), "is in a graph");
+    CHECK_CU(gpu.cuGraphInstantiateWithFlags(&x, g, 0));
+    CHECK_CU(gpu.cuGraphDestroy(g));
+    CHECK_REFUSED(gpu.cuModuleUnload(m), "is in a graph");
+    CHECK_CU(gpu.cuGraphLaunch(x, gpu.stream));
+    CHECK_CU(gpu.cuGraphExecDestroy(x));
+    CHECK_REFUSED(gpu.cuModuleUnload(m), "may not have run yet");
+    CHECK_CU(gpu.cuStreamSynchronize(gpu.stream));
+    CHECK_CU(gpu.cuModuleUnload(m));
+}
+
 /* ---- Limits and failures ---- */
 
 static void test_memory(void) {
@@ -441,6 +472,7 @@ int main(int argc, char **argv) {
         test_bounce(seed);
         test_mapped(seed);
         test_graph(seed);
+        test_unload(seed);
     }
     test_memory();
     test_modules();
