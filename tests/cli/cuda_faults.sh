@@ -29,4 +29,31 @@ for n in 2 3; do
     has "argmax without kernel $n" "$got" "out of memory"
     same "argmax after that" "$(echo "$got" | tail -n 1)" 0
 done
+
+# A launch for which there is no memory fails its call, or has the operations of a fusion run one by one; the device goes on.
+launch() {
+    GT_EMU_FAIL=cuLaunchKernel:$2:2 GT_EMU_LIVE=$TMP/live "$GTSH" --engine cuda --threads 1 -w 1 "$1" 2>&1
+    has "launch $2" "$(tail -n 1 "$TMP/live")" "failed=cuLaunchKernel"
+}
+cat >"$TMP/sort.gt" <<'E2'
+x = ones(300, 3)
+for k in range(2) {
+    ok, got = attempt(fn() => x.cumsum(0).sort(1)[0].sum().item())
+    if ok { print(got) } else { print(got.message) }
+}
+E2
+cat >"$TMP/fused.gt" <<'E2'
+x = ones(30, 3)
+for i in range(9) { x = (x * 0.5 + 1).tanh() * 2 - 1; s = x.sum().item() }
+print(s)
+E2
+for n in 2 4 6; do
+    got=$(launch "$TMP/sort.gt" "$n")
+    has "without launch $n" "$got" "cuLaunchKernel: out of memory"
+    same "after that" "$(echo "$got" | tail -n 1)" 135450.0
+done
+for n in 9 11 13; do
+    got=$(launch "$TMP/fused.gt" "$n")
+    same "a fusion without launch $n" "$got" "$("$GTSH" --engine cpu "$TMP/fused.gt")"
+done
 finish

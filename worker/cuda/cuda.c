@@ -27,10 +27,14 @@ bool cuda_try(Cuda *c, CUresult code, const char *call) {
 }
 
 void cuda_lose(Cuda *c, const Err *err) {
-    if (!c->lost.code) c->lost = *err;
+    if (!c->lost.code) c->lost = err->code ? *err : c->no_room;
 }
 
-bool cuda_enter(Cuda *c) { return !c->lost.code && CALL(c, cuCtxSetCurrent, c->context); }
+bool cuda_enter(Cuda *c) {
+    c->no_room.code = ERR_NONE;
+    c->has_launched = false;
+    return !c->lost.code && CALL(c, cuCtxSetCurrent, c->context);
+}
 
 /* ---- Opening ---- */
 
@@ -135,7 +139,7 @@ static Ticket cuda_submit(Engine *e, const Call *call, const Ticket *after, int 
     e->last = c->requests += 2;
     if (cuda_enter(c) && cuda_run(c, call, &err)) return e->last;
     c->refused = e->last;
-    c->why = err.code ? err : c->lost;
+    c->why = err.code ? err : c->lost.code ? c->lost : c->no_room;
     return e->last;
 }
 

@@ -9,7 +9,8 @@
  * requests before it.
  *
  * A call becomes kernels (kernel.c) of a fusion with one node (op.c), or of CUDA C written by hand.
- * A failure of the device ends up in `lost`: later calls do nothing and report it.
+ * A failure of the device ends up in `lost`: later calls do nothing and report it. A launch for
+ * which the device has no memory (a kernel's stack lies outside the arena) fails its call only.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CUDA_CUDA_H
 #define GT_WORKER_CUDA_CUDA_H
@@ -73,13 +74,15 @@ typedef struct Cuda {
     uint64_t ring_at;
     Read read[READS_MAX]; /* in order */
     int n_reads;
-    Ticket requests;  /* so far; tickets of requests are even, marks are odd */
-    Mark mark[MARKS]; /* a ring; by ticket / 2, so that a mark is found */
-    Ticket passed;    /* the newest mark known to be done */
-    Ticket refused;   /* of a call that failed when it was submitted; 0: none */
-    Err why;          /* ... and its reason */
-    Map kernels;      /* of single operations, by the hash of a signature or a name, chained */
-    Cache cache;      /* on disk: image.c */
+    Ticket requests;   /* so far; tickets of requests are even, marks are odd */
+    Mark mark[MARKS];  /* a ring; by ticket / 2, so that a mark is found */
+    Ticket passed;     /* the newest mark known to be done */
+    Ticket refused;    /* of a call that failed when it was submitted; 0: none */
+    Err why;           /* ... and its reason */
+    Err no_room;       /* of a launch of the newest request, for which there was no memory */
+    bool has_launched; /* a kernel of that request */
+    Map kernels;       /* of single operations, by the hash of a signature or a name, chained */
+    Cache cache;       /* on disk: image.c */
     bool has_cache, has_logged_save;
     uint64_t environment[2]; /* what images depend on besides their source */
     MakerStats made;         /* of `kernels` */
@@ -95,9 +98,10 @@ typedef struct Cuda {
     int threads;   /* ... and its threads */
 } Cuda;
 
-/* Makes the device current in this thread. False: it is lost. */
+/* Makes the device current in this thread, for a new request. False: it is lost. */
 bool cuda_enter(Cuda *c);
-void cuda_lose(Cuda *c, const Err *err); /* unless it is lost already */
+/* Unless it is lost already. err: why; code 0: a launch found no memory. */
+void cuda_lose(Cuda *c, const Err *err);
 /* Records that a call of the driver failed, if it is the first. Returns code == CUDA_SUCCESS. */
 bool cuda_try(Cuda *c, CUresult code, const char *call);
 #define CALL(c, call, ...) cuda_try(c, (c)->libs->call(__VA_ARGS__), #call)

@@ -73,13 +73,17 @@ static bool run_fusion(Cuda *c, Fusion *f, const CudaKernel *k, Err *err) {
     return k->form.unit == FUSED_ELEMENTS ? run_elements(c, f, k) : run_rows(c, f, k, err);
 }
 
-/* Of a device that is lost the next mark says so. */
+/* Of a device that is lost the next mark says so. It is lost too if there is no memory for a later
+ * kernel of the fusion: the first may have overwritten an operand. */
 bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     Cuda *c = (Cuda *)e;
     Err err = {0};
     e->last = c->requests += 2;
-    return !cuda_enter(c) || !cuda_take_fused_slots(c, f) ||
-           run_fusion(c, f, (const CudaKernel *)(const void *)k, &err) || err.code != ERR_MEMORY;
+    if (!cuda_enter(c) || !cuda_take_fused_slots(c, f) ||
+        run_fusion(c, f, (const CudaKernel *)(const void *)k, &err))
+        return true;
+    if (c->no_room.code && c->has_launched) cuda_lose(c, &c->no_room);
+    return c->lost.code || (err.code != ERR_MEMORY && !c->no_room.code);
 }
 
 /* The same with the kernel of a single operation. block: see cuda_kernel. */
