@@ -220,6 +220,8 @@ static void drop_fusion(Engine *e, const FusedKernel *fused) {
     Cuda *c = (Cuda *)e;
     CudaKernel *k = (CudaKernel *)(void *)fused;
     c->libs->cuCtxSetCurrent(c->context); /* also if the device is lost */
+    /* Then marks count as done, but a device that a single call was refused on still computes. */
+    if (c->lost.code) c->libs->cuStreamSynchronize(c->stream);
     c->libs->cuModuleUnload(k->module);
     free(k);
 }
