@@ -70,7 +70,7 @@ need_nvrtc "the engine cuda is not proved"
 rm -rf "$proofs"
 prove cuda 0
 has "the device" "$(out)" "Emulated GPU, compute capability 12.9"
-for part in operations products fusions streams memory indices copies; do
+for part in operations products fusions streams memory indices copies graphs; do
     grep -q "^$part *passed " "$TMP/out" || fail "--prove cuda: $part: $(out)"
 done
 has "the library" "$(out)" "that set_precision allows, by cuBLASLt "
@@ -95,7 +95,7 @@ GT_EMU_FAIL=cuMemAlloc:1:2 auto "a device without memory" "cpu, cuda cannot be u
 GT_EMU_FAIL=cuLaunchKernel:9:719
 export GT_EMU_FAIL
 prove cuda 1
-[ "$(grep -c "the device is lost: cuLaunchKernel: " "$TMP/out")" = 7 ] || fail "a call fails: $(out)"
+[ "$(grep -c "the device is lost: cuLaunchKernel: " "$TMP/out")" = 8 ] || fail "a call fails: $(out)"
 has "a call fails" "$(out)" "FAILED: the engine cuda is not proved here"
 [ -z "$(ls "$proofs")" ] || fail "a proof that failed leaves the record: $(ls "$proofs")"
 finish

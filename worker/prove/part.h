@@ -56,4 +56,5 @@ void part_streams(Part *p);
 void part_memory(Part *p);
 void part_indices(Part *p);
 void part_copies(Part *p);
+void part_graphs(Part *p);
 #endif

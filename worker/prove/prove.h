@@ -10,6 +10,7 @@
  *   memory      filled to the last block; refusals are errors; what is there stays as it was
  *   indices     out of range: the right error at the right call, and later calls are right
  *   copies      reads, writes and copies of strided views; hashes
+ *   graphs      calls recorded as a graph, with other addresses and numbers at each launch
  *
  * Everything is drawn from the seed. A failure names what it takes to see it again.
  * SPDX-License-Identifier: MIT */
