@@ -260,11 +260,10 @@ static void put_element(Emit *e, int pass) {
     }
 }
 
-/* Folds the chunk's values, a lane to a thread; behind the last chunk of a block combines the
- * lanes. */
+/* Folds the chunk's values, a lane to a thread. */
 static void put_folds(Emit *e, int pass) {
     emit_line(e, "__syncthreads();");
-    emit_line(e, "const int left = end - base < chunk ? (int)(end - base) : chunk;");
+    emit_line(e, "const int left = size - base < chunk ? size - base : chunk;");
     for (int i = 0; i < e->f->n_nodes; i++)
         if (pass_folds(e, i, pass))
             emit_line(e,
@@ -272,22 +271,24 @@ static void put_folds(Emit *e, int pass) {
                       "%s_op(f%d, c%d[k]);",
                       i, emit_kernel(e, i).text, i, i);
     emit_line(e, "__syncthreads();");
-    emit_line(e, "if ((base + chunk) %% FUSED_BLOCK && base + chunk < to) continue;");
-    for (int i = 0; i < e->f->n_nodes; i++) {
-        if (!pass_folds(e, i, pass)) continue;
-        emit_line(e, "if (t < LANES) ((%s *)c%d)[t] = f%d, f%d = %s_init();", emit_lane_type(e, i),
-                  i, i, i, emit_kernel(e, i).text);
-    }
+}
+
+/* Behind the last chunk of a block: combines the lanes. */
+static void put_ending(Emit *e, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass))
+            emit_line(e, "if (t < LANES) ((%s *)c%d)[t] = f%d;", emit_lane_type(e, i), i, i);
     emit_line(e, "__syncthreads();");
-    for (int i = 0; i < e->f->n_nodes; i++) {
-        if (!pass_folds(e, i, pass)) continue;
-        emit_line(e, "if (t == 0 && has) T%d[base / FUSED_BLOCK] = %s_ending((%s *)c%d);", i,
-                  emit_kernel(e, i).text, emit_lane_type(e, i), i);
-    }
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (pass_folds(e, i, pass))
+            emit_line(e, "if (t == 0 && has) T%d[block] = %s_ending((%s *)c%d);", i,
+                      emit_kernel(e, i).text, emit_lane_type(e, i), i);
     emit_line(e, "__syncthreads();");
 }
 
-static void put_pass(Emit *e, int pass) {
+/* Goes over a unit's blocks: one, or all of a row. Inside a block indices are of 32 bits: 44 to 52
+ * registers, where rows of 64 bits took 52 to 64, and 24 bytes of stack on sm_120. */
+static void put_pass(Emit *e, FusedUnit unit, int pass) {
     const Fusion *f = e->f;
     bool folds = pass_has_folds(e, pass);
     int k = 0;
@@ -299,23 +300,45 @@ static void put_pass(Emit *e, int pass) {
         if (fuse_is_input(r)) e->needs_input[r - FUSE_INPUT] = true;
         const char *type = emit_held(emit_dtype(e, r));
         emit_line(e, "%s *const c%d = (%s *)(mine + %d * 8 * chunk);", type, i, type, k++);
-        emit_line(e, "%s f%d = %s_init();", emit_lane_type(e, i), i, emit_kernel(e, i).text);
     }
     cuda_put_indices(e, pass);
-    emit_line(e, "for (int64_t base = from; base < to; base += chunk) {");
+    if (unit != FUSED_BLOCKS) emit_line(e, "for (int64_t block = 0; block < blocks; block++) {");
+    emit_line(e, "const int64_t from = block * FUSED_BLOCK;");
+    emit_line(e, "const int size = n - from < FUSED_BLOCK ? (int)(n - from) : FUSED_BLOCK;");
+    if (unit == FUSED_BLOCKS) /* a row's last block takes as many steps as the others */
+        emit_line(e, "const int most = n < FUSED_BLOCK ? (int)n : FUSED_BLOCK;");
+    for (int i = 0; i < f->n_nodes; i++)
+        if (pass_folds(e, i, pass))
+            emit_line(e, "%s f%d = %s_init();", emit_lane_type(e, i), i, emit_kernel(e, i).text);
+    emit_line(e, "for (int base = 0; base < %s; base += chunk) {",
+              unit == FUSED_BLOCKS ? "most" : "size");
     emit_line(e, "#pragma unroll 1");
     emit_line(e, "for (int k = 0; k < CUDA_EACH; k++) {");
-    emit_line(e, "const int64_t i = base + k * wide + t;");
-    emit_line(e, "if (!has || i >= end) continue;");
+    emit_line(e, "const int place = base + k * wide + t;");
+    emit_line(e, "if (!has || place >= size) continue;");
+    emit_line(e, "const int64_t i = from + place;");
     put_element(e, pass);
     emit_line(e, "}");
     if (folds) put_folds(e, pass);
     emit_line(e, "}");
+    if (folds) put_ending(e, pass);
+    if (unit != FUSED_BLOCKS) emit_line(e, "}");
     emit_line(e, "}");
 }
 
+static bool has_f64(const Fusion *f) {
+    for (int i = 0; i < f->n_nodes; i++)
+        if (f->node[i].dtype == DT_F64) return true;
+    for (int i = 0; i < f->n_inputs; i++)
+        if (f->input[i].type.dtype == DT_F64) return true;
+    return false;
+}
+
+/* With HALF_BLOCKS the assembler may use the registers that fill half a processor. Without, it aims
+ * at more, and then stores 2 to 4 of 48 registers on a stack. Kernels of float64 need up to 72. */
 void cuda_put_rows_head(Emit *e, const char *name) {
-    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256)");
+    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256%s)",
+              has_f64(e->f) ? "" : ", HALF_BLOCKS");
     emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
     emit_line(e, "const FusedArgs *const A = &args;");
     emit_line(e, "const int64_t n = A->n, blocks = A->blocks, zero = A->zero;");
@@ -434,20 +457,16 @@ void emit_cuda_rows(Emit *e, FusedUnit unit, const char *name) {
               "for (int64_t top = (int64_t)blockIdx.x * blockDim.y; top < units; top += step) {");
     emit_line(e, "const bool has = top + threadIdx.y < units;");
     emit_line(e, "const int64_t unit = has ? top + threadIdx.y : 0;");
-    if (unit == FUSED_BLOCKS) {
-        emit_line(e, "const int64_t row = unit / blocks, from = unit %% blocks * FUSED_BLOCK;");
-        emit_line(e, "const int64_t to = from + (n < FUSED_BLOCK ? n : FUSED_BLOCK);");
-        emit_line(
-            e, "const int64_t end = to < n ? to : n;"); /* a row's last block takes as many steps */
-    } else {
-        emit_line(e, "const int64_t row = unit, from = 0, to = n, end = n;");
-    }
+    if (unit == FUSED_BLOCKS)
+        emit_line(e, "const int64_t row = unit / blocks, block = unit %% blocks;");
+    else
+        emit_line(e, "const int64_t row = unit;");
     cuda_put_bases(e);
     cuda_put_row_inputs(e);
     put_tables(e);
     put_row_values(e, 0, true, unit != FUSED_BLOCKS);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
-        put_pass(e, pass);
+        put_pass(e, unit, pass);
         if (unit != FUSED_BLOCKS) put_row_values(e, pass + 1, true, true);
     }
     emit_line(e, "(void)R, (void)chunk;");
