@@ -20,8 +20,9 @@
     X(emu_refusal)                                                                                 \
     X(emu_quiet)                                                                                   \
     X(emu_counters)                                                                                \
-    X(emu_stats) X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations) X(emu_limit)        \
-        X(emu_forget) X(emu_row) X(emu_lose)
+    X(emu_stats)                                                                                   \
+    X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget)       \
+        X(emu_row) X(emu_lose)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
@@ -102,6 +103,8 @@ __attribute__((unused)) static void gpu_refused(int code, const char *words, con
 
 typedef struct Nvrtc {
     int (*nvrtcVersion)(int *, int *);
+    int (*nvrtcGetNumSupportedArchs)(int *);
+    int (*nvrtcGetSupportedArchs)(int *);
     int (*nvrtcCreateProgram)(void **, const char *, const char *, int, const char *const *,
                               const char *const *);
     int (*nvrtcCompileProgram)(void *, int, const char *const *);
@@ -139,22 +142,42 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     bool is_whole = library != NULL;
 #define F(name) is_whole = is_whole && (*(void **)&nvrtc.name = dlsym(library, #name)) != NULL;
     F(nvrtcVersion)
+    F(nvrtcGetNumSupportedArchs)
+    F(nvrtcGetSupportedArchs)
     F(nvrtcCreateProgram)
     F(nvrtcCompileProgram)
     F(nvrtcDestroyProgram)
     F(nvrtcGetPTXSize)
     F(nvrtcGetPTX)
-    F(nvrtcGetProgramLogSize) F(nvrtcGetProgramLog)
+    F(nvrtcGetProgramLogSize)
+    F(nvrtcGetProgramLog)
 #undef F
         if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
 }
+/* Keeps, of n architectures, those that this NVRTC compiles for, and returns their number. What it
+ * leaves out is said: sm_120 came with CUDA 12.8. */
+__attribute__((unused)) static int nvrtc_archs(const char *test, int *arch, int n) {
+    int known[64], n_known = 0, kept = 0;
+    if (nvrtc.nvrtcGetNumSupportedArchs(&n_known) || n_known > 64 ||
+        nvrtc.nvrtcGetSupportedArchs(known))
+        n_known = 0;
+    for (int k = 0; k < n; k++) {
+        int i = 0;
+        while (i < n_known && known[i] != arch[k]) i++;
+        if (i < n_known)
+            arch[kept++] = arch[k];
+        else
+            printf("%s: NVRTC does not compile for sm_%d: not tested\n", test, arch[k]);
+    }
+    check_that(kept > 0, __FILE__, __LINE__, "NVRTC compiles for none of them");
+    return kept;
+}
 /* PTX of a source, owned by the caller; NULL: it does not compile, and the log is printed. more: an
  * option besides, or NULL. */
-__attribute__((unused)) static char *nvrtc_ptx(const char *source, const char *arch,
-                                               const char *more) {
+__attribute__((unused)) static char *nvrtc_ptx(const char *source, int arch, const char *more) {
     char option[40];
-    snprintf(option, sizeof option, "-arch=%s", arch);
+    snprintf(option, sizeof option, "-arch=compute_%d", arch);
     const char *const options[] = {option, "-default-device", "-std=c++17",
                                    more ? more : "-fmad=false"};
     void *program = NULL;

@@ -84,7 +84,7 @@ static float a[4 * N], b[4 * N], want[4 * N], got[4 * N];
 static int ia[N], iwant[N], igot[N];
 static CUmodule module;
 
-static bool load(const char *arch, const char *more, uint64_t seed) {
+static bool load(int arch, const char *more, uint64_t seed) {
     char *ptx = nvrtc_ptx(source, arch, more);
     CHECK(gpu_open(seed));
     gpu.emu_quiet(true);
@@ -279,7 +279,7 @@ static void test_mistakes(void) {
         char *equals = strchr(name, '=');
         if (equals) *equals = ' ';
         snprintf(text, sizeof source + 100, "#define %s\n%s", name, source);
-        char *ptx = nvrtc_ptx(text, "compute_80", NULL);
+        char *ptx = nvrtc_ptx(text, 80, NULL);
         for (uint64_t seed = 0; ptx && seed < 3; seed++) {
             CHECK(gpu_open(seed));
             gpu.emu_quiet(true);
@@ -292,19 +292,20 @@ static void test_mistakes(void) {
         free(text), free(ptx);
     }
     CHECK(gpu_open(1)); /* the device of the last mistake is lost */
-    CHECK(!load("compute_80", "-fmad=true", 1) && strstr(gpu.emu_refusal(), "may contract"));
-    CHECK(!load("compute_80", "--use_fast_math", 1));
+    CHECK(!load(80, "-fmad=true", 1) && strstr(gpu.emu_refusal(), "may contract"));
+    CHECK(!load(80, "--use_fast_math", 1));
 }
 int main(int argc, char **argv) {
-    static const char *const archs[] = {"compute_80", "compute_120"};
+    int archs[] = {80, 120};
     if (!gpu_open(1)) return 1;
     if (!nvrtc_open("gpu_kernels")) return check_report("gpu_kernels");
     Rand r = {rand_seed(argc, argv)};
     for (int i = 0; i < 4 * N; i++)
         a[i] = (float)rand_below(&r, 2000) / 97.0f - 10, b[i] = (float)rand_below(&r, 2000) / 31.0f;
     for (int i = 0; i < N; i++) ia[i] = (int)rand_u64(&r);
-    for (uint64_t k = 0; k < 2; k++) {
-        bool ok = load(archs[k], NULL, k);
+    int n_archs = nvrtc_archs("gpu_kernels", archs, 2);
+    for (int k = 0; k < n_archs; k++) {
+        bool ok = load(archs[k], NULL, (uint64_t)k);
         CHECK_MSG(ok, "%s", gpu.emu_refusal());
         if (!ok) continue;
         test_rows();

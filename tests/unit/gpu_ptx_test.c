@@ -164,11 +164,11 @@ int main(int argc, char **argv) {
     check_hostile_texts();
     check_damage(&r, rand_rounds(1500));
     if (!nvrtc_open("gpu_ptx")) return check_report("gpu_ptx");
-    static const char *const archs[] = {"compute_80", "compute_90", "compute_120"};
-    for (uint64_t k = 0; k < 3; k++) {
+    int archs[] = {80, 90, 120}, n_archs = nvrtc_archs("gpu_ptx", archs, 3);
+    for (int k = 0; k < n_archs; k++) {
         char *ptx = nvrtc_ptx(add_in_cuda, archs[k], NULL);
         CHECK(ptx != NULL);
-        if (ptx) check_add(ptx, k);
+        if (ptx) check_add(ptx, (uint64_t)k);
         free(ptx);
     }
     return check_report("gpu_ptx");
