@@ -56,4 +56,24 @@ for n in 9 11 13; do
     got=$(launch "$TMP/fused.gt" "$n")
     same "a fusion without launch $n" "$got" "$("$GTSH" --engine cpu "$TMP/fused.gt")"
 done
+
+# A graph for which there is no memory is dropped: its calls are launched one by one.
+cat >"$TMP/graph.gt" <<'E2'
+x = ones(8, 40); s = 1.0
+for i in range(12) {
+    x = x * s + 1
+    x = x.cumsum(1) * 0.05
+    s = s * 0.9
+}
+print(x.sum().item(), stats()["w0.plan.graph_launches"])
+E2
+graph() {
+    GT_FUSE=0 GT_GRAPH=1 GT_HOTPATH_MAX_EXPAND=1 GT_EMU_FAIL=$1 GT_EMU_LIVE=$TMP/live \
+        "$GTSH" --engine cuda --threads 1 -w 1 "$TMP/graph.gt" 2>&1
+}
+same "a graph" "$(graph '')" "416.2969970703125 5"
+for call in cuGraphInstantiate cuGraphUpload; do
+    same "a graph without memory for $call" "$(graph $call:1:2)" "416.2969970703125 0"
+    has "a graph without memory" "$(tail -n 1 "$TMP/live")" "failed=$call"
+done
 finish

@@ -247,6 +247,12 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
     *at = op;
     return api_end(code);
 }
+CUresult cuGraphUpload(CUgraphExec exec, CUstream handle) {
+    CUstream s;
+    CUresult code = begin("cuGraphUpload", handle, &s);
+    if (!code && !is_exec(exec)) code = CUDA_ERROR_INVALID_HANDLE;
+    return api_end(code);
+}
 CUresult cuGraphLaunch(CUgraphExec exec, CUstream handle) {
     CUstream s;
     CUresult code = begin("cuGraphLaunch", handle, &s);

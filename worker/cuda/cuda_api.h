@@ -169,6 +169,7 @@ typedef void (*CUhostFn)(void *userData);
     X(cuGraphInstantiateWithFlags, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))  \
     X(cuGraphExecKernelNodeSetParams_v2,                                                           \
       (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2 *params))              \
+    X(cuGraphUpload, (CUgraphExec exec, CUstream stream))                                          \
     X(cuGraphLaunch, (CUgraphExec exec, CUstream stream))                                          \
     X(cuGraphExecDestroy, (CUgraphExec exec))                                                      \
     X(cuGraphDestroy, (CUgraph graph))

@@ -127,14 +127,17 @@ void cuda_capture_begin(Engine *e, EngineGraph *graph, void *temps, uint64_t byt
                    (k->is_new && !CALL(c, cuGraphCreate, &k->graph->graph, 0));
 }
 
-/* A failure of the driver fails the recording, not the device. */
+/* A failure of the driver fails the recording, not the device. So a new graph is uploaded here: a
+ * launch would take the memory that it needs on the device, and could only lose the device if there
+ * is none. */
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes) {
     Cuda *c = (Cuda *)e;
     Capture *k = c->capture;
     EngineGraph *g = k->graph;
     *bytes = !k->is_broken && k->peak > k->bytes ? k->peak : 0;
     bool ok = !k->is_broken && !*bytes && k->n > 0 && (k->is_new || k->n == g->n);
-    ok = ok && (!k->is_new || CALL(c, cuGraphInstantiateWithFlags, &g->exec, g->graph, 0));
+    ok = ok && (!k->is_new || (CALL(c, cuGraphInstantiateWithFlags, &g->exec, g->graph, 0) &&
+                               CALL(c, cuGraphUpload, g->exec, c->stream)));
     if (!ok && k->is_new) cuda_graph_free(e, &g);
     c->capture = NULL;
     free(k);

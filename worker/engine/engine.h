@@ -163,9 +163,9 @@ typedef struct EngineOps {
      * executes in the order of all calls, any number of times, while that memory is free for it.
      * capture_begin with a graph brings it up to date: the same calls are recorded again, with
      * other addresses and scalars, and capture_end returns it. Launches before that are as they
-     * were. capture_end returns NULL if some call cannot be recorded or the graph does not fit the
-     * calls, and sets *bytes to 0; or if the memory was too small, and sets *bytes to what is
-     * needed. The graph then still belongs to the caller. */
+     * were. capture_end returns NULL if some call cannot be recorded, the graph does not fit the
+     * calls or the device has no memory for it, and sets *bytes to 0; or if temps was too small,
+     * and sets *bytes to what is needed. The graph then still belongs to the caller. */
     void (*capture_begin)(Engine *e, struct EngineGraph *g, void *temps, uint64_t bytes);
     struct EngineGraph *(*capture_end)(Engine *e, uint64_t *bytes);
     void (*launch)(Engine *e, struct EngineGraph *g);
