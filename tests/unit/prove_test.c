@@ -122,6 +122,14 @@ static Ticket submit_hanging(Engine *e, const Call *call, const Ticket *after, i
 
 /* ---- Proofs ---- */
 
+/* TSan makes all some ten times as slow. An engine that says too early that it is done is a race by
+ * intention: TSan reports it before the proof does. */
+#ifdef __SANITIZE_THREAD__
+enum { HAS_TSAN = true, STALL_S = 20 };
+#else
+enum { HAS_TSAN = false, STALL_S = 2 };
+#endif
+
 /* Proves `broken` in one part. Returns the report, which the caller frees. */
 static char *prove_part(const char *part, Agree agree, const volatile sig_atomic_t *stop,
                         ProveEnd want) {
@@ -133,7 +141,7 @@ static char *prove_part(const char *part, Agree agree, const volatile sig_atomic
                      .agree = agree,
                      .only = part,
                      .is_quick = true,
-                     .stall_s = 2,
+                     .stall_s = STALL_S,
                      .stop = stop,
                      .out = out};
     ProveEnd end = prove_run(&c);
@@ -161,10 +169,12 @@ static void test_broken(void) {
     break_engine(&engine_cpu);
     broken.fused = fused_flipped;
     must_fail("fusions", "fusion ");
-    break_engine(&engine_late);
-    broken.done = done_too_early;
-    must_fail("streams", "a read after ");
-    must_fail("indices", "the result is wrong");
+    if (!HAS_TSAN) {
+        break_engine(&engine_late);
+        broken.done = done_too_early;
+        must_fail("streams", "a read after ");
+        must_fail("indices", "the result is wrong");
+    }
     break_engine(&engine_cpu);
     broken.copy = copy_straight;
     must_fail("copies", "copy: byte ");
@@ -202,7 +212,7 @@ static void test_processes(void) {
     broken.submit = submit_exit;
     must_fail("operations", "the process ended with code 3");
     broken.submit = submit_hanging;
-    must_fail("operations", "no progress for 2 s");
+    must_fail("operations", HAS_TSAN ? "no progress for 20 s" : "no progress for 2 s");
 }
 
 static void test_stop(void) {

@@ -287,7 +287,7 @@ static void put_ending(Emit *e, int pass) {
 }
 
 /* Goes over a unit's blocks: one, or all of a row. Inside a block indices are of 32 bits: 44 to 52
- * registers, where rows of 64 bits took 52 to 64, and 24 bytes of stack on sm_120. */
+ * registers, where indices of 64 bits took 52 to 64, and 24 bytes of stack on sm_120. */
 static void put_pass(Emit *e, FusedUnit unit, int pass) {
     const Fusion *f = e->f;
     bool folds = pass_has_folds(e, pass);
@@ -326,19 +326,19 @@ static void put_pass(Emit *e, FusedUnit unit, int pass) {
     emit_line(e, "}");
 }
 
-static bool has_f64(const Fusion *f) {
-    for (int i = 0; i < f->n_nodes; i++)
-        if (f->node[i].dtype == DT_F64) return true;
-    for (int i = 0; i < f->n_inputs; i++)
-        if (f->input[i].type.dtype == DT_F64) return true;
-    return false;
+/* Several passes with many folds. Without a number of blocks the assembler spills 8 to 16 bytes of
+ * some at 40 or 48 registers; with it none, and most take as few. Other kernels are better off
+ * without: those of one fold would take 45 registers for 39 on sm_100. */
+static bool is_heavy(const Emit *e) {
+    enum { MANY = 3 };
+    int folds = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        folds += fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i];
+    return e->plan.n_passes > 1 && folds >= MANY;
 }
 
-/* With HALF_BLOCKS the assembler may use the registers that fill half a processor. Without, it aims
- * at more, and then stores 2 to 4 of 48 registers on a stack. Kernels of float64 need up to 72. */
 void cuda_put_rows_head(Emit *e, const char *name) {
-    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256%s)",
-              has_f64(e->f) ? "" : ", HALF_BLOCKS");
+    emit_line(e, "extern \"C\" __global__ void __launch_bounds__(256%s)", is_heavy(e) ? ", 4" : "");
     emit_line(e, "FUSED(%s)(const __grid_constant__ FusedArgs args) {", name);
     emit_line(e, "const FusedArgs *const A = &args;");
     emit_line(e, "const int64_t n = A->n, blocks = A->blocks, zero = A->zero;");
