@@ -18,6 +18,13 @@ sentence "a device that is not there" "no CUDA device is visible: CUDA_VISIBLE_D
 sentence "no device" "the NVIDIA driver finds no device" GT_EMU_DEVICES=0
 sentence "a device that is taken" "Emulated GPU is in exclusive mode, and another process has it" GT_EMU_MODE=taken
 sentence "a prohibited device" "Emulated GPU is in the mode that lets no process use it" GT_EMU_MODE=prohibited
+for mode in default taken; do
+    sentence "a context without memory" "Emulated GPU has no memory left for another worker" GT_EMU_MODE=$mode \
+        GT_EMU_FAIL=cuDevicePrimaryCtxRetain:1:2
+    sentence "no context" "Emulated GPU cannot be used: cuDevicePrimaryCtxRetain: " GT_EMU_MODE=$mode \
+        GT_EMU_FAIL=cuDevicePrimaryCtxRetain:1:999
+done
+sentence "a busy device" "Emulated GPU cannot be used: cuDevicePrimaryCtxRetain: " GT_EMU_FAIL=cuDevicePrimaryCtxRetain:1:46
 sentence "an old device" "Emulated GPU has compute capability 7.5, and 8.0 or newer is needed" GT_EMU_CAPABILITY=75
 sentence "a full device" "Emulated GPU has only 3.8 MiB of free memory" GT_EMU_MEMORY=4000000
 sentence "no driver" "no NVIDIA driver: libcuda.so.1 is not there" GT_CUDA_LIBRARIES=/nowhere

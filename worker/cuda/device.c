@@ -35,22 +35,34 @@ static bool find_arch(Cuda *c, Err *err) {
     return err_hint(err, "it needs a newer NVRTC and a driver of the same version");
 }
 
-static bool open_context(Cuda *c, Err *err) {
-    const CudaLibs *l = c->libs;
-    CUcontext context;
+/* Says why the device gives no context. Returns false. */
+static bool no_context(const Cuda *c, CUresult code, Err *err) {
     int mode = 0;
-    CUresult code = l->cuDevicePrimaryCtxRetain(&context, c->device);
-    if (code == CUDA_SUCCESS) {
-        c->context = context;
-        return CUDA(l, err, cuCtxSetCurrent, c->context) &&
-               CUDA(l, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);
+    if (code == CUDA_ERROR_OUT_OF_MEMORY) {
+        err_set(err, ERR_MEMORY, "%s has no memory left for another worker", c->name);
+        return err_hint(err, "nvidia-smi lists the processes that use it");
     }
-    l->cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, c->device);
-    if (mode == CU_COMPUTEMODE_DEFAULT) return cuda_ok(l, code, "cuDevicePrimaryCtxRetain", err);
-    err_set(err, ERR_IO, "%s %s", c->name,
-            mode == CU_COMPUTEMODE_PROHIBITED ? "is in the mode that lets no process use it"
-                                              : "is in exclusive mode, and another process has it");
+    if (c->libs->cuDeviceGetAttribute(&mode, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, c->device)) mode = 0;
+    if (mode == CU_COMPUTEMODE_PROHIBITED)
+        err_set(err, ERR_IO, "%s is in the mode that lets no process use it", c->name);
+    else if (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && code == CUDA_ERROR_DEVICE_UNAVAILABLE)
+        err_set(err, ERR_IO, "%s is in exclusive mode, and another process has it", c->name);
+    else {
+        Err why = {0};
+        cuda_ok(c->libs, code, "cuDevicePrimaryCtxRetain", &why);
+        err_set(err, ERR_IO, "%s cannot be used: %s", c->name, why.text);
+        return err_hint(err, "nvidia-smi shows its state; --engine cpu needs no device");
+    }
     return err_hint(err, "nvidia-smi -c DEFAULT lets several use it");
+}
+
+static bool open_context(Cuda *c, Err *err) {
+    CUcontext context;
+    CUresult code = c->libs->cuDevicePrimaryCtxRetain(&context, c->device);
+    if (code != CUDA_SUCCESS) return no_context(c, code, err);
+    c->context = context;
+    return CUDA(c->libs, err, cuCtxSetCurrent, c->context) &&
+           CUDA(c->libs, err, cuStreamCreate, &c->stream, CU_STREAM_NON_BLOCKING);
 }
 
 bool cuda_find_device(const CudaLibs *l, const EngineConfig *config, int *n, CUdevice *device,
