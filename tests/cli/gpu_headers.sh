@@ -3,7 +3,7 @@
 . tests/fixtures/check.sh
 {
     printf '#include <cuda.h>\n#include <cublasLt.h>\n'
-    grep -ohE '\bCU[A-Za-z0-9_]+ = [0-9]+' worker/cuda/cuda_api.h worker/cuda/cublaslt_api.h | sed 's/\(.*\) = \(.*\)/_Static_assert((int)\1 == \2, "\1");/'
+    grep -ohE '\bCU[A-Za-z0-9_]+ = [0-9]+' worker/cuda/cuda_api.h worker/cuda/cublaslt_api.h tests/gpu/driver_api.h | sed 's/\(.*\) = \(.*\)/_Static_assert((int)\1 == \2, "\1");/'
     echo '_Static_assert(sizeof(cublasLtMatmulAlgo_t) == 64 && sizeof(cublasLtMatmulHeuristicResult_t) == 96, "sizes");'
     echo '_Static_assert(sizeof(CUDA_KERNEL_NODE_PARAMS_v2) == 72, "sizes");'
 } >"$TMP/values.c"
@@ -18,6 +18,7 @@ functions() {
 {
     printf '#include <cuda.h>\n#include <cublasLt.h>\n'
     functions CUDA_FUNCTIONS CUresult worker/cuda/cuda_api.h
+    functions CUDA_OTHER_FUNCTIONS CUresult tests/gpu/driver_api.h
     functions CUBLASLT_FUNCTIONS cublasStatus_t worker/cuda/cublaslt_api.h
 } >"$TMP/functions.c"
 {
@@ -28,8 +29,12 @@ functions() {
     echo '#include <nvml.h>'
     functions NVML_FUNCTIONS nvmlReturn_t worker/cuda/nvml_api.h
 } >"$TMP/nvml.c"
-for list in functions:cublasLtMatmul functions:cuGraphLaunch nvrtc:nvrtcGetPTX nvml:nvmlInit_v2; do
+for list in functions:cublasLtMatmul functions:cuGraphLaunch functions:cuStreamWaitEvent nvrtc:nvrtcGetPTX nvml:nvmlInit_v2; do
     grep -q "X(${list#*:}," "$TMP/${list%:*}.c" || fail "the functions of ${list%:*}.c were not found"
+done
+# The engine is not opened where a function of its lists is missing: it calls each of them.
+for f in $(grep -ohE '\bX\((cu|nvrtc|nvml)[A-Za-z0-9_]+' worker/cuda/*_api.h | sed 's/X(//'); do
+    grep -qw "$f" worker/cuda/*.c || fail "the engine needs $f, and never calls it"
 done
 found=
 for dir in /usr/local/cuda/include /usr/local/cuda-*/include .venv/lib/python3*/site-packages/nvidia/*/include; do

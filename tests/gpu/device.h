@@ -12,7 +12,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GPU_DEVICE_H
 #define GT_TESTS_GPU_DEVICE_H
-#include "worker/cuda/cuda_api.h"
+#include "tests/gpu/driver_api.h"
 #include "tests/gpu/emu.h"
 #include <pthread.h>
 

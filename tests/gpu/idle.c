@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/idle.h"
 #include "tests/gpu/idle_count.h"
-#include "worker/cuda/cuda_api.h"
+#include "tests/gpu/driver_api.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Those of idle.c take the place of the ones here.
  * SPDX-License-Identifier: MIT */
 #include "tests/gpu/idle_count.h"
-#include "worker/cuda/cuda_api.h"
+#include "tests/gpu/driver_api.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #define X(name, args)                                                                              \
@@ -11,3 +11,4 @@
         return CUDA_SUCCESS;                                                                       \
     }
 CUDA_FUNCTIONS(X)
+CUDA_OTHER_FUNCTIONS(X)

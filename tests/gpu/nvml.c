@@ -17,7 +17,6 @@ nvmlReturn_t nvmlInit_v2(void) {
     users++;
     return NVML_SUCCESS;
 }
-nvmlReturn_t nvmlShutdown(void) { return users ? users--, NVML_SUCCESS : NVML_ERROR_UNINITIALIZED; }
 nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *id, nvmlDevice_t *d) {
     unsigned bus = 0;
     if (!users) return NVML_ERROR_UNINITIALIZED;

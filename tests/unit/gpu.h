@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_UNIT_GPU_H
 #define GT_TESTS_UNIT_GPU_H
-#include "worker/cuda/cuda_api.h"
+#include "tests/gpu/driver_api.h"
 #include "tests/gpu/emu.h"
 #include "tests/unit/check.h"
 #include <dlfcn.h>
@@ -21,11 +21,12 @@
     X(emu_quiet)                                                                                   \
     X(emu_counters)                                                                                \
     X(emu_stats)                                                                                   \
-    X(emu_clear_counters) X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget)       \
-        X(emu_row) X(emu_lose)
+    X(emu_clear_counters)                                                                          \
+    X(emu_fail) X(emu_allow_approximations) X(emu_limit) X(emu_forget) X(emu_row) X(emu_lose)
 typedef struct Gpu {
 #define X(name, args) CUresult(*name) args;
     CUDA_FUNCTIONS(X)
+    CUDA_OTHER_FUNCTIONS(X)
 #undef X
 #define X(name) __typeof__(name) *name;
     EMU_FUNCTIONS(X)
@@ -59,6 +60,7 @@ __attribute__((unused)) static bool gpu_open(uint64_t seed) {
     bool is_whole = true;
 #define X(name, args) is_whole &= (*(void **)&gpu.name = dlsym(library, #name)) != NULL;
     CUDA_FUNCTIONS(X)
+    CUDA_OTHER_FUNCTIONS(X)
 #undef X
 #define X(name) is_whole &= (*(void **)&gpu.name = dlsym(library, #name)) != NULL;
     EMU_FUNCTIONS(X)
@@ -152,7 +154,7 @@ __attribute__((unused)) static bool nvrtc_open(const char *test) {
     F(nvrtcGetProgramLogSize)
     F(nvrtcGetProgramLog)
 #undef F
-        if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
+    if (!is_whole) printf("%s: NVRTC is not installed: hand-written PTX only\n", test);
     return is_whole;
 }
 /* Keeps, of n architectures, those that this NVRTC compiles for, and returns their number. What it

@@ -1,4 +1,4 @@
-/* cuda_api.h: the few declarations of NVIDIA's driver that the engine calls and the emulator
+/* cuda_api.h: the few declarations of NVIDIA's driver that the engine needs and the emulator
  * (tests/gpu) defines, by the driver's own names and values. Written by hand from the public
  * manual, so that every machine compiles the engine; tests/cli/gpu_headers.sh compares them with
  * the toolkit's cuda.h where that is installed (GT_REAL_CUDA_H).
@@ -44,9 +44,6 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
-typedef struct CUuuid_st {
-    char bytes[16];
-} CUuuid;
 typedef enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
@@ -63,13 +60,6 @@ typedef enum CUdevice_attribute_enum {
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 } CUdevice_attribute;
-typedef enum CUfunction_attribute_enum {
-    CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
-    CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
-    CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
-    CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
-    CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8
-} CUfunction_attribute;
 enum {
     CU_COMPUTEMODE_DEFAULT = 0,
     CU_COMPUTEMODE_PROHIBITED = 2,
@@ -95,7 +85,6 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
     struct CUkern_st *kern;
     CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS_v2;
-typedef void (*CUhostFn)(void *userData);
 #ifndef CUDAAPI
 #define CUDAAPI __attribute__((visibility("default")))
 #endif
@@ -108,15 +97,12 @@ typedef void (*CUhostFn)(void *userData);
     X(cuDeviceGetCount, (int *count))                                                              \
     X(cuDeviceGet, (CUdevice * device, int ordinal))                                               \
     X(cuDeviceGetName, (char *name, int size, CUdevice device))                                    \
-    X(cuDeviceGetUuid_v2, (CUuuid * uuid, CUdevice device))                                        \
     X(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                      \
     X(cuDeviceGetAttribute, (int *value, CUdevice_attribute attribute, CUdevice device))           \
     X(cuDeviceGetPCIBusId, (char *text, int size, CUdevice device))                                \
     X(cuDevicePrimaryCtxRetain, (CUcontext * context, CUdevice device))                            \
     X(cuDevicePrimaryCtxRelease_v2, (CUdevice device))                                             \
     X(cuCtxSetCurrent, (CUcontext context))                                                        \
-    X(cuCtxGetCurrent, (CUcontext * context))                                                      \
-    X(cuCtxSynchronize, (void))                                                                    \
     X(cuDeviceCanAccessPeer, (int *can, CUdevice device, CUdevice peer))                           \
     X(cuCtxEnablePeerAccess, (CUcontext peer, unsigned flags))                                     \
     X(cuMemGetInfo_v2, (size_t * free_bytes, size_t * total))                                      \
@@ -127,39 +113,23 @@ typedef void (*CUhostFn)(void *userData);
     X(cuIpcOpenMemHandle_v2, (CUdeviceptr * at, CUipcMemHandle handle, unsigned flags))            \
     X(cuIpcCloseMemHandle, (CUdeviceptr at))                                                       \
     X(cuMemHostAlloc, (void **at, size_t bytes, unsigned flags))                                   \
-    X(cuMemAllocHost_v2, (void **at, size_t bytes))                                                \
     X(cuMemFreeHost, (void *at))                                                                   \
-    X(cuMemHostGetDevicePointer_v2, (CUdeviceptr * device, void *host, unsigned flags))            \
-    X(cuMemcpyHtoD_v2, (CUdeviceptr to, const void *from, size_t bytes))                           \
-    X(cuMemcpyDtoH_v2, (void *to, CUdeviceptr from, size_t bytes))                                 \
     X(cuMemcpyHtoDAsync_v2, (CUdeviceptr to, const void *from, size_t bytes, CUstream stream))     \
     X(cuMemcpyDtoHAsync_v2, (void *to, CUdeviceptr from, size_t bytes, CUstream stream))           \
     X(cuMemcpyDtoDAsync_v2, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))     \
     X(cuMemsetD8Async, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))       \
-    X(cuMemsetD32Async, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))           \
     X(cuStreamCreate, (CUstream * stream, unsigned flags))                                         \
-    X(cuStreamCreateWithPriority, (CUstream * stream, unsigned flags, int priority))               \
     X(cuStreamDestroy_v2, (CUstream stream))                                                       \
     X(cuStreamSynchronize, (CUstream stream))                                                      \
     X(cuStreamQuery, (CUstream stream))                                                            \
-    X(cuStreamWaitEvent, (CUstream stream, CUevent event, unsigned flags))                         \
-    X(cuLaunchHostFunc, (CUstream stream, CUhostFn fn, void *data))                                \
     X(cuEventCreate, (CUevent * event, unsigned flags))                                            \
     X(cuEventDestroy_v2, (CUevent event))                                                          \
     X(cuEventRecord, (CUevent event, CUstream stream))                                             \
     X(cuEventQuery, (CUevent event))                                                               \
-    X(cuEventSynchronize, (CUevent event))                                                         \
-    X(cuEventElapsedTime, (float *ms, CUevent begin, CUevent end))                                 \
-    X(cuModuleLoadData, (CUmodule * module, const void *image))                                    \
     X(cuModuleLoadDataEx,                                                                          \
       (CUmodule * module, const void *image, unsigned n, CUjit_option *option, void **value))      \
     X(cuModuleUnload, (CUmodule module))                                                           \
     X(cuModuleGetFunction, (CUfunction * function, CUmodule module, const char *name))             \
-    X(cuModuleGetGlobal_v2, (CUdeviceptr * at, size_t * bytes, CUmodule module, const char *name)) \
-    X(cuFuncGetAttribute, (int *value, CUfunction_attribute attribute, CUfunction function))       \
-    X(cuFuncSetAttribute, (CUfunction function, CUfunction_attribute attribute, int value))        \
-    X(cuOccupancyMaxActiveBlocksPerMultiprocessor,                                                 \
-      (int *blocks, CUfunction function, int threads, size_t shared_bytes))                        \
     X(cuLaunchKernel, (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,     \
                        unsigned block_x, unsigned block_y, unsigned block_z,                       \
                        unsigned shared_bytes, CUstream stream, void **param, void **extra))        \

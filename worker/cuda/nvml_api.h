@@ -20,7 +20,6 @@ typedef struct nvmlUtilization_st {
 } nvmlUtilization_t;
 #define NVML_FUNCTIONS(X)                                                                          \
     X(nvmlInit_v2, (void))                                                                         \
-    X(nvmlShutdown, (void))                                                                        \
     X(nvmlDeviceGetHandleByPciBusId_v2, (const char *id, nvmlDevice_t *d))                         \
     X(nvmlDeviceGetTemperature,                                                                    \
       (nvmlDevice_t d, nvmlTemperatureSensors_t sensor, unsigned *celsius))                        \
