@@ -48,6 +48,21 @@ code "cuda, replayed" 0 "$GTSH" --engine cuda --memory 100M --replay "$TMP/p.gti
 same "cuda, replayed" "$(out)" "$(cat "$TMP/cuda")"
 code "the operator's word" 0 env GT_CUDA_BLAS=0 "$GTSH" --engine cuda --memory 100M "$TMP/p.gt"
 same "the operator's word" "$(out)" "$("$GTSH" --engine cpu "$TMP/p.gt" 2>&1)"
+# What the library does not take, the own kernels multiply; so do they if it would round float32.
+right=$("$GTSH" --engine cpu "$TMP/none.gt" 2>&1)
+echo 'seed(1); set_precision("tf32"); print((randn(30, 40) @ randn(40, 50)).sum() * 1000)' >"$TMP/alone.gt"
+alone=$("$GTSH" --engine cpu "$TMP/alone.gt" 2>&1)
+[ "$("$GTSH" --engine cuda --memory 100M "$TMP/alone.gt" 2>&1)" != "$alone" ] || fail "TF32 has the bits of float32"
+for status in 7 15; do
+    same "status $status" "$(GT_EMU_FAIL=cublasLtMatmulAlgoGetHeuristic:1:$status "$GTSH" --engine cuda --memory 100M "$TMP/alone.gt" 2>&1)" "$alone"
+done
+code "TF32 for all" 0 env NVIDIA_TF32_OVERRIDE=1 "$GTSH" --engine cuda --memory 100M "$TMP/p.gt"
+same "TF32 for all" "$(out)" "$right"
+has "TF32 for all" "$(err)" "NVIDIA_TF32_OVERRIDE is '1'"
+code "TF32 for none" 0 env NVIDIA_TF32_OVERRIDE=0 "$GTSH" --engine cuda --memory 100M "$TMP/p.gt"
+same "TF32 for none" "$(out)" "$(cat "$TMP/cuda")"
+code "TF32 and the operator's word" 69 env NVIDIA_TF32_OVERRIDE=1 GT_CUDA_BLAS=1 "$GTSH" --engine cuda --memory 100M "$TMP/p.gt"
+has "TF32 and the operator's word" "$(err)" "could not start: NVIDIA_TF32_OVERRIDE is '1'"
 # A hot loop, as plans and graphs, that changes its products.
 cat > "$TMP/hot.gt" <<'E'
 seed(2); x = randn(20, 20) * 0.2

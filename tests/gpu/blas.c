@@ -246,7 +246,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               int *count) {
     Product p;
     int fails = emu_call("cublasLtMatmulAlgoGetHeuristic");
-    if (fails == CUBLAS_STATUS_NOT_SUPPORTED) return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (fails == CUBLAS_STATUS_NOT_SUPPORTED || fails == CUBLAS_STATUS_INVALID_VALUE)
+        return (cublasStatus_t)fails;
     if (fails) return CUBLAS_STATUS_EXECUTION_FAILED;
     const Preference *w = (const Preference *)(void *)preference;
     if (!is_handle(handle) || !w || w->is != LIVE + IS_PREFERENCE || most < 1)

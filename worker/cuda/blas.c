@@ -159,8 +159,9 @@ static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLa
                                                 &k->step[i], sizeof k->step[i]);
 }
 
-/* Chooses the algorithm. Without one has_algo stays false. Returns false if a call fails: then it
- * is not known whether there is one, and the product must not have other bits than next time. */
+/* Chooses the algorithm. Without one, or if the library does not take such a product, has_algo
+ * stays false, and the own kernels multiply. Returns false if a call fails: then it is not known
+ * whether there is one, and the product must not have other bits than next time. */
 static bool ask(const CudaBlas *b, BlasProduct *p) {
     enum { MOST = 8 };
     const BlasLibs *l = b->libs;
@@ -186,7 +187,8 @@ static bool ask(const CudaBlas *b, BlasProduct *p) {
                                                              p->layout[2], wish, MOST, result, &n)
                     : 0;
     if (status) n = 0;
-    ok = ok && (!status || status == CUBLAS_STATUS_NOT_SUPPORTED);
+    ok = ok && (!status || status == CUBLAS_STATUS_NOT_SUPPORTED ||
+                status == CUBLAS_STATUS_INVALID_VALUE); /* such as extents over 2^31 */
     for (int i = 0; ok && i < n && !p->has_algo; i++) {
         int32_t splits = 1;
         uint32_t scheme = 0;

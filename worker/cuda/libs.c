@@ -165,6 +165,13 @@ static struct {
 
 static bool open_blas(BlasLibs *l, Err *err) {
     const char *missing = NULL;
+    const char *tf32 = getenv("NVIDIA_TF32_OVERRIDE");
+    if (tf32 && *tf32 && strcmp(tf32, "0") != 0) {
+        err_set(err, ERR_ARG, "NVIDIA_TF32_OVERRIDE is '%.40s': cuBLASLt would round float32",
+                tf32);
+        return err_hint(err,
+                        "unset it; set_precision(\"tf32\") or GT_CUDA_BLAS=tf32 asks for TF32");
+    }
     static const char *const newest[] = {"libcublasLt.so.13", "libcublasLt.so.12", NULL};
     int major = shared.libs.driver / 1000;
     /* One that is newer than the driver does not work. */
