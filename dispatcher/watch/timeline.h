@@ -31,6 +31,7 @@ typedef enum IdleCause {
     IDLE_BLOCKED, /* an input from another worker was missing */
     IDLE_COMM,    /* waited for a transfer */
     IDLE_COMPILE, /* waited for a kernel */
+    IDLE_DEVICE,  /* waited for its device, which computed */
     IDLE_CAUSES
 } IdleCause;
 extern const char *const idle_cause_name[IDLE_CAUSES];

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const top_cause_name[TOP_CAUSES] = {"starved", "blocked", "comm", "compile"};
+const char *const top_cause_name[TOP_CAUSES] = {"starved", "blocked", "comm", "compile", "device"};
 
 /* ---- Keys ---- */
 
@@ -23,6 +23,7 @@ const char *const top_counter_key[TOP_COUNTERS] = {
     [TOP_IDLE + TOP_BLOCKED] = "idle_us.blocked",
     [TOP_IDLE + TOP_COMM] = "idle_us.comm",
     [TOP_IDLE + TOP_COMPILE] = "idle_us.compile",
+    [TOP_IDLE + TOP_COMPUTES] = "idle_us.device",
     [TOP_INSTS] = "insts",
     [TOP_TIME] = "us",
     [TOP_FRAME_BYTES] = "frame_bytes",

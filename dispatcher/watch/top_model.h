@@ -31,7 +31,14 @@ enum {
 typedef enum TopKind { TOP_WORKER, TOP_CLIENT, TOP_SIGNAL, TOP_OP, TOP_KINDS } TopKind;
 
 /* Why a worker was idle. */
-typedef enum TopCause { TOP_STARVED, TOP_BLOCKED, TOP_COMM, TOP_COMPILE, TOP_CAUSES } TopCause;
+typedef enum TopCause {
+    TOP_STARVED,
+    TOP_BLOCKED,
+    TOP_COMM,
+    TOP_COMPILE,
+    TOP_COMPUTES,
+    TOP_CAUSES
+} TopCause;
 extern const char *const top_cause_name[TOP_CAUSES];
 
 typedef enum TopCounter {

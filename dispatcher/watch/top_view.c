@@ -167,6 +167,7 @@ static const char *const help[] = {
     "blocked w1   it waited for an input that w1 computes",
     "comm         it waited for a transfer",
     "compile      it waited for a kernel to be compiled",
+    "device       its GPU computed, and no more could be handed over",
     "LAG          age of the oldest instruction that is not done",
     "NOW          where the client's program is, and its signal",
     "",

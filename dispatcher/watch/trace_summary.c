@@ -154,7 +154,8 @@ static void put_links(const Timeline *t, FILE *f) {
 static void put_win(const Timeline *t, FILE *f) {
     static const char *const what[IDLE_CAUSES] = {
         "waiting for instructions (starved)", "waiting for other workers (blocked)",
-        "waiting for transfers (comm)", "waiting for kernels (compile)"};
+        "waiting for transfers (comm)", "waiting for kernels (compile)",
+        "waiting for the device (device)"};
     char now[24], then[24], worst[24], name[NAME_BYTES];
     Win win = timeline_win(t);
     int64_t total = t->end_ns - t->begin_ns;

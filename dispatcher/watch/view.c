@@ -336,7 +336,8 @@ void view_place(const Timeline *t, uint32_t file, uint32_t line, Bytes *out) {
 
 void view_cause(const Idle *idle, Bytes *out) {
     static const char *const words[IDLE_CAUSES] = {"no instruction", "waits for another worker",
-                                                   "waits for a transfer", "waits for a kernel"};
+                                                   "waits for a transfer", "waits for a kernel",
+                                                   "waits for its device"};
     if (idle->cause != IDLE_STARVED && idle->cause != IDLE_COMPILE && idle->on >= 0)
         bytes_printf(out, "waits for w%d", idle->on);
     else

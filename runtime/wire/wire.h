@@ -10,7 +10,7 @@
 #include "runtime/inst/inst.h"
 #include "runtime/base/msg.h"
 
-#define WIRE_VERSION 10
+#define WIRE_VERSION 11
 
 typedef enum MsgKind {
 #define MSG(id, name, doc) MSG_##id,

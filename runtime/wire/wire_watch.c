@@ -3,7 +3,7 @@
 #include "runtime/wire/wire_watch.h"
 #include "runtime/wire/wire_io.h"
 
-const char *const idle_why_name[IDLE_WHYS] = {"starved", "blocked", "comm", "compile"};
+const char *const idle_why_name[IDLE_WHYS] = {"starved", "blocked", "comm", "compile", "device"};
 
 static void listen_fields(Fields *f, Listen *l) {
     field_client(f, &l->client);

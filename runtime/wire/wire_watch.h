@@ -40,6 +40,7 @@ typedef enum IdleWhy {
     IDLE_BLOCKED, /* an instruction waits for a part from another worker */
     IDLE_COMM,    /* bytes of another worker are on the way */
     IDLE_COMPILE, /* a kernel is being compiled */
+    IDLE_DEVICE,  /* all that may be handed over is, and the ordered engine's device computes */
     IDLE_WHYS
 } IdleWhy;
 extern const char *const idle_why_name[IDLE_WHYS];

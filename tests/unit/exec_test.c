@@ -625,6 +625,14 @@ static void test_clients(const EngineOps *ops) {
     talk_free(t);
 }
 
+/* Drops the rows of waits and memory. */
+static void keep_done(Times *t) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->row[i].kind == TIME_DONE) t->row[n++] = t->row[i];
+    t->n = n;
+}
+
 /* While watched, exec reports the time of each call and effect once, in order, by its own clock. */
 static void test_watch(const EngineOps *ops) {
     Talk *t = talk_new(ops, 64 << 20);
@@ -642,6 +650,7 @@ static void test_watch(const EngineOps *ops) {
     while (exec_step(t->x, 1000)) {}
     CHECK(exec_next(t->x, &m) && wire_kind(&m) == MSG_TIMES); /* before the reply */
     CHECK(wire_read_times(&m, &a, &got, NULL) && got.row[0].client == CLIENT);
+    keep_done(&got); /* on an ordered engine, waits for the device lie between */
     CHECK_INT(got.n, 2);
     CHECK(got.row[0].op == OP_ADD && got.row[0].n_out == 1 && got.row[0].id == 2);
     CHECK(got.row[1].op == OP_FETCH && got.row[1].n_out == 0);
@@ -739,6 +748,31 @@ static void test_watch_later(const EngineOps *ops) {
     if (last->kind == TIME_MEMORY) last--;
     CHECK(last->kind == TIME_IDLE && last->n_out == IDLE_STARVED && last->ns >= 2000000);
     msg_fini(&m);
+    arena_fini(&a);
+    talk_free(t);
+}
+
+/* What the worker waits for an ordered engine is time of its device; other engines have none. */
+static void test_watch_device(const EngineOps *ops) {
+    Talk *t = talk_new(ops, 64 << 20);
+    Arena a = {0};
+    Msg m = {0};
+    Usage usage = {0};
+    exec_watch(t->x, WATCH_USAGE);
+    full(t, 1, 1, DT_F32, 64, 64);
+    for (uint64_t i = 0; i < 50; i++) OPS(t, OP_MATMUL, 2 + i, 1 + i, 1);
+    OPS(t, OP_FETCH, 0, 51);
+    flush(t);
+    while (exec_step(t->x, 1000)) {}
+    usleep((WATCH_USAGE_MS + 50) * 1000);
+    exec_watch_slept(t->x, watch_tick(t->x));
+    bool is_known = false;
+    while (exec_next(t->x, &m)) {
+        if (wire_kind(&m) == MSG_USAGE) is_known = wire_read_usage(&m, &a, &usage, NULL);
+        msg_fini(&m);
+    }
+    CHECK(is_known);
+    CHECK_INT(usage.idle_ns[IDLE_DEVICE] > 0, ops->is_ordered);
     arena_fini(&a);
     talk_free(t);
 }
@@ -904,6 +938,7 @@ int main(int argc, char **argv) {
         test_cancel(engines[i]);
         test_watch(engines[i]);
         test_watch_later(engines[i]);
+        test_watch_device(engines[i]);
         test_watch_ring(engines[i]);
         test_unread(engines[i]);
         test_clients(engines[i]);

@@ -149,6 +149,16 @@ static const char lines[] = "gti 1 kind=tape\n"
                             "moved=12 more=1\n"
                             "0.002710 12 ! c1 w0 error exp \"no \\\"x\\\"\" @a.gt:4\n";
 
+static void test_device(void) {
+    Timeline *t = make(NULL, "gti 1 kind=tape\n"
+                             "0.001000 1 < c1 w0 done t1 us=100 bytes=8 op=exp\n"
+                             "0.001400 2 < - w0 idle us=400 why=device\n"
+                             "0.001500 3 < c1 w0 done t2 us=100 bytes=8 op=exp\n");
+    CHECK_INT(t->worker[0].n_idle, 1);
+    check_idle(&t->worker[0], 0, 1000, 1400, IDLE_DEVICE, -1);
+    timeline_free(&t);
+}
+
 static void test_lines(void) {
     Timeline *t = make(NULL, lines);
     const WorkerLane *w = &t->worker[0];
@@ -415,6 +425,7 @@ int main(void) {
     test_model();
     test_totals();
     test_lines();
+    test_device();
     test_rows();
     test_pieces();
     test_effects();

@@ -92,6 +92,21 @@ static void rates(void) {
     top_model_fini(&m);
 }
 
+/* A worker whose device computes is idle because of that. */
+static void device_computes(void) {
+    TopModel m = {0};
+    double fraction;
+    for (int i = 0; i < 9; i++)
+        take(&m,
+             "dispatcher now_us=%d workers=1 clients=0\n"
+             "worker rank=0 idle_us.starved=%d idle_us.device=%d\n",
+             1000000 + i * 250000, i * 2500, i * 225000);
+    CHECK_INT(top_row_idle(top_model_find(&m, TOP_WORKER, 0), &fraction), TOP_COMPUTES);
+    CHECK(near(fraction, 0.9));
+    CHECK_STR(top_cause_name[TOP_COMPUTES], "device");
+    top_model_fini(&m);
+}
+
 static const char *worker_text =
     "dispatcher now_us=%d workers=2 clients=1\n"
     "worker rank=0 pid=%d busy_us.matmul=%d busy_us.pointwise=%d idle_us.starved=%d "
@@ -518,6 +533,7 @@ int main(void) {
     records();
     rates();
     fractions();
+    device_computes();
     clocks();
     late();
     hostile();

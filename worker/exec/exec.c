@@ -104,9 +104,9 @@ void exec_free(Exec **at) {
         x->spare = f->next;
         frame_free(f);
     }
-    watch_end(x);
     exec_hash(x, 0);
     marks_free(x);
+    watch_end(x);
     peer_fini(x);
     outbox_fini(&x->out);
     store_fini(&x->store);

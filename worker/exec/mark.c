@@ -3,6 +3,7 @@
 #include "worker/exec/exec.h"
 #include "worker/exec/issue.h"
 #include "worker/exec/queue.h"
+#include "worker/exec/watch.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -236,13 +237,21 @@ static void pass(Exec *x, const Entry *e) {
     queue_settle(x, e->job->frame->client);
 }
 
+/* Time that it waits counts as the device's. */
+static bool is_done(Exec *x, Ticket mark, bool wait) {
+    uint64_t began = wait ? watch_tick(x) : 0;
+    bool done = x->ops->done(x->engine, mark, wait, NULL) != 0;
+    if (wait) exec_watch_waited(x, began, IDLE_DEVICE);
+    return done;
+}
+
 bool marks_pass(Exec *x, bool wait) {
     Marks *m = x->marks;
     bool any = false;
     if (wait && !m->queue.n) marks_put(x, NULL, NULL);
     while (m->queue.n) {
         Entry e = *(Entry *)fifo_at(&m->queue, 0);
-        if (!x->ops->done(x->engine, e.mark, wait, NULL)) break;
+        if (!is_done(x, e.mark, wait)) break;
         fifo_pop(&m->queue);
         pass(x, &e);
         any = true, wait = false;
