@@ -297,7 +297,7 @@ static void show(const Work *w, Op op, DType d, const char *name, double s, doub
     const char *why = reason_of(op);
     char beside[64] = "";
     if (!why && bound / s > 0.85) why = "bound by memory: 0.85 to 1 of memcpy";
-    if (!why && op_has(op, FACT_CHEAP) && w->bytes > 8e6)
+    if (!why && op_has(op, FACT_CHEAP) && w->bytes > 8e6 && bound / s > 0.6)
         why = "bound by memory: 0.6 to 1.3 of memcpy, as others use the last cache";
     if (!why && dtype_is_half(d)) why = "widened to float32 and rounded";
     if (torch) snprintf(beside, sizeof beside, "%10.1f us %6.2f x", torch * 1e6, torch / s);
