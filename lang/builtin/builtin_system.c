@@ -1,5 +1,5 @@
 /* builtin_system.c: exit, time, sync, and random numbers of the host. These come from the same
- * Philox generator as the workers' and repeat with the seed. Statistics: builtin_stats.c.
+ * Philox generator as the workers' and repeat with the seed. What workers answer: builtin_answer.c.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/effects.h"
 #include "lang/value/mapv.h"

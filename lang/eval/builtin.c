@@ -154,8 +154,7 @@ static void join_all(void) {
     join(builtins_file, true, 0, 0);
     join(builtins_io, true, 0, 0);
     join(builtins_system, true, 0, 0);
-    join(builtins_stats, true, 0, 0);
-    join(builtins_kernel, true, 0, 0);
+    join(builtins_answer, true, 0, 0);
     join(builtins_error, true, 0, 0);
     join(builtins_args, true, 0, 0);
     join(builtins_signal, true, 0, 0);

@@ -60,8 +60,8 @@ const Builtin *builtin_find(const char *interned_name);                   /* or 
 const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 
 /* The tables, each ended by {NULL}; builtin.c joins them. */
-extern const Builtin builtins_args[], builtins_class[], builtins_error[], builtins_file[],
-    builtins_host[], builtins_io[], builtins_kernel[], builtins_list[], builtins_map[],
+extern const Builtin builtins_answer[], builtins_args[], builtins_class[], builtins_error[],
+    builtins_file[], builtins_host[], builtins_io[], builtins_list[], builtins_map[],
     builtins_object[], builtins_picture[], builtins_progress[], builtins_random[],
-    builtins_signal[], builtins_string[], builtins_stats[], builtins_system[], builtins_tensor[];
+    builtins_signal[], builtins_string[], builtins_system[], builtins_tensor[];
 #endif

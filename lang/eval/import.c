@@ -516,7 +516,7 @@ static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e
 }
 
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
-    static const char *const plain[] = {"gt", "debug", "signal"};
+    static const char *const plain[] = {"gt", "signal"};
     Modules *m = in->modules;
     const Value *known = map_find(m->spaces.map, name_str(in, interned));
     *out = (Value){.kind = V_UNDEF};

@@ -181,11 +181,11 @@ void stream_cancel(Stream *s);
 /* What the last cancel did: "interrupted: 12 instructions were not executed". "": it dropped none,
  * or what was issued before it is not done yet. Borrowed; the next cancel changes it. */
 const char *stream_cancelled(const Stream *s);
-/* Appends where a tensor is stored, as KEY=VALUE lines: layout, group and each worker's shape
- * (builtin_place.c parses them). Waits until it is computed. */
+/* Appends where a tensor is stored, as KEY=VALUE lines: layout, group and each worker's shape;
+ * placement() of the prelude parses them. Waits until it is computed. */
 bool stream_where(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* Appends what computed a tensor: layout and group as above, and the lines of each worker's
- * exec_kernel with a prefix "w0." and so on (builtin_kernel.c parses them). Waits until it is
+ * exec_kernel with a prefix "w0." and so on; debug.get_kernel() parses them. Waits until it is
  * computed. */
 bool stream_kernel(Stream *s, const Handle *h, Span at, Bytes *text, LangError *e);
 /* Appends KEY=VALUE lines of client, dispatcher and workers. Waits. */

@@ -77,6 +77,7 @@ static const Exception exceptions[] = {
     {"image", SHOWN},
     {"summary", SHOWN},
     {"placement", SHOWN},
+    {"stats", SHOWN},
     {"cuda", SHOWN},
     {"set_print", SHOWN},
     {"weight_norm", TRAINING},
