@@ -195,7 +195,6 @@ static bool bi_write(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool ok =
         pieces_value(in, &p, arg[1], false, e) && effect_write(in, arg[0].str->s, append, &p, e);
     pieces_fini(&p);
-    *out = v_none();
     return ok;
 }
 

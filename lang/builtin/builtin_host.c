@@ -69,7 +69,6 @@ static bool bi_print(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     ok = ok && pieces_value(in, &p, arg[2], false, e) && effect_print(in, &p, err, e);
     pieces_fini(&p);
-    *out = v_none();
     return ok;
 }
 

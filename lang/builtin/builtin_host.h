@@ -8,11 +8,6 @@
 bool list_sorted(Interp *in, Value xs, Value key, bool reverse, LangError *e);
 void list_reverse(List *l);
 
-/* bi_NAME: fn(in, arg, ..., out, e), for builtins that differ in an argument only. */
-#define BUILTIN_AS(NAME, fn, ...)                                                                  \
-    static bool bi_##NAME(Interp *in, const Value *arg, Value *out, LangError *e) {                \
-        return fn(in, arg, __VA_ARGS__, out, e);                                                   \
-    }
 /* Moves the bytes to *out as a string if ok, and frees them. Returns ok. */
 static inline bool give_bytes(bool ok, Bytes *b, Value *out) {
     if (ok) *out = v_str(b->data ? b->data : "", b->n);

@@ -519,7 +519,6 @@ static bool bi_save(Interp *in, const Value *arg, Value *out, LangError *e) {
     Job *j = xcalloc(1, sizeof *j);
     j->path = xstrndup(path.str->s, path.str->n);
     value_drop(path);
-    *out = v_none();
     if (prepare(in, j, arg[0], e) && not_interrupted(e)) return send_job(in, j, e);
     for (int i = 0; i < j->n; i++) handle_unref(in->stream, &j->handle[i]);
     job_free(j);

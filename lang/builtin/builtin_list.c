@@ -13,7 +13,6 @@
 
 static bool bi_append(Interp *in, const Value *arg, Value *out, LangError *e) {
     list_push(arg[0].list, value_ref(arg[1]));
-    *out = v_none();
     return true;
 }
 
@@ -50,7 +49,6 @@ static bool bi_insert(Interp *in, const Value *arg, Value *out, LangError *e) {
     list_push(l, v_none());
     memmove(l->v + i + 1, l->v + i, (l->n - 1 - (size_t)i) * sizeof *l->v);
     l->v[i] = value_ref(arg[2]);
-    *out = v_none();
     return true;
 }
 
@@ -58,7 +56,6 @@ static bool bi_extend(Interp *in, const Value *arg, Value *out, LangError *e) {
     Iter it;
     Value item;
     int more;
-    *out = v_none();
     if (arg[1].kind == V_LIST) { /* for xs.extend(xs) the count is taken first */
         for (uint32_t k = 0, n = arg[1].list->n; k < n; k++)
             list_push(arg[0].list, value_ref(arg[1].list->v[k]));
@@ -111,14 +108,12 @@ static bool bi_remove(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value old = arg[0].list->v[i];
     take_out(arg[0].list, i);
     value_drop(old);
-    *out = v_none();
     return true;
 }
 
 static bool bi_sort(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool reverse;
     TRY(value_truth(in, arg[2], &reverse, e));
-    *out = v_none();
     return list_sorted(in, arg[0], arg[1], reverse, e);
 }
 
@@ -132,14 +127,12 @@ void list_reverse(List *l) {
 
 static bool bi_reverse(Interp *in, const Value *arg, Value *out, LangError *e) {
     list_reverse(arg[0].list);
-    *out = v_none();
     return true;
 }
 
 static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
     List *l = arg[0].list;
     while (l->n) value_drop(l->v[--l->n]);
-    *out = v_none();
     return true;
 }
 

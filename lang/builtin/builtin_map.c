@@ -78,14 +78,12 @@ static bool bi_update(Interp *in, const Value *arg, Value *out, LangError *e) {
         for (size_t i = 0; mapv_at(other.map, i, &key, &value) && !interrupt_count; i++)
             mapv_put(arg[0].map, value_ref(key), v_none());
         value_drop(other);
-        *out = v_none();
         return true;
     }
     if (arg[1].kind != V_MAP) {
         error_set(e, "update() needs a map, not %s", value_type_name(arg[1]));
         return error_hint(e, "m.update(dict(pairs))");
     }
-    *out = v_none();
     if (arg[0].map == arg[1].map) return true;
     for (size_t i = 0; mapv_at(arg[1].map, i, &key, &value) && !interrupt_count; i++)
         mapv_put(arg[0].map, value_ref(key), value_ref(value));
@@ -105,7 +103,6 @@ static bool bi_setdefault(Interp *in, const Value *arg, Value *out, LangError *e
 }
 
 static bool bi_clear(Interp *in, const Value *arg, Value *out, LangError *e) {
-    *out = v_none();
     mapv_clear(arg[0].map);
     return true;
 }
@@ -116,7 +113,6 @@ static bool bi_add(Interp *in, const Value *arg, Value *out, LangError *e) {
     Value key;
     TRY(value_key(in, arg[1], &key, e));
     mapv_put(arg[0].map, key, v_none());
-    *out = v_none();
     return true;
 }
 
@@ -125,7 +121,6 @@ static bool take_out(Interp *in, const Value *arg, bool must_be_there, Value *ou
     TRY(value_key(in, arg[1], &key, e));
     bool found = mapv_remove(arg[0].map, key, &old);
     value_drop(key);
-    *out = v_none();
     if (found || !must_be_there) return true;
     error_set(e, "the set has no such element");
     return error_hint(e, "s.discard(x)");

@@ -105,7 +105,6 @@ static bool bi_getattr(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool bi_setattr(Interp *in, const Value *arg, Value *out, LangError *e) {
     const char *name;
     TRY(field_name(in, arg[1], &name, e));
-    *out = v_none();
     if (arg[0].kind == V_OBJECT) return object_set(in, arg[0].obj, name, value_ref(arg[2]), e);
     if (arg[0].kind == V_TENSOR) return tensor_set_field(in, arg[0].tensor, name, arg[2], e);
     return error_set(e, "fields of %s cannot be assigned", value_type_name(arg[0]));

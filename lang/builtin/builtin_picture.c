@@ -50,7 +50,6 @@ static bool bi_picture(Interp *in, const Value *arg, Value *out, LangError *e) {
             title = &v.text->p;
         else if (v.kind != V_NONE)
             ok = option_value(in, key.str->s, v, io_put(&options, key.str->s, key.str->n), e);
-    *out = v_none();
     ok = ok && picture_effect(in, ops[k], arg[1].map, path.kind == V_STR ? path.str->s : NULL,
                               title, &options, e);
     io_fini(&options);

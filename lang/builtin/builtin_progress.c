@@ -35,7 +35,6 @@ static bool bi_progress(Interp *in, const Value *arg, Value *out, LangError *e) 
 }
 
 static bool bi_track(Interp *in, const Value *arg, Value *out, LangError *e) {
-    *out = v_none();
     return progress_track(in, arg[0].map, e);
 }
 

@@ -16,13 +16,11 @@ static bool is_label(Value v, LangError *e) {
 static bool bi_enter(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool has = arg[1].kind != V_NONE;
     TRY(is_label(arg[0], e) && (!has || is_label(arg[1], e)));
-    *out = v_none();
     return signal_enter(in, arg[0].str->s, arg[0].str->n, has ? arg[1].str->s : NULL,
                         has ? arg[1].str->n : 0, e);
 }
 
 static bool bi_exit(Interp *in, const Value *arg, Value *out, LangError *e) {
-    *out = v_none();
     if (arg[0].kind == V_NONE) return signal_exit(in, "", 0, e);
     return is_label(arg[0], e) && signal_exit(in, arg[0].str->s, arg[0].str->n, e);
 }
@@ -50,7 +48,6 @@ static bool bi_tensor(Interp *in, const Value *arg, Value *out, LangError *e) {
 
 static bool bi_load(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_STR, "signal.load needs a path", e));
-    *out = v_none();
     return signal_load(in, arg[0].str->s, e);
 }
 
@@ -218,7 +215,6 @@ static bool bi_define(Interp *in, const Value *arg, Value *out, LangError *e) {
     }
     if (ok && !signal_add(in, &added, &err)) ok = error_from(e, &err);
     config_fini(&added);
-    *out = v_none();
     return ok;
 }
 

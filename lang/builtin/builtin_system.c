@@ -48,7 +48,6 @@ static bool bi_sleep(Interp *in, const Value *arg, Value *out, LangError *e) {
         nanosleep(&t, NULL);
         stream_poll(in->stream);
     }
-    *out = v_none();
     return not_interrupted(e);
 }
 
@@ -62,7 +61,6 @@ static bool bi_getenv(Interp *in, const Value *arg, Value *out, LangError *e) {
 /* ---- the stream ---- */
 
 static bool bi_sync(Interp *in, const Value *arg, Value *out, LangError *e) {
-    *out = v_none();
     return stream_sync(in->stream, e);
 }
 
@@ -70,20 +68,18 @@ static bool bi_note(Interp *in, const Value *arg, Value *out, LangError *e) {
     Pieces p = {0};
     bool ok = pieces_value(in, &p, arg[0], false, e) && effect_note(in, &p, e);
     pieces_fini(&p);
-    *out = v_none();
     return ok;
 }
 
 static bool bi_full_trace(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_BOOL, "debug.full_trace takes true or false", e));
     in->has_full_trace = arg[0].b;
-    return *out = v_none(), true;
+    return true;
 }
 
 static bool bi_check_nan(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_BOOL, "debug.check_nan takes true or false", e));
     stream_check_nan(in->stream, arg[0].b);
-    *out = v_none();
     return true;
 }
 
@@ -122,7 +118,6 @@ static bool bi_place(Interp *in, const Value *arg, Value *out, LangError *e) { /
 
 static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_STR, "connect needs \"host:port\"", e));
-    *out = v_none();
     Endpoint endpoint;
     Err err = {0};
     if (!endpoint_find(arg[0].str->s, &endpoint, &err)) return error_from(e, &err);
@@ -136,7 +131,6 @@ static bool bi_connect(Interp *in, const Value *arg, Value *out, LangError *e) {
 static bool bi_warn(Interp *in, const Value *arg, Value *out, LangError *e) {
     TRY(want_kind(arg[0], V_STR, "warn needs a string", e));
     LangError w = {.kind = E_RUN};
-    *out = v_none();
     error_at(&w, interp_span(in), "%s", arg[0].str->s);
     interp_warn_once(in, &w);
     return true;

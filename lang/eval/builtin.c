@@ -356,6 +356,7 @@ bool builtin_call(Interp *in, const Builtin *b, Value *base, int n_pos, int n_kw
     if (ok && n_pos && arg[0].kind == V_LIST && arg[0].list->is_key && (b->kinds & 1u << V_LIST) &&
         !(b->facts & BI_PURE))
         ok = list_may_change(arg[0].list, e);
+    *out = v_none();
     if (ok && !en->b.fn(in, arg, out, e)) {
         ok = false;
         hint_given(in, call, arg, en->star >= 0 && en->star < n_pos ? en->star + 1 : n_pos, e);

@@ -59,6 +59,12 @@ void hint_names(const char *before, const NameList *names, const char *after, La
 const Builtin *builtin_find(const char *interned_name);                   /* or NULL */
 const Builtin *builtin_method(ValueKind kind, const char *interned_name); /* or NULL */
 
+/* bi_NAME: fn(in, arg, ..., out, e), for builtins that differ in an argument only. */
+#define BUILTIN_AS(NAME, fn, ...)                                                                  \
+    static bool bi_##NAME(Interp *in, const Value *arg, Value *out, LangError *e) {                \
+        return fn(in, arg, __VA_ARGS__, out, e);                                                   \
+    }
+
 /* The tables, each ended by {NULL}; builtin.c joins them. */
 extern const Builtin builtins_answer[], builtins_args[], builtins_class[], builtins_error[],
     builtins_file[], builtins_host[], builtins_io[], builtins_list[], builtins_map[],

@@ -21,12 +21,15 @@ enum { WALK_DEPTH = 100, PROBLEMS_SHOWN = 8 };
 
 /* ---- walking ---- */
 
+typedef enum What { PARAMETERS, BUFFERS, MODULES } What;
 typedef struct Walk {
     Interp *in;
     Bytes path; /* "blocks.0.fc1.weight"                                */
     Map seen;   /* for visitors that handle each value once: Heap -> 1  */
     bool (*visit)(struct Walk *w, Value v, LangError *e); /* for parameters, buffers, objects */
     Value out;
+    What what; /* that visit_member lists, as [path, value] if is_named */
+    bool is_named;
     int64_t n;
     void *ctx;
     const char *prefix;       /* of all paths, or NULL                      */
@@ -137,50 +140,17 @@ static bool is_trained(Value v) {
     return v.kind == V_TENSOR && v.tensor->is_param && !v.tensor->is_buffer;
 }
 
-static bool visit_param(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, value_ref(v));
-    return true;
-}
-
-static bool visit_named_param(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (is_trained(v) && first_time(w, v)) list_push(w->out.list, pair(w->in, &w->path, v));
-    return true;
-}
-
-static bool visit_buffer(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (v.kind == V_TENSOR && v.tensor->is_buffer && first_time(w, v))
-        list_push(w->out.list, value_ref(v));
-    return true;
-}
-
-static bool visit_named_buffer(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (v.kind == V_TENSOR && v.tensor->is_buffer && first_time(w, v))
-        list_push(w->out.list, pair(w->in, &w->path, v));
-    return true;
-}
-
-/* w->ctx: an object to leave out, or NULL. */
-static bool visit_module(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (v.kind == V_OBJECT && v.obj != w->ctx && first_time(w, v))
-        list_push(w->out.list, value_ref(v));
-    return true;
-}
-
-static bool visit_named_module(Walk *w, Value v, LangError *e) {
-    (void)e;
-    if (v.kind == V_OBJECT && v.obj != w->ctx && first_time(w, v))
-        list_push(w->out.list, pair(w->in, &w->path, v));
+/* Lists each parameter, buffer or module once. The members of a shallow walk are not self. */
+static bool visit_member(Walk *w, Value v, LangError *e) {
+    bool is_wanted = v.kind == V_OBJECT ? w->what == MODULES && (!w->shallow || w->path.n)
+                                        : w->what == (v.tensor->is_buffer ? BUFFERS : PARAMETERS);
+    if (is_wanted && first_time(w, v))
+        list_push(w->out.list, w->is_named ? pair(w->in, &w->path, v) : value_ref(v));
     return true;
 }
 
 /* Finds the first value whose path is the string w->ctx. */
 static bool visit_find(Walk *w, Value v, LangError *e) {
-    (void)e;
     if (w->out.kind == V_NONE && !strcmp(w->path.data, w->ctx)) w->out = value_ref(v);
     return true;
 }
@@ -192,7 +162,6 @@ static bool visit_requires(Walk *w, Value v, LangError *e) {
 }
 
 static bool visit_state(Walk *w, Value v, LangError *e) {
-    (void)e;
     if (v.kind == V_TENSOR && !v.tensor->is_unsaved)
         mapv_put(w->out.map, v_str(w->path.data, w->path.n),
                  v_tensor(tensor_detach(w->in, v.tensor)));
@@ -200,7 +169,6 @@ static bool visit_state(Walk *w, Value v, LangError *e) {
 }
 
 static bool visit_count(Walk *w, Value v, LangError *e) {
-    (void)e;
     if (is_trained(v) && first_time(w, v)) w->n += type_numel(tensor_type(v.tensor));
     return true;
 }
@@ -407,7 +375,6 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
         l.write = true;
         ok = walk_all(&w, in, arg[0], e);
     }
-    *out = v_none();
     if (ok && !strict) {
         *out = v_list(in, 2);
         list_push(out->list, value_ref(l.missing));
@@ -430,39 +397,22 @@ static bool text_arg(Interp *in, Value v, const char *what, Value *out, LangErro
     return error_set(e, "%s must be a string, not %s", what, value_type_name(v));
 }
 
-static bool list_of(Interp *in, const Value *arg, bool (*visit)(Walk *, Value, LangError *),
-                    bool shallow, void *but, Value *out, LangError *e) {
-    Walk w = {.visit = visit, .out = v_list(in, 0), .shallow = shallow, .ctx = but};
+static bool members(Interp *in, const Value *arg, What what, bool is_named, bool shallow,
+                    Value *out, LangError *e) {
+    Walk w = {.visit = visit_member, .out = v_list(in, 0)};
+    w.what = what, w.is_named = is_named, w.shallow = shallow;
     return collect(in, arg[0], w, out, e);
 }
+BUILTIN_AS(buffers, members, BUFFERS, false, false)
+BUILTIN_AS(named_buffers, members, BUFFERS, true, false)
+BUILTIN_AS(modules, members, MODULES, false, false)
+BUILTIN_AS(named_modules, members, MODULES, true, false)
+BUILTIN_AS(children, members, MODULES, false, true)
+BUILTIN_AS(named_children, members, MODULES, true, true)
 
 static bool bi_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool deep;
-    return value_truth(in, arg[1], &deep, e) && list_of(in, arg, visit_param, !deep, NULL, out, e);
-}
-
-static bool bi_buffers(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_buffer, false, NULL, out, e);
-}
-
-static bool bi_named_buffers(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_named_buffer, false, NULL, out, e);
-}
-
-static bool bi_modules(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_module, false, NULL, out, e);
-}
-
-static bool bi_named_modules(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_named_module, false, NULL, out, e);
-}
-
-static bool bi_children(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_module, true, arg[0].obj, out, e);
-}
-
-static bool bi_named_children(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return list_of(in, arg, visit_named_module, true, arg[0].obj, out, e);
+    return value_truth(in, arg[1], &deep, e) && members(in, arg, PARAMETERS, false, !deep, out, e);
 }
 
 /* Walks arg[0] with a prefix, such as "encoder.", before all names. */
@@ -482,7 +432,7 @@ static bool with_prefix(Interp *in, const Value *arg, Value prefix, Walk w, Valu
 static bool bi_named_parameters(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool deep;
     TRY(value_truth(in, arg[2], &deep, e));
-    Walk w = {.visit = visit_named_param, .out = v_list(in, 0), .shallow = !deep};
+    Walk w = {.visit = visit_member, .out = v_list(in, 0), .is_named = true, .shallow = !deep};
     return with_prefix(in, arg, arg[1], w, out, e);
 }
 
@@ -505,18 +455,12 @@ static bool find_path(Interp *in, const Value *arg, bool module, Value *out, Lan
     value_drop(path);
     return ok;
 }
-
-static bool bi_get_submodule(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return find_path(in, arg, true, out, e);
-}
-
-static bool bi_get_parameter(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return find_path(in, arg, false, out, e);
-}
+BUILTIN_AS(get_submodule, find_path, true)
+BUILTIN_AS(get_parameter, find_path, false)
 
 /* Calls f(m) for all modules, children before their parent. */
 static bool bi_apply(Interp *in, const Value *arg, Value *out, LangError *e) {
-    Walk w = {.visit = visit_module, .out = v_list(in, 0), .kids_first = true};
+    Walk w = {.visit = visit_member, .out = v_list(in, 0), .what = MODULES, .kids_first = true};
     Value all;
     TRY(collect(in, arg[0], w, &all, e));
     bool ok = true;
@@ -574,7 +518,6 @@ static bool bi_register_buffer(Interp *in, const Value *arg, Value *out, LangErr
         v = t->is_param ? tensor_param(in, t, true, e) : v_tensor(tensor_as_buffer(in, t));
         v.tensor->is_unsaved = !kept;
     }
-    *out = v_none();
     return object_register(in, arg[0].obj, name, v, kept ? FIELD_BUFFER : FIELD_UNSAVED, e);
 }
 
@@ -586,7 +529,6 @@ static bool bi_register_parameter(Interp *in, const Value *arg, Value *out, Lang
                   value_type_name(arg[2]));
         return error_hint(e, "param(t)");
     }
-    *out = v_none();
     return object_register(in, arg[0].obj, name, value_ref(arg[2]), FIELD_PARAM, e);
 }
 
@@ -601,7 +543,6 @@ static bool bi_add_module(Interp *in, const Value *arg, Value *out, LangError *e
     if (object_method(o, name) || (old && old->kind != V_NONE && !value_is_callable(*old)))
         return error_set(e, "the %s has a %s '%.100s' already", value_type_name(arg[0]),
                          old ? "field" : "method", name);
-    *out = v_none();
     if (object_is_container(o)) return object_put_named(in, o, name, value_ref(arg[2]), e);
     return object_set(in, o, name, value_ref(arg[2]), e);
 }
@@ -616,7 +557,6 @@ static bool bi_link_field(Interp *in, const Value *arg, Value *out, LangError *e
         ok = maps->v[i].kind == V_MAP && map_find_name(maps->v[i].map, name);
     if (!ok) return error_set(e, "link_field takes a list of maps that have the key '%s'", name);
     object_link(in, arg[0].obj, name, arg[2]);
-    *out = v_none();
     return true;
 }
 
@@ -636,32 +576,28 @@ static bool bi_zero_grad(Interp *in, const Value *arg, Value *out, LangError *e)
     bool to_none;
     TRY(value_truth(in, arg[1], &to_none, e));
     Walk w = {.visit = visit_zero_grad, .n = to_none};
-    *out = v_none();
     return walk_all(&w, in, arg[0], e);
 }
 
-static bool set_mode(Interp *in, Value self, bool training, Value *out, LangError *e) {
+static bool set_mode(Interp *in, const Value *arg, bool training, Value *out, LangError *e) {
     Walk w = {.visit = visit_mode, .n = training};
-    TRY(walk_all(&w, in, self, e));
-    *out = value_ref(self);
-    return true;
+    return walk_all(&w, in, arg[0], e) && (*out = value_ref(arg[0]), true);
 }
+BUILTIN_AS(eval, set_mode, false)
 
 static bool bi_train(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool on;
-    return flag_arg(arg[1], "mode", &on, e) && set_mode(in, arg[0], on, out, e);
+    return flag_arg(arg[1], "mode", &on, e) && set_mode(in, arg, on, out, e);
 }
 
-static bool bi_eval(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return set_mode(in, arg[0], false, out, e);
-}
-
-static bool cast_all(Interp *in, Value self, DType d, Value *out, LangError *e) {
+static bool cast_all(Interp *in, const Value *arg, DType d, Value *out, LangError *e) {
     Walk w = {.visit = visit_cast, .n = d};
-    TRY(walk_all(&w, in, self, e));
-    *out = value_ref(self);
-    return true;
+    return walk_all(&w, in, arg[0], e) && (*out = value_ref(arg[0]), true);
 }
+BUILTIN_AS(float, cast_all, DT_F32)
+BUILTIN_AS(double, cast_all, DT_F64)
+BUILTIN_AS(half, cast_all, DT_F16)
+BUILTIN_AS(bfloat16, cast_all, DT_BF16)
 
 static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
     DType d = arg[1].kind == V_DTYPE ? arg[1].dtype
@@ -678,23 +614,7 @@ static bool bi_to(Interp *in, const Value *arg, Value *out, LangError *e) {
         error_set(e, "parameters are cast to a float dtype");
         return error_hint(e, "m.to(float64)");
     }
-    return cast_all(in, arg[0], d, out, e);
-}
-
-static bool bi_float(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return cast_all(in, arg[0], DT_F32, out, e);
-}
-
-static bool bi_double(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return cast_all(in, arg[0], DT_F64, out, e);
-}
-
-static bool bi_half(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return cast_all(in, arg[0], DT_F16, out, e);
-}
-
-static bool bi_bfloat16(Interp *in, const Value *arg, Value *out, LangError *e) {
-    return cast_all(in, arg[0], DT_BF16, out, e);
+    return cast_all(in, arg, d, out, e);
 }
 
 const Builtin builtins_object[] = {

@@ -350,7 +350,7 @@ BUILTIN(seed) {
     int64_t n;
     TRY(arg_int_of(arg[0], "n", &n, e));
     in->seed = (uint64_t)n, in->rng_counter = in->host_rng_counter = 0;
-    return *out = v_none(), true;
+    return true;
 }
 
 BUILTIN(set_default_dtype) {
@@ -361,7 +361,7 @@ BUILTIN(set_default_dtype) {
         return error_hint(e, "set_default_dtype(float64)");
     }
     in->float_dtype = d;
-    return *out = v_none(), true;
+    return true;
 }
 BUILTIN(get_default_dtype) { return *out = v_dtype(in->float_dtype), true; }
 
@@ -390,7 +390,6 @@ BUILTIN(get_precision) {
 
 static bool identity(Interp *in, Value v, bool is_buffer, Value *out, LangError *e) {
     Tensor *t = arg_as_tensor(in, v, e);
-    *out = v_none();
     if (!t) return false;
     Value made = v_tensor(t);
     if (is_buffer || numbers_as_float(in, v, &made, e))

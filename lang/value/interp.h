@@ -104,8 +104,8 @@ int interp_width(Interp *in);
 
 /* ---- builtins ---- */
 
-/* arg: the parameters in the order of the signature, with defaults filled in (borrowed). *out is a
- * new reference. */
+/* arg: the parameters in the order of the signature, with defaults filled in (borrowed). *out is
+ * none, or the function sets it to a new reference. */
 typedef bool (*BuiltinFn)(Interp *in, const Value *arg, Value *out, LangError *e);
 struct Builtin {
     const char *name;
