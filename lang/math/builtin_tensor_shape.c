@@ -510,42 +510,6 @@ BUILTIN(index_put) { /* x, indices, values, accumulate, from_zero */
     return ok;
 }
 
-/* The number of classes: the largest id + 1. Waits for it. */
-static bool count_classes(Interp *in, Tensor *ids, int64_t *n, LangError *e) {
-    Tensor *top;
-    Value v;
-    if (!tensor_numel(ids)) return error_set(e, "one_hot of no ids needs n");
-    TRY(tensor_op(in, OP_MAX, &(Arg){.t = ids}, 1, NULL, 0, &top, e));
-    bool ok = tensor_item(in, top, &v, e);
-    tensor_unref(top);
-    *n = ok ? (v.kind == V_INT ? v.i : v.b) + 1 : 0;
-    return ok;
-}
-
-BUILTIN(one_hot) { /* ids, n (none or PyTorch's -1: counted) */
-    int64_t n, axis = 0;
-    Steps s = {in, e};
-    Tensor *ids = steps_arg(&s, arg[0]), *classes = NULL, *column = NULL;
-    if (ids && dtype_is_float((DType)type_of(ids)->dtype)) {
-        error_set(e, "one_hot: ids must be whole numbers, not %s",
-                  dtype_info[type_of(ids)->dtype].name);
-        error_hint(e, "ids.to(int64)");
-    } else if (ids &&
-               (arg[1].kind == V_NONE || (arg[1].kind == V_INT && arg[1].i == -1)
-                    ? count_classes(in, ids, &n, e)
-                    : arg_int_of(arg[1], "n", &n, e)) &&
-               shape_is_valid(&n, 1, e))
-        classes = steps_keep(&s, tensor_arange(in, arg_int(0), arg_int(1), n, DT_I64, e));
-    /* Looks ids up in 0 .. n - 1, so that an id out of range fails on the worker. */
-    Tensor *wide = classes ? step_cast(&s, ids, DT_I64) : NULL;
-    Arg look[2] = {arg_tensor(classes), arg_tensor(wide)};
-    Attr attr[2] = {attr_ints(ATTR_AXIS, &axis, 1), attr_bool(ATTR_FROM_ZERO, true)};
-    Tensor *known = step_op(&s, OP_INDEX, look, 2, attr, 2);
-    if (known) column = steps_keep(&s, unsqueezed(in, known, type_of(known)->rank, e));
-    Tensor *hit = step2(&s, OP_EQ, arg_tensor(column), arg_tensor(classes));
-    return steps_give(&s, step_cast(&s, hit, DT_I64), out);
-}
-
 BUILTIN(nonzero) { /* x, as_tuple */
     bool apart;
     TRY(arg_bool_of(arg[1], "as_tuple", &apart, e));
@@ -559,36 +523,4 @@ BUILTIN(nonzero) { /* x, as_tuple */
     tensor_unref(x);
     if (!t || !apart) return give_tensor(t, out);
     return cut_equal(in, t, 1, 1, true, out, e);
-}
-
-/* *tensors, indexing. Tensor i varies along axis i; "xy" swaps the first two axes. */
-BUILTIN(meshgrid) {
-    Value list = unwrapped(arg[0]);
-    int64_t n, shape[MAX_DIMS];
-    const char *how = arg[1].kind == V_STR ? arg[1].str->s : "";
-    if (strcmp(how, "ij") && strcmp(how, "xy"))
-        return error_set(e, "'indexing' is \"ij\" or \"xy\"");
-    Tensor **t = tensor_list(in, list, &n, "meshgrid", e);
-    if (!t) return false;
-    bool swaps = !strcmp(how, "xy") && n > 1, ok = n <= MAX_DIMS;
-    if (!ok) error_set(e, "a tensor has at most %d axes", MAX_DIMS);
-    for (int64_t i = 0; ok && i < n; i++) {
-        int64_t axis = swaps && i < 2 ? 1 - i : i;
-        if (type_of(t[i])->rank > 1)
-            ok = error_set(e, "meshgrid takes vectors, not %d axes", type_of(t[i])->rank);
-        shape[axis] = tensor_numel(t[i]);
-    }
-    Value grids = v_list(in, (size_t)n);
-    for (int64_t i = 0; ok && i < n; i++) {
-        int64_t one[MAX_DIMS], axis = swaps && i < 2 ? 1 - i : i;
-        for (int64_t k = 0; k < n; k++) one[k] = k == axis ? shape[k] : 1;
-        Tensor *line = tensor_reshape(in, t[i], one, (int)n, e);
-        Tensor *grid = line ? tensor_expand(in, line, shape, (int)n, e) : NULL;
-        tensor_unref(line);
-        if (grid) list_push(grids.list, v_tensor(grid));
-        ok = grid != NULL;
-    }
-    for (int64_t i = 0; i < n; i++) tensor_unref(t[i]);
-    free(t);
-    return give_if(ok, grids, out);
 }
