@@ -68,6 +68,12 @@ for d in [float16, bfloat16, float64] { show(randn(7, 300).to(d), d != float64);
 w = randn(3000); u = randn(70, 3000) # weights that all rows share, and others
 for i in range(3) { for x in [randn(70, 3000), u[:2]] { print((x.softmax() * w + u[:x.shape[0]]).cumsum(0).sum().item()) } }
 show(randn(9, 12, 40).transpose(0, 1)); show(randn(40, 6).T); show(randn(5, 1).expand(5, 700))
+for d in [float32, bfloat16] { # rows that begin where four elements are aligned, and others
+    a = randn(6, 1040).to(d)
+    for x in [a[:, :1024], a[:, 1:1025], a[:, 4:1028], a[:, 2:1026], a[:, 8:1031], a[1:, 8:], a.flatten()[3:6003].reshape(6, 1000)] { show(x) }
+    m = a[:, 4:1004] > 0; b = a[:, 3:1003]
+    for i in range(3) { print((a[:, 8:1008].to(float32).softmax() * b + m).cumsum(1).sum().item()); print((b == b.amax(1, keepdim=true)).sum(1).tolist()) }
+}
 E
 "$GTSH" --engine cpu "$TMP/rows.gt" > "$TMP/cpu" 2>&1
 code "rows" 0 "$GTSH" --engine cuda --memory 200M "$TMP/rows.gt"; same "rows" "$(out)$(err)" "$(cat "$TMP/cpu")"

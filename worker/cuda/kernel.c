@@ -278,12 +278,26 @@ static int64_t find_fixed(const CudaKernel *k, FusedArgs *args) {
         bool is_fixed = k->form.fixed[i] > 0;
         for (int64_t d = 0; d < args->outer.rank; d++) is_fixed &= args->outer.stride[i][d] == 0;
         if (!is_fixed) continue;
-        bytes += (args->n + 7) / 8 * 8 * k->form.fixed[i];
+        bytes += (args->n + 15) / 16 * 16 * k->form.fixed[i];
         args->is_far |= INT64_C(1) << i;
     }
     if (bytes + emit_cuda_held_shared(&k->form, 1, args->n, args->blocks) <= CUDA_SHARED_MOST)
         return bytes;
     return args->is_far = 0;
+}
+
+/* True if each row begins where four elements of all inputs and results are aligned. */
+static bool has_quads(const CudaForm *form, const FusedArgs *args) {
+    bool is = form->has_quads && args->n % 4 == 0;
+    for (int i = 0; i < FUSED_INPUTS; i++) {
+        if (!form->quad_in[i]) continue;
+        is &= (uintptr_t)args->in[i] % form->quad_in[i] == 0;
+        for (int64_t d = 0; d < args->outer.rank; d++)
+            is &= args->outer.stride[i][d] % form->quad_in[i] == 0;
+    }
+    for (int i = 0; i < FUSED_OUTPUTS; i++)
+        if (form->quad_out[i]) is &= (uintptr_t)args->out[i] % form->quad_out[i] == 0;
+    return is;
 }
 
 /* Blocks of CUDA_THREADS: more rows with fewer threads each, unless six blocks then have no room in
@@ -303,6 +317,7 @@ static bool launch_held(Cuda *c, const CudaKernel *k, FusedArgs *args) {
     int64_t blocks = (args->rows + y - 1) / y, most = (int64_t)PER_PROCESSOR * c->processors;
     if (blocks > most) blocks = most;
     if (args->rows <= blocks) shared -= fixed, args->is_far = 0; /* a block has one row */
+    args->is_far |= (int64_t)has_quads(&k->form, args) << FUSED_INPUTS;
     const CudaGrid grid = {(unsigned)blocks, (unsigned)x, (unsigned)y, (unsigned)shared};
     return cuda_start(c, k->run, &grid, args, sizeof *args);
 }

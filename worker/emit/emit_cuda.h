@@ -26,6 +26,10 @@ typedef struct CudaForm {
     int held_bytes, held_folds;
     uint8_t fixed[FUSED_INPUTS]; /* bytes of an element, if the block may keep it: args.is_far */
     bool has_long;
+    /* It has loops over four elements at a time, which args.is_far switches on if these are aligned
+     * to so many bytes; 0: they need not be. */
+    bool has_quads;
+    uint8_t quad_in[FUSED_INPUTS], quad_out[FUSED_OUTPUTS];
     uint32_t reuse[FUSED_OUTPUTS]; /* of output k: bit i: it may overwrite input i */
 } CudaForm;
 static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
@@ -34,7 +38,7 @@ static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
 /* Rows of which a thread has about CUDA_HELD_EACH elements; y rows of n elements. */
 enum { CUDA_HELD_EACH = 16, CUDA_SHARED_MOST = 48 << 10 };
 static inline int64_t emit_cuda_held_shared(const CudaForm *f, int y, int64_t n, int64_t blocks) {
-    return y * ((n + 7) / 8 * 8 * f->held_bytes + 8 * f->held_folds * blocks);
+    return y * ((n + 15) / 16 * 16 * f->held_bytes + (8 * f->held_folds * blocks + 15) / 16 * 16);
 }
 
 /* Rows of a fusion that folds row values: one block of threads does it. */

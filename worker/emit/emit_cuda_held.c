@@ -8,9 +8,13 @@
  * block of each fold 16 threads, one for each lane, fold the slot in ascending order, so that the
  * bits are those of kernel_reduce.h.
  *
+ * Where all rows are aligned (args.is_far), a thread has four adjacent elements at each turn, and
+ * reads and writes them at once.
+ *
  * Names besides those of emit_pass.h: t the thread in its group, m the elements of the group's row,
  * S a slot as the row of a value, T accumulators of a fold's blocks, Y a stored
- * value's row.
+ * value's row; in a turn of four elements u those of an input, q those of a slot, w what goes to a
+ * slot, o what is stored.
  * SPDX-License-Identifier: MIT */
 #include "worker/emit/emit_cuda.h"
 #include <stdio.h>
@@ -26,6 +30,7 @@ typedef struct Held {
     int at[VALUES]; /* bytes of the slots before its own, per element */
     int bytes;      /* of all slots, per element */
     int folds;
+    bool has_quads; /* the loops have a form for four elements at a time */
 } Held;
 
 static int value_of(FuseRef r) { return r; } /* FUSE_INPUT is FUSE_NODES */
@@ -109,12 +114,28 @@ static bool may_be_fixed(const Emit *e, const Held *h, int k) {
            h->first[FUSE_INPUT + k] != NEVER;
 }
 
+/* Values of at most 4 bytes, adjacent along the row. The compiler unrolls the loop over the four,
+ * so that what each element costs is bounded. */
+static bool has_quads(const Emit *e, const Held *h) {
+    enum { HEAVY = 40, QUAD_BYTES = sizeof(float) };
+    const Fusion *f = e->f;
+    if (f->is_lined || e->plan.cost > HEAVY) return false;
+    for (int v = 0; v < FUSE_INPUT + f->n_inputs; v++) {
+        if (v >= f->n_nodes && v < FUSE_INPUT) continue;
+        if (h->first[v] == NEVER) continue;
+        if (emit_held_size(dtype_of(e, v)) > QUAD_BYTES) return false;
+        if (v >= FUSE_INPUT && f->stride_kind[v - FUSE_INPUT] == STRIDE_OTHER) return false;
+    }
+    return true;
+}
+
 static void find_held(Emit *e, Held *h) {
     memset(h, 0, sizeof *h);
     fuse_plan(e->f, &e->plan);
     for (int i = 0; i < e->f->n_nodes; i++) e->plan.is_chunked[i] = true;
     find_lives(e, h);
     find_slots(e, h);
+    h->has_quads = has_quads(e, h);
 }
 
 void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
@@ -125,6 +146,15 @@ void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
     form->held_folds = h.folds;
     for (int k = 0; k < f->n_inputs; k++)
         if (may_be_fixed(&e, &h, k)) form->fixed[k] = dtype_info[f->input[k].type.dtype].size_bytes;
+    form->has_quads = h.has_quads;
+    for (int k = 0; k < f->n_inputs && h.has_quads; k++)
+        if (h.first[FUSE_INPUT + k] != NEVER && f->stride_kind[k] == STRIDE_ONE)
+            form->quad_in[k] = 4 * dtype_info[f->input[k].type.dtype].size_bytes;
+    for (int i = 0; i < f->n_nodes && h.has_quads; i++) {
+        const FuseNode *n = &f->node[i];
+        if (n->is_stored && !n->is_row && !n->is_column)
+            form->quad_out[n->output] = 4 * dtype_info[n->dtype].size_bytes;
+    }
 }
 
 /* ---- The kernel ---- */
@@ -153,8 +183,7 @@ static void put_fixed(Emit *e, const Held *h) {
         const char *type = emit_ctype((DType)e->f->input[k].type.dtype);
         if (!may_be_fixed(e, h, k)) continue;
         if (!has_any)
-            emit_line(e, "char *place = shared + blockDim.y * (%d * pitch + %d * 8 * (int)blocks);",
-                      h->bytes, h->folds);
+            emit_line(e, "char *place = shared + blockDim.y * (%d * pitch + tables);", h->bytes);
         has_any = true;
         emit_line(e, "%s *const P%d = (%s *)place;", type, k, type);
         emit_line(e, "if (A->is_far >> %d & 1) {", k);
@@ -209,61 +238,182 @@ static void put_row_values(Emit *e, int pass) {
     if (is_last) emit_line(e, "}");
 }
 
+/* ---- Loops over the elements of a row, one at a time or four ---- */
+
 /* Writes the loop's beginning. unroll: of loads, so that several are under way. */
 static void put_each(Emit *e, int unroll) {
     emit_line(e, "#pragma unroll %d", unroll);
     emit_line(e, "for (int i = t; i < m; i += wide) {");
 }
-
-/* Brings the inputs whose slots begin in this pass. */
-static void put_stage(Emit *e, const Held *h, int pass) {
-    const Fusion *f = e->f;
-    int n = 0;
-    memset(e->needs_input, 0, sizeof e->needs_input);
-    for (int k = 0; k < f->n_inputs; k++) {
-        int v = FUSE_INPUT + k;
-        if (!h->has_slot[v] || h->first[v] != pass) continue;
-        e->needs_input[k] = !is_steady(e, k);
-        n++;
+static void put_each_quad(Emit *e) {
+    emit_line(e, "#pragma unroll 1");
+    emit_line(e, "for (int q = t; q < turns; q += wide) {");
+}
+static void put_quad_elements(Emit *e) {
+    emit_line(e, "#pragma unroll");
+    emit_line(e, "for (int l = 0; l < 4; l++) {");
+    emit_line(e, "const int i = 4 * q + l;");
+    emit_line(e, "(void)i;");
+}
+/* The elements of the inputs of e->needs_input that the loop reads where they lie. */
+static void put_inputs(Emit *e, bool is_quad) {
+    if (!is_quad) cuda_put_inputs(e);
+    for (int k = 0; k < e->f->n_inputs && is_quad; k++) {
+        char where[24];
+        snprintf(where, sizeof where, "(u%d.at + l)", k);
+        if (e->needs_input[k]) emit_input(e, 'x', k, where);
     }
-    if (!n) return;
-    put_each(e, f->is_lined ? 1 : 4);
-    cuda_put_inputs(e);
+}
+static void put_quad_inputs(Emit *e) {
+    for (int k = 0; k < e->f->n_inputs; k++) {
+        const char *type = emit_ctype((DType)e->f->input[k].type.dtype);
+        if (e->needs_input[k])
+            emit_line(e, "const Wide<%s, 4> u%d = quad_load((const %s *)b%d + 4 * q);", type, k,
+                      type, k);
+    }
+}
+
+static bool is_staged(const Held *h, int k, int pass) {
+    return h->has_slot[FUSE_INPUT + k] && h->first[FUSE_INPUT + k] == pass;
+}
+static void put_stage_loop(Emit *e, const Held *h, int pass, bool is_quad) {
+    const Fusion *f = e->f;
     for (int k = 0; k < f->n_inputs; k++)
-        if (h->has_slot[FUSE_INPUT + k] && h->first[FUSE_INPUT + k] == pass)
+        e->needs_input[k] = is_staged(h, k, pass) && !is_steady(e, k);
+    if (is_quad) {
+        put_each_quad(e);
+        put_quad_inputs(e);
+        for (int k = 0; k < f->n_inputs; k++)
+            if (is_staged(h, k, pass))
+                emit_line(e, "Wide<%s, 4> w%d;", emit_held(dtype_of(e, FUSE_INPUT + k)), k);
+        put_quad_elements(e);
+    } else {
+        put_each(e, f->is_lined ? 1 : 4);
+    }
+    put_inputs(e, is_quad);
+    for (int k = 0; k < f->n_inputs; k++) {
+        if (!is_staged(h, k, pass)) continue;
+        if (is_quad)
+            emit_line(e, "w%d.at[l] = x%d;", k, k);
+        else
             emit_line(e, "Sx%d[i] = x%d;", k, k);
+    }
+    emit_line(e, "}");
+    if (!is_quad) return;
+    for (int k = 0; k < f->n_inputs; k++)
+        if (is_staged(h, k, pass)) emit_line(e, "quad_store(Sx%d + 4 * q, w%d);", k, k);
     emit_line(e, "}");
 }
 
-static void put_loop(Emit *e, const Held *h, int pass) {
+/* Writes a loop of this pass in both forms. */
+static void put_both(Emit *e, const Held *h, int pass,
+                     void (*loop)(Emit *e, const Held *h, int pass, bool is_quad)) {
+    if (h->has_quads) {
+        emit_line(e, "if (has_quads) {");
+        loop(e, h, pass, true);
+        emit_line(e, "} else {");
+    }
+    loop(e, h, pass, false);
+    if (h->has_quads) emit_line(e, "}");
+}
+
+/* Brings the inputs whose slots begin in this pass. */
+static void put_stage(Emit *e, const Held *h, int pass) {
+    bool has_any = false;
+    for (int k = 0; k < e->f->n_inputs; k++) has_any |= is_staged(h, k, pass);
+    if (has_any) put_both(e, h, pass, put_stage_loop);
+}
+
+/* True if a loop reads value v from its slot. */
+static bool is_slot_read(const Emit *e, const Held *h, int v, int pass) {
+    int k = v - FUSE_INPUT;
+    if (k < 0) return v < e->f->n_nodes && e->needs[v] && pass_loads(e, v, pass);
+    return k < e->f->n_inputs && e->needs_input[k] && h->has_slot[v] && !is_steady(e, k);
+}
+/* The element's values that are in slots. */
+static void put_slot_reads(Emit *e, const Held *h, int pass, bool is_quad) {
+    for (int v = 0; v < VALUES; v++) {
+        char letter = v < FUSE_INPUT ? 'v' : 'x';
+        int k = v < FUSE_INPUT ? v : v - FUSE_INPUT;
+        if (!is_slot_read(e, h, v, pass)) continue;
+        const char *type = emit_held(dtype_of(e, v));
+        if (is_quad)
+            emit_line(e, "const %s %c%d = q%c%d.at[l];", type, letter, k, letter, k);
+        else
+            emit_line(e, "const %s %c%d = S%c%d[i];", type, letter, k, letter, k);
+    }
+}
+/* The beginning of a turn, before the loop over its four elements. */
+static void put_quad_reads(Emit *e, const Held *h, int pass) {
+    for (int v = 0; v < VALUES; v++) {
+        char letter = v < FUSE_INPUT ? 'v' : 'x';
+        int k = v < FUSE_INPUT ? v : v - FUSE_INPUT;
+        if (is_slot_read(e, h, v, pass))
+            emit_line(e, "const Wide<%s, 4> q%c%d = quad_load(S%c%d + 4 * q);",
+                      emit_held(dtype_of(e, v)), letter, k, letter, k);
+    }
+    for (int k = 0; k < e->f->n_inputs; k++) {
+        const char *type = emit_ctype((DType)e->f->input[k].type.dtype);
+        if (e->needs_input[k] && !is_slot_read(e, h, FUSE_INPUT + k, pass) && !is_steady(e, k))
+            emit_line(e, "const Wide<%s, 4> u%d = quad_load((const %s *)b%d + 4 * q);", type, k,
+                      type, k);
+    }
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        if (pass_writes(e, i, pass) && n->is_stored)
+            emit_line(e, "Wide<%s, 4> o%d;", emit_ctype(n->dtype), i);
+        if (h->has_slot[i] && h->first[i] == pass)
+            emit_line(e, "Wide<%s, 4> w%d;", emit_held((DType)n->dtype), i);
+    }
+}
+static void put_results(Emit *e, const Held *h, int pass, bool is_quad) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        const FuseNode *n = &e->f->node[i];
+        const char *half = dtype_is_half((DType)n->dtype) ? "h_" : "";
+        if (pass_writes(e, i, pass) && n->is_stored)
+            emit_line(e, is_quad ? "o%d.at[l] = %sv%d;" : "Y%d[i] = %sv%d;", i, half, i);
+        if (h->has_slot[i] && h->first[i] == pass)
+            emit_line(e, is_quad ? "w%d.at[l] = v%d;" : "Sv%d[i] = v%d;", i, i);
+    }
+}
+static void put_quad_writes(Emit *e, const Held *h, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        if (pass_writes(e, i, pass) && e->f->node[i].is_stored)
+            emit_line(e, "quad_store(Y%d + 4 * q, o%d);", i, i);
+        if (h->has_slot[i] && h->first[i] == pass)
+            emit_line(e, "quad_store(Sv%d + 4 * q, w%d);", i, i);
+    }
+}
+static void put_pass_loop(Emit *e, const Held *h, int pass, bool is_quad) {
     enum { LIGHT = 12 };
     const Fusion *f = e->f;
-    bool has_any = false;
     pass_find_needs(e, pass);
-    for (int i = 0; i < f->n_nodes; i++) has_any |= e->needs[i];
-    if (!has_any) return;
-    bool walks = f->is_lined;
-    cuda_put_indices(e, pass);
-    put_each(e, walks || e->plan.cost > LIGHT ? 1 : 4);
-    for (int k = 0; k < f->n_inputs; k++) {
-        bool is_slot = h->has_slot[FUSE_INPUT + k] && !is_steady(e, k);
-        if (e->needs_input[k] && is_slot)
-            emit_line(e, "const %s x%d = Sx%d[i];", emit_held(dtype_of(e, FUSE_INPUT + k)), k, k);
-        if (is_slot || is_steady(e, k)) e->needs_input[k] = false;
+    if (is_quad) {
+        put_each_quad(e);
+        put_quad_reads(e, h, pass);
+        put_quad_elements(e);
+    } else {
+        put_each(e, f->is_lined || e->plan.cost > LIGHT ? 1 : 4);
     }
-    for (int i = 0; i < f->n_nodes; i++)
-        if (e->needs[i] && pass_loads(e, i, pass))
-            emit_line(e, "const %s v%d = Sv%d[i];", emit_held(f->node[i].dtype), i, i);
-    cuda_put_inputs(e);
+    put_slot_reads(e, h, pass, is_quad);
+    for (int k = 0; k < f->n_inputs; k++)
+        if (h->has_slot[FUSE_INPUT + k] || is_steady(e, k)) e->needs_input[k] = false;
+    put_inputs(e, is_quad);
     for (int i = 0; i < f->n_nodes; i++)
         if (pass_computes(e, i, pass)) emit_value(e, i, NULL);
-    for (int i = 0; i < f->n_nodes; i++) {
-        const FuseNode *n = &f->node[i];
-        const char *half = dtype_is_half((DType)n->dtype) ? "h_" : "";
-        if (pass_writes(e, i, pass) && n->is_stored) emit_line(e, "Y%d[i] = %sv%d;", i, half, i);
-        if (h->has_slot[i] && h->first[i] == pass) emit_line(e, "Sv%d[i] = v%d;", i, i);
-    }
+    put_results(e, h, pass, is_quad);
     emit_line(e, "}");
+    if (!is_quad) return;
+    put_quad_writes(e, h, pass);
+    emit_line(e, "}");
+}
+static void put_loop(Emit *e, const Held *h, int pass) {
+    bool has_any = false;
+    pass_find_needs(e, pass);
+    for (int i = 0; i < e->f->n_nodes; i++) has_any |= e->needs[i];
+    if (!has_any) return;
+    cuda_put_indices(e, pass);
+    put_both(e, h, pass, put_pass_loop);
 }
 
 static void put_folds(Emit *e, int pass) {
@@ -293,13 +443,14 @@ void emit_cuda_held(Emit *e, const char *name) {
     cuda_put_rows_head(e, name);
     emit_line(e, "extern __shared__ __align__(16) char shared[];");
     emit_line(e, "const int t = threadIdx.x, wide = blockDim.x;");
-    emit_line(e, "const int pitch = ((int)n + 7) / 8 * 8;");
+    emit_line(e, "const int pitch = ((int)n + 15) & -16; /* slots and tables are aligned to 16 */");
+    emit_line(e, "const int tables = (%d * 8 * (int)blocks + 15) & -16;", h.folds);
     emit_line(e, "const int folders = wide < 32 ? 1 : wide / 32, folder = t / 32;");
     emit_line(e, "const unsigned mask = 0xffffu << ((threadIdx.y * wide + t) & LANES);");
-    emit_line(e, "char *const mine = shared + threadIdx.y * (%d * pitch + %d * 8 * (int)blocks);",
-              h.bytes, h.folds);
+    emit_line(e, "char *const mine = shared + threadIdx.y * (%d * pitch + tables);", h.bytes);
     put_slots(e, &h);
     put_fixed(e, &h);
+    if (h.has_quads) emit_line(e, "const bool has_quads = A->is_far >> FUSED_INPUTS & 1;");
     emit_line(e, "const int64_t units = A->rows, step = (int64_t)gridDim.x * blockDim.y;");
     emit_line(e,
               "for (int64_t top = (int64_t)blockIdx.x * blockDim.y; top < units; top += step) {");
@@ -307,6 +458,7 @@ void emit_cuda_held(Emit *e, const char *name) {
     emit_line(e, "const bool folds = has && (wide < 32 || !(t & LANES));");
     emit_line(e, "const int64_t row = has ? top + threadIdx.y : 0;");
     emit_line(e, "const int m = has ? (int)n : 0;");
+    if (h.has_quads) emit_line(e, "const int turns = m >> 2;");
     cuda_put_bases(e);
     cuda_put_row_inputs(e);
     for (int k = 0; k < e->f->n_inputs; k++)

@@ -56,7 +56,8 @@ typedef struct FusedArgs {
      * `ahead` bytes before it reads them, and writes with non-temporal stores, which need not read
      * a cache line first. CUDA: of elements, vectors are aligned, or
      * emit_cuda_tiles.c; of rows in shared memory, bit k:
-     * all rows have the same elements of input k. */
+     * all rows have the same elements of input k; bit FUSED_INPUTS: in all rows elements are
+     * aligned by fours. */
     int64_t is_far, ahead[FUSED_INPUTS];
     /* For each node that reads at an index, in order. If one is bad, what depends on it is
      * undefined.

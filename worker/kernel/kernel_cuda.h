@@ -159,4 +159,19 @@ __device__ __forceinline__ void wide_store(char *p, int64_t turn, const Wide<T, 
     memcpy(&bits, &w, sizeof w);
     wide_put(p + turn * (int64_t)(sizeof(T) * N), bits);
 }
+
+/* The same for four elements, wherever they lie. The compiler does not split its own vectors. */
+#define QUAD(T, V)                                                                                 \
+    __device__ __forceinline__ Wide<T, 4> quad_load(const T *p) {                                  \
+        const V v = *(const V *)p;                                                                 \
+        return {{v.x, v.y, v.z, v.w}};                                                             \
+    }                                                                                              \
+    __device__ __forceinline__ void quad_store(T *p, const Wide<T, 4> &w) {                        \
+        *(V *)p = {w.at[0], w.at[1], w.at[2], w.at[3]};                                            \
+    }
+QUAD(float, float4)
+QUAD(int32_t, int4)
+QUAD(uint16_t, ushort4)
+QUAD(uint8_t, uchar4)
+QUAD(int8_t, char4)
 #endif
