@@ -74,6 +74,13 @@ for d in [float32, bfloat16] { # rows that begin where four elements are aligned
     m = a[:, 4:1004] > 0; b = a[:, 3:1003]
     for i in range(3) { print((a[:, 8:1008].to(float32).softmax() * b + m).cumsum(1).sum().item()); print((b == b.amax(1, keepdim=true)).sum(1).tolist()) }
 }
+for n in [64, 101, 1024, 5000] { # maxima and minima of 0 and -0, and of nan
+    a = where(rand(40, n) < 0.9, -1, randn(40, n) * 0); b = where(rand(40, n) < 1e-3, nan, randn(40, n)).to(float16)
+    for i in range(3) {
+        print((1 / (a + 0 * i - a * 0).amax(1)).tolist(), (1 / (a * -1 * abs(a)).amin(1)).tolist(), (1 / a.amax(1)).tolist())
+        print((b - b.amax(1, keepdim=true)).isnan().sum(1).tolist())
+    }
+}
 E
 "$GTSH" --engine cpu "$TMP/rows.gt" > "$TMP/cpu" 2>&1
 code "rows" 0 "$GTSH" --engine cuda --memory 200M "$TMP/rows.gt"; same "rows" "$(out)$(err)" "$(cat "$TMP/cpu")"

@@ -23,7 +23,6 @@
 #include "worker/jit/jit_cache.h"
 
 enum {
-    CUDA_THREADS = 256,    /* of a block, where a kernel does not say otherwise */
     RING_BYTES = 8 << 20,  /* pinned memory, through which copies to and from the host go */
     BLAS_BYTES = 32 << 20, /* cuBLASLt's workspace, if that is used */
     SIDE_BYTES = 1 << 20,  /* device memory beside the arena, for copies of strided views */

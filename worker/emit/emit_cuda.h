@@ -9,8 +9,9 @@
 extern const char emit_cuda_head[];
 
 /* How the kernels are launched. */
-enum { CUDA_EACH = 4 };  /* elements of a thread in each chunk of a row */
-enum { CUDA_TILE = 32 }; /* see emit_cuda_tiles.c */
+enum { CUDA_EACH = 4 };      /* elements of a thread in each chunk of a row */
+enum { CUDA_TILE = 32 };     /* see emit_cuda_tiles.c */
+enum { CUDA_THREADS = 256 }; /* of a block, where a kernel does not say otherwise */
 typedef struct CudaForm {
     FusedUnit unit;
     int wide; /* FUSED_ELEMENTS: elements of a thread's turn, if args.is_far says that vectors of so
@@ -23,7 +24,7 @@ typedef struct CudaForm {
     int totals; /* folds of row values: 8 bytes of args.table for each and row, before all others */
     /* FUSED_ROWS: of the kernel for rows that fit into shared memory (emit_cuda_held). has_long:
      * there is one for others besides, since some of that signature do not. */
-    int held_bytes, held_folds;
+    int held_bytes, held_folds, held_frees;
     uint8_t fixed[FUSED_INPUTS]; /* bytes of an element, if the block may keep it: args.is_far */
     bool has_long;
     /* It has loops over four elements at a time, which args.is_far switches on if these are aligned
@@ -38,7 +39,8 @@ static inline int64_t emit_cuda_shared(const CudaForm *f, int x, int y) {
 /* Rows of which a thread has about CUDA_HELD_EACH elements; y rows of n elements. */
 enum { CUDA_HELD_EACH = 16, CUDA_SHARED_MOST = 48 << 10 };
 static inline int64_t emit_cuda_held_shared(const CudaForm *f, int y, int64_t n, int64_t blocks) {
-    return y * ((n + 15) / 16 * 16 * f->held_bytes + (8 * f->held_folds * blocks + 15) / 16 * 16);
+    int64_t row = (n + 15) / 16 * 16 * f->held_bytes + (8 * f->held_folds * blocks + 15) / 16 * 16;
+    return y * row + 4 * CUDA_THREADS * f->held_frees;
 }
 
 /* Rows of a fusion that folds row values: one block of threads does it. */

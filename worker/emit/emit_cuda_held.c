@@ -30,7 +30,9 @@ typedef struct Held {
     int at[VALUES]; /* bytes of the slots before its own, per element */
     int bytes;      /* of all slots, per element */
     int folds;
-    bool has_quads; /* the loops have a form for four elements at a time */
+    bool has_quads;           /* the loops have a form for four elements at a time */
+    bool is_free[FUSE_NODES]; /* folds whose order is free: see is_free_fold */
+    int frees;
 } Held;
 
 static int value_of(FuseRef r) { return r; } /* FUSE_INPUT is FUSE_NODES */
@@ -129,6 +131,16 @@ static bool has_quads(const Emit *e, const Held *h) {
     return true;
 }
 
+/* A maximum or minimum of float32 is the same in any order, but for the sign of a 0. So each thread
+ * folds its elements where it computes them, by one instruction each. Only if 0 comes out is the
+ * row folded again, in order. */
+static bool is_free_fold(const Emit *e, const Held *h, int i) {
+    const FuseNode *n = &e->f->node[i];
+    int pass = e->plan.pass[i] - 1;
+    return fuse_is_reduce(n) && e->plan.is_used[i] && (n->op == OP_MAX || n->op == OP_MIN) &&
+           fuse_computes(emit_dtype(e, n->in[0])) == DT_F32 && h->first[value_of(n->in[0])] == pass;
+}
+
 static void find_held(Emit *e, Held *h) {
     memset(h, 0, sizeof *h);
     fuse_plan(e->f, &e->plan);
@@ -136,6 +148,7 @@ static void find_held(Emit *e, Held *h) {
     find_lives(e, h);
     find_slots(e, h);
     h->has_quads = has_quads(e, h);
+    for (int i = 0; i < e->f->n_nodes; i++) h->frees += h->is_free[i] = is_free_fold(e, h, i);
 }
 
 void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
@@ -144,6 +157,7 @@ void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
     find_held(&e, &h);
     form->held_bytes = h.bytes;
     form->held_folds = h.folds;
+    form->held_frees = h.frees;
     for (int k = 0; k < f->n_inputs; k++)
         if (may_be_fixed(&e, &h, k)) form->fixed[k] = dtype_info[f->input[k].type.dtype].size_bytes;
     form->has_quads = h.has_quads;
@@ -160,7 +174,7 @@ void emit_cuda_held_form(const Fusion *f, CudaForm *form) {
 /* ---- The kernel ---- */
 
 static void put_slots(Emit *e, const Held *h) {
-    int fold = 0;
+    int fold = 0, own = 0;
     for (int v = 0; v < VALUES; v++) {
         if (!h->has_slot[v]) continue;
         const char *type = emit_held(dtype_of(e, v));
@@ -174,6 +188,11 @@ static void put_slots(Emit *e, const Held *h) {
         if (fuse_is_reduce(&e->f->node[i]) && e->plan.is_used[i])
             emit_line(e, "%s *const T%d = (%s *)(mine + %d * pitch + %d * 8 * blocks);",
                       emit_lane_type(e, i), i, emit_lane_type(e, i), h->bytes, fold++);
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (h->is_free[i])
+            emit_line(e,
+                      "float *const F%d = (float *)after + %d * CUDA_THREADS + threadIdx.y * wide;",
+                      i, own++);
 }
 
 /* P: an input that all rows share, in shared memory. */
@@ -182,8 +201,7 @@ static void put_fixed(Emit *e, const Held *h) {
     for (int k = 0; k < e->f->n_inputs; k++) {
         const char *type = emit_ctype((DType)e->f->input[k].type.dtype);
         if (!may_be_fixed(e, h, k)) continue;
-        if (!has_any)
-            emit_line(e, "char *place = shared + blockDim.y * (%d * pitch + tables);", h->bytes);
+        if (!has_any) emit_line(e, "char *place = after + %d * 4 * CUDA_THREADS;", h->frees);
         has_any = true;
         emit_line(e, "%s *const P%d = (%s *)place;", type, k, type);
         emit_line(e, "if (A->is_far >> %d & 1) {", k);
@@ -212,10 +230,11 @@ static void put_row(Emit *e, const Held *h) {
 }
 
 /* Row values that the pass before made known. */
-static void put_row_values(Emit *e, int pass) {
+static void put_row_values(Emit *e, const Held *h, int pass) {
     const Fusion *f = e->f;
     for (int i = 0; i < f->n_nodes && f->args.blocks != 1; i++)
-        if (emit_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]))
+        if (emit_is_row_value(e, i) && e->plan.pass[i] == pass && fuse_is_reduce(&f->node[i]) &&
+            !h->is_free[i])
             emit_line(e, "if (t == 0 && has) %s_tree(T%d, blocks);", emit_kernel(e, i).text, i);
     if (pass && f->args.blocks != 1) emit_line(e, "__syncthreads();");
     bool is_last = pass == e->plan.n_passes; /* its values are only stored */
@@ -273,6 +292,16 @@ static void put_quad_inputs(Emit *e) {
     }
 }
 
+/* of_inputs: the operands are inputs, which are staged; else what the loop computes. */
+static void put_free_folds(Emit *e, const Held *h, int pass, bool of_inputs) {
+    for (int i = 0; i < e->f->n_nodes; i++) {
+        FuseRef r = e->f->node[i].in[0];
+        if (h->is_free[i] && pass_folds(e, i, pass) && fuse_is_input(r) == of_inputs)
+            emit_line(e, "f%d = %s_any(f%d, %s);", i, emit_kernel(e, i).text, i,
+                      emit_name(e, r, false).text);
+    }
+}
+
 static bool is_staged(const Held *h, int k, int pass) {
     return h->has_slot[FUSE_INPUT + k] && h->first[FUSE_INPUT + k] == pass;
 }
@@ -291,6 +320,7 @@ static void put_stage_loop(Emit *e, const Held *h, int pass, bool is_quad) {
         put_each(e, f->is_lined ? 1 : 4);
     }
     put_inputs(e, is_quad);
+    put_free_folds(e, h, pass, true);
     for (int k = 0; k < f->n_inputs; k++) {
         if (!is_staged(h, k, pass)) continue;
         if (is_quad)
@@ -401,6 +431,7 @@ static void put_pass_loop(Emit *e, const Held *h, int pass, bool is_quad) {
     put_inputs(e, is_quad);
     for (int i = 0; i < f->n_nodes; i++)
         if (pass_computes(e, i, pass)) emit_value(e, i, NULL);
+    put_free_folds(e, h, pass, false);
     put_results(e, h, pass, is_quad);
     emit_line(e, "}");
     if (!is_quad) return;
@@ -416,22 +447,51 @@ static void put_loop(Emit *e, const Held *h, int pass) {
     put_both(e, h, pass, put_pass_loop);
 }
 
-static void put_folds(Emit *e, int pass) {
+/* The accumulators of a thread, before the loops. */
+static void put_free_inits(Emit *e, const Held *h, int pass) {
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (h->is_free[i] && pass_folds(e, i, pass))
+            emit_line(e, "float f%d = %s_init();", i, emit_kernel(e, i).text);
+}
+/* Writes the fold of block b by 16 threads. */
+static void put_fold(Emit *e, int i) {
+    FuseRef r = e->f->node[i].in[0];
+    emit_line(e, "const int from = b * FUSED_BLOCK;");
+    emit_line(e, "const int count = m - from < FUSED_BLOCK ? m - from : FUSED_BLOCK;");
+    emit_line(e, "const %s f = %s_lanes(S%c%d + from, count, t & (LANES - 1), mask);",
+              emit_lane_type(e, i), emit_kernel(e, i).text, fuse_is_node(r) ? 'v' : 'x',
+              fuse_is_node(r) ? r : r - FUSE_INPUT);
+    emit_line(e, "if (!(t & (LANES - 1))) T%d[b] = f;", i);
+}
+static void put_free_fold(Emit *e, int i, int fold) {
+    EmitName k = emit_kernel(e, i);
+    emit_line(e, "if (folds && folder == (%d & (folders - 1))) {", fold);
+    emit_line(e, "const float f = %s_threads(F%d, wide, t & (LANES - 1), mask);", k.text, i);
+    emit_line(e, "if (!(t & (LANES - 1))) *T%d = f;", i);
+    emit_line(e, "for (int b = 0; f == 0 && b < blocks; b++) {");
+    put_fold(e, i);
+    emit_line(e, "}");
+    if (e->f->args.blocks != 1)
+        emit_line(e, "if (f == 0 && !(t & (LANES - 1))) %s_tree(T%d, blocks);", k.text, i);
+    emit_line(e, "}");
+}
+
+static void put_folds(Emit *e, const Held *h, int pass) {
     int fold = 0;
+    for (int i = 0; i < e->f->n_nodes; i++)
+        if (h->is_free[i] && pass_folds(e, i, pass)) emit_line(e, "F%d[t] = f%d;", i, i);
     for (int i = 0; i < e->f->n_nodes; i++) {
         if (!pass_folds(e, i, pass)) continue;
-        FuseRef r = e->f->node[i].in[0];
         if (!fold) emit_line(e, "__syncthreads();");
+        if (h->is_free[i]) {
+            put_free_fold(e, i, fold++);
+            continue;
+        }
         emit_line(e,
                   "for (int b = (folder + %d) & (folders - 1); folds && b < blocks; "
                   "b += folders) {",
                   fold++);
-        emit_line(e, "const int from = b * FUSED_BLOCK;");
-        emit_line(e, "const int count = m - from < FUSED_BLOCK ? m - from : FUSED_BLOCK;");
-        emit_line(e, "const %s f = %s_lanes(S%c%d + from, count, t & (LANES - 1), mask);",
-                  emit_lane_type(e, i), emit_kernel(e, i).text, fuse_is_node(r) ? 'v' : 'x',
-                  fuse_is_node(r) ? r : r - FUSE_INPUT);
-        emit_line(e, "if (!(t & (LANES - 1))) T%d[b] = f;", i);
+        put_fold(e, i);
         emit_line(e, "}");
     }
     if (fold) emit_line(e, "__syncthreads();");
@@ -448,6 +508,7 @@ void emit_cuda_held(Emit *e, const char *name) {
     emit_line(e, "const int folders = wide < 32 ? 1 : wide / 32, folder = t / 32;");
     emit_line(e, "const unsigned mask = 0xffffu << ((threadIdx.y * wide + t) & LANES);");
     emit_line(e, "char *const mine = shared + threadIdx.y * (%d * pitch + tables);", h.bytes);
+    emit_line(e, "char *const after = shared + blockDim.y * (%d * pitch + tables);", h.bytes);
     put_slots(e, &h);
     put_fixed(e, &h);
     if (h.has_quads) emit_line(e, "const bool has_quads = A->is_far >> FUSED_INPUTS & 1;");
@@ -465,16 +526,19 @@ void emit_cuda_held(Emit *e, const char *name) {
         if (may_be_fixed(e, &h, k))
             emit_line(e, "if (A->is_far >> %d & 1) b%d = (const char *)P%d;", k, k, k);
     put_row(e, &h);
-    put_row_values(e, 0);
+    put_row_values(e, &h, 0);
     for (int pass = 0; pass < e->plan.n_passes; pass++) {
         emit_line(e, "{");
+        put_free_inits(e, &h, pass);
         put_stage(e, &h, pass);
         put_loop(e, &h, pass);
-        put_folds(e, pass);
+        put_folds(e, &h, pass);
         emit_line(e, "}");
-        put_row_values(e, pass + 1);
+        put_row_values(e, &h, pass + 1);
     }
-    emit_line(e, "(void)mask, (void)folds, (void)folder, (void)folders, (void)mine, (void)m;");
+    emit_line(
+        e,
+        "(void)mask, (void)folds, (void)folder, (void)folders, (void)mine, (void)after, (void)m;");
     emit_line(e, "}");
     emit_line(e, "}");
 }

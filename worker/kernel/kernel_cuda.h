@@ -89,6 +89,25 @@ template <typename R> __device__ __forceinline__ R lane_above(R value, int by, u
         FOLD_LANES(NAME, 4) FOLD_LANES(NAME, 2) FOLD_LANES(NAME, 1) return lane[0];                \
     }
 
+/* Maxima and minima of float32 in any order. NAME_any: of two; nan if either is, and 0 above -0.
+ * NAME_threads: of what n threads found, a multiple of 16, by 16 of them; the result is in all. */
+#define REDUCE_ANY(NAME, PTX)                                                                      \
+    PRO_FN float NAME##_any(float a, float b) {                                                    \
+        float y;                                                                                   \
+        asm(PTX ".NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b));                                \
+        return y;                                                                                  \
+    }                                                                                              \
+    PRO_FN float NAME##_threads(const float *x, int n, int lane, unsigned mask) {                  \
+        float r = x[lane];                                                                         \
+        _Pragma("unroll 1") for (int k = lane + LANES; k < n; k += LANES) r =                      \
+            NAME##_any(r, x[k]);                                                                   \
+        _Pragma("unroll") for (int by = LANES / 2; by; by /= 2) r =                                \
+            NAME##_any(r, __shfl_xor_sync(mask, r, by, LANES));                                    \
+        return r;                                                                                  \
+    }
+REDUCE_ANY(max_f32, "max")
+REDUCE_ANY(min_f32, "min")
+
 /* Returns the row's index i of n elements. One out of range is noted, and returns 0. */
 PRO_FN int64_t fused_index(FusedBad *bad, int64_t row, int64_t i, int64_t n) {
     typedef unsigned long long Bits;
