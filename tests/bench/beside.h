@@ -1,4 +1,5 @@
-/* beside.h: PyTorch's time for a row of rows_bench, by tests/bench/rows.py in a process of its own.
+/* beside.h: PyTorch's (or NumPy's) time for a row of rows_bench or a product of products_bench, by
+ * tests/bench/rows.py in a process of its own.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_BENCH_BESIDE_H
 #define GT_TESTS_BENCH_BESIDE_H
@@ -7,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static FILE *beside_to, *beside_from;
+static pid_t beside_pid;
 
 /* Starts the Python that GT_BENCH_PYTHON names. False: none is named, or it has no PyTorch. */
 static inline bool beside_open(int threads, char *version, int size) {
@@ -19,7 +22,8 @@ static inline bool beside_open(int threads, char *version, int size) {
     if (!python || !*python || pipe(to) || pipe(from)) return false;
     snprintf(count, sizeof count, "%d", threads);
     signal(SIGPIPE, SIG_IGN);
-    if (fork() == 0) {
+    beside_pid = fork();
+    if (beside_pid == 0) {
         dup2(to[0], 0), dup2(from[1], 1);
         for (int i = 0; i < 2; i++) close(to[i]), close(from[i]);
         execlp(python, python, "-W", "ignore", "-B", "tests/bench/rows.py", count, (char *)NULL);
@@ -46,5 +50,14 @@ static inline double beside_ask(const char *op, const char *dtype, double second
         return 0;
     }
     return *line == '-' ? 0 : atof(line);
+}
+
+/* Ends the Python, so that another can be started. */
+static inline void beside_close(void) {
+    if (beside_to) {
+        fclose(beside_to), fclose(beside_from);
+        waitpid(beside_pid, NULL, 0);
+    }
+    beside_to = beside_from = NULL;
 }
 #endif

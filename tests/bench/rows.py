@@ -1,10 +1,11 @@
-"""PyTorch's side of rows_bench: reads lines "OP DTYPE SECONDS OPERANDS | ATTRS", as in rows_bench.c, and answers each with
-the seconds of the best call of that row, measured over about so many seconds, or "-" where PyTorch has no such function.
+"""The others' side of rows_bench and products_bench: reads lines "OP DTYPE SECONDS OPERANDS | ATTRS", as in rows_bench.c, and
+answers each with the seconds of the best call of that row, measured over about so many seconds, or "-" where PyTorch has no
+such function. matmul_numpy is NumPy's product.
 usage: rows.py THREADS"""
 import os, re, sys, time
 
 threads = sys.argv[1]
-for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS"]: os.environ[name] = threads
+for name in ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"]: os.environ[name] = threads
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -57,6 +58,10 @@ def row(op, x, dtype, attrs):
                 "randint": lambda: torch.randint(0, 5, shape, dtype=dtype), "full": lambda: torch.full(shape, 1, dtype=dtype),
                 "arange": lambda: torch.arange(0, 5 * shape[0], 5, dtype=dtype)}[op]
     if op in ["recurrence", "polygamma"]: return None
+    if op == "matmul_numpy":
+        if dtype == torch.bfloat16: return None
+        a, b = [t.numpy() for t in x]
+        return lambda: np.matmul(a, b)
     if op == "cast": return lambda: x[0].to(DTYPES[words[0]])
     if op == "cat": return lambda: torch.cat(x, a["axis"])
     if op == "solve": return lu_solve(*x)

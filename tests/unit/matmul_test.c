@@ -63,6 +63,33 @@ static void try_packed(DType d, int64_t M, int64_t N, int64_t K) {
     free(turned.data);
 }
 
+/* The first rows of a product have the same bits without the others, however few they are. */
+static void try_rows(DType d, int64_t N, int64_t K, int layout) {
+    enum { MOST = 9, FEW = 5 };
+    View all[2] = {random_matrix(d, 1, MOST, K, layout & 1), random_matrix(d, 1, K, N, layout & 2)};
+    void *whole = NULL;
+    size_t row = (size_t)N * (d == DT_F32 ? 4 : 8);
+    for (int64_t M = MOST; M > 0; M = M > FEW ? FEW : M - 1) {
+        View in[2] = {all[0], all[1]};
+        in[0].type.shape[1] = M;
+        Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
+        Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
+        View *o = &call.out[0];
+        o->type = (TensorType){(uint8_t)d, 3, {1, M, N}};
+        view_strides(&o->type, o->stride);
+        run_all(&call, "rows");
+        if (!whole) {
+            whole = o->data;
+            continue;
+        }
+        CHECK_MSG(!memcmp(o->data, whole, (size_t)M * row), "%lld rows of %lld by (%lld,%lld)",
+                  (long long)M, (long long)MOST, (long long)K, (long long)N);
+        free(o->data);
+    }
+    free(whole);
+    for (int k = 0; k < 2; k++) free(all[k].data);
+}
+
 int main(void) {
     engines_open(1 << 20);
     static const int64_t shapes[][4] = {
@@ -85,6 +112,13 @@ int main(void) {
         try_packed(DT_F64, 128, 100, K);
         try_packed(DT_F64, 640, 200, K);
     }
+    static const int64_t columns[] = {5, 64, 130, 200, 1001, 4100};
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        for (int64_t K = 1; K < 700; K = 2 * K + 3)
+            for (int layout = 0; layout < 4; layout++) {
+                try_rows(DT_F32, columns[i], K, layout);
+                try_rows(DT_F64, columns[i], K, layout);
+            }
     engines_close();
     return check_report("matmul");
 }

@@ -70,9 +70,10 @@ static GemmFn kernel_of(const Cpu *c, DType d, int64_t columns, int size) {
  * `after` needs whole rows. */
 static void cut(Product *p) {
     enum { A_BYTES = 1536 /* per k */, COLUMNS = 512, ROWS = 16, LINE = 128, SMALL = 1 << 21 };
-    bool is_float = dtype_is_float(p->dtype);
+    bool is_float = dtype_is_float(p->dtype), is_long = p->M <= GEMM_LONG && p->b_n == 1;
     int64_t rows = is_float ? A_BYTES / p->size : GEMM_M, columns = is_float ? COLUMNS : GEMM_N;
     int64_t threads = pool_threads(p->cpu->pool), wanted = threads > 1 ? 4 * threads : 1;
+    if (is_float && is_long) columns *= 8, wanted = threads; /* memory bounds it: runs are long */
     p->n = p->N <= columns || (is_float && p->N <= 2 * COLUMNS) ? p->N : columns;
     for (p->down = (p->M + rows - 1) / rows;;) {
         p->m = (p->M + p->down - 1) / p->down;

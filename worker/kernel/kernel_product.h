@@ -67,15 +67,19 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, WIDE_ROWS = 2, WIDE_M = 2 }
  * the next tile does. */
 enum { CHUNK_LEVELS = 2, CHUNK_LEAVES = 1 << CHUNK_LEVELS, CHUNK = CHUNK_LEAVES * LEAF, WIDE = 8 };
 enum {
-    PANELS = 8,     /* of adjacent columns, packed at a time */
-    ROWS_AHEAD = 4, /* rows of b by which a packed or large b is prefetched */
-    LINE = 64,      /* of a cache */
-    FEW = 8,        /* rows of a that share one read of a column-major b ... */
-    AHEAD = 512,    /* ... and bytes by which its columns are prefetched */
-    WAYS = 16,      /* leaves of a dot product, at a time */
-    WAYS_LEVEL = 4, /* ... the level of whose sum is this */
+    PANELS = 8,            /* of adjacent columns, packed at a time */
+    ROWS_AHEAD = 4,        /* rows of b by which a packed or large b is prefetched */
+    LINE = 64,             /* of a cache */
+    FEW = 8,               /* rows of a that share one read of a column-major b ... */
+    AHEAD = 512,           /* ... and bytes by which its columns are prefetched */
+    MOST_LONG = GEMM_LONG, /* rows of a that share one read of a b of long rows ... */
+    MOST_DEEP = 8,         /* ... of which so many are read side by side, at most ... */
+    LONG = 1 << 14,        /* ... and bytes of sums, which stay in the first-level cache */
+    WAYS = 16,             /* leaves of a dot product, at a time */
+    WAYS_LEVEL = 4,        /* ... the level of whose sum is this */
 };
-#define EACH_FEW(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
+#define EACH_LONG(X) X(1, 8) X(2, 8) X(3, 4) X(4, 4) /* (rows of a, of b at a time) */
+#define EACH_FEW(X)  X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)
 /* Elements of a b that stays in the last cache. */
 enum { CACHED = 1 << 21 };
 

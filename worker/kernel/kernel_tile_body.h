@@ -261,6 +261,83 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
     }
 }
 
+/* ---- Few rows by long rows ---- */
+
+/* One vector of columns for R rows: sum[r] goes on with DEEP rows of b, times s, the elements of a.
+ * left: how many of its columns there are. */
+static inline __attribute__((always_inline)) void
+NAME(add_vector)(const int R, const int DEEP, const VEC *s, const T *b, int64_t b_k, int64_t left,
+                 bool is_first, T *sum, int64_t apart) {
+    VEC acc[MOST_LONG];
+    _Pragma("GCC unroll 4") for (int r = 0; r < R; r++) acc[r] =
+        is_first ? (VEC){0} : (VEC)LOAD(sum + r * apart);
+    _Pragma("GCC unroll 8") for (int k = 0; k < DEEP; k++) {
+        VEC v = left >= L ? (VEC)LOAD(b + k * b_k) : NAME(load_head)(b + k * b_k, left);
+        _Pragma("GCC unroll 4") for (int r = 0; r < R; r++) acc[r] =
+            NAME(FMA)(s[r * DEEP + k], v, acc[r]);
+    }
+    _Pragma("GCC unroll 4") for (int r = 0; r < R; r++) STORE(sum + r * apart, acc[r]);
+}
+/* The same for N columns. The rows of b are read side by side, each in one run. */
+static inline __attribute__((always_inline)) void
+NAME(add_deep)(const int R, const int DEEP, int64_t N, const T *a, int64_t a_m, int64_t a_k,
+               const T *b, int64_t b_k, bool is_first, T *sum, int64_t apart) {
+    VEC s[MOST_LONG * MOST_DEEP];
+    _Pragma("GCC unroll 16") for (int i = 0; i < R * DEEP; i++) s[i] =
+        NAME(SPLAT)(a[i / DEEP * a_m + i % DEEP * a_k]);
+    int64_t n = 0;
+    for (; n + L <= N; n += L)
+        NAME(add_vector)(R, DEEP, s, b + n, b_k, L, is_first, sum + n, apart);
+    if (n < N) NAME(add_vector)(R, DEEP, s, b + n, b_k, N - n, is_first, sum + n, apart);
+}
+
+/* R rows times a b whose columns are adjacent: a leaf of the sums of LONG bytes of columns is held
+ * in the first-level cache, and goes on with DEEP rows of b at a time. level: R rows for each. */
+static inline __attribute__((always_inline)) void
+NAME(long_rows)(const int R, const int DEEP, int64_t N, int64_t K, const T *a, int64_t a_m,
+                int64_t a_k, const T *b, int64_t b_k, T *out, int64_t out_m, T *side) {
+    const int64_t last = tree_leaves(K) - 1, most = LONG / (R * (int64_t)sizeof(T));
+    const int depth = tree_depth(last + 1);
+    for (int64_t n = 0; n < N; n += most) {
+        int64_t width = N - n < most ? N - n : most, apart = (width + L - 1) / L * L;
+        T *sum = side, *level = sum + R * apart;
+        for (int64_t leaf = 0, k = 0; leaf <= last; leaf++) {
+            const int64_t begin = k, end = leaf < last ? k + LEAF : K;
+            for (; k + DEEP <= end; k += DEEP)
+                NAME(add_deep)
+                (R, DEEP, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum,
+                 apart);
+            for (; k < end; k++)
+                NAME(add_deep)
+                (R, 1, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum, apart);
+            const int waits = leaf < last ? tree_waits(leaf) : depth;
+            T *to = level + waits * R * apart;
+            for (int64_t i = 0; i < R * apart; i += L) {
+                VEC x = LOAD(sum + i);
+                for (int l = 0; l < waits; l++)
+                    if (leaf >> l & 1) x = LOAD(level + l * R * apart + i) + x;
+                int64_t row = i / apart, at = i % apart, left = width - at;
+                if (leaf < last)
+                    STORE(to + i, x);
+                else
+                    NAME(store_head)(out + row * out_m + n + at, left < L ? left : L, x + (VEC){0});
+            }
+        }
+    }
+}
+typedef void (*NAME(LongRowsFn))(int64_t N, int64_t K, const T *a, int64_t a_m, int64_t a_k,
+                                 const T *b, int64_t b_k, T *out, int64_t out_m, T *side);
+#define LONG_ROWS(R, DEEP)                                                                         \
+    static void NAME(long_rows_##R)(int64_t N, int64_t K, const T *a, int64_t a_m, int64_t a_k,    \
+                                    const T *b, int64_t b_k, T *out, int64_t out_m, T *side) {     \
+        NAME(long_rows)(R, DEEP, N, K, a, a_m, a_k, b, b_k, out, out_m, side);                     \
+    }
+EACH_LONG(LONG_ROWS)
+#undef LONG_ROWS
+#define LONG_ROWS(R, DEEP) [R] = NAME(long_rows_##R),
+static const NAME(LongRowsFn) NAME(long_rows_of)[MOST_LONG + 1] = {EACH_LONG(LONG_ROWS)};
+#undef LONG_ROWS
+
 /* ---- Few rows by contiguous columns ---- */
 
 /* x[i] = the elements p[i], p[i + line], p[i + 2 line] ... of L lines, i < PART. */
@@ -277,14 +354,14 @@ static inline __attribute__((always_inline)) void NAME(turn)(const T *p, int64_t
  * `from`. b's square is transposed in registers. */
 static inline __attribute__((always_inline)) void NAME(add_square)(const int R, const T *a,
                                                                    int64_t a_m, const T *b,
-                                                                   int64_t b_n, const int64_t from,
-                                                                   VEC *sum) {
+                                                                   int64_t b_n, int64_t ahead,
+                                                                   const int64_t from, VEC *sum) {
     VEC x[L], y[L];
     const int64_t b_3 = 3 * b_n;
     _Pragma("GCC unroll 16") for (int j = 0; j < L; j++) {
         const T *p = b + (j % 4 == 3 ? b_3 : j % 4 * b_n);
         x[j] = LOAD(p);
-        __builtin_prefetch((const char *)p + AHEAD);
+        __builtin_prefetch(p + ahead, 0, 2);
         if (j % 4 < 3) continue;
         b += 4 * b_n;
         __asm__("" : "+r"(b)); /* else GCC keeps L addresses, on the stack */
@@ -307,6 +384,8 @@ static inline __attribute__((always_inline)) void NAME(columns)(const int R, int
                                                                 T *level) {
     const int64_t last = tree_leaves(K) - 1;
     const int depth = tree_depth(last + 1);
+    /* What is prefetched: a few k's ahead; near the end, the beginning of the next columns. */
+    const int64_t few = AHEAD / (int64_t)sizeof(T), next = L * b_n + (K > few ? few - K : 0);
     for (int64_t n = 0; n < N; n += L) {
         int64_t k = 0, first = n < N - L ? n : N - L;
         const T *column = b + first * b_n;
@@ -314,13 +393,15 @@ static inline __attribute__((always_inline)) void NAME(columns)(const int R, int
             int64_t end = leaf < last ? k + LEAF : K, square = end - L;
             VEC sum[FEW] = {{0}}, right[FEW] = {{0}};
             const bool are_two = R <= 2 && leaf + 1 < last;
+            const int64_t ahead = k + LEAF + few < K ? few : next;
             for (; are_two && k <= square; k += L) {
-                NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
-                NAME(add_square)(R, a + k + LEAF, a_m, column + k + LEAF, b_n, 0, right);
+                NAME(add_square)(R, a + k, a_m, column + k, b_n, ahead, 0, sum);
+                NAME(add_square)(R, a + k + LEAF, a_m, column + k + LEAF, b_n, ahead, 0, right);
             }
-            for (; k <= square; k += L) NAME(add_square)(R, a + k, a_m, column + k, b_n, 0, sum);
+            for (; k <= square; k += L)
+                NAME(add_square)(R, a + k, a_m, column + k, b_n, ahead, 0, sum);
             if (k < end)
-                NAME(add_square)(R, a + square, a_m, column + square, b_n, k - square, sum);
+                NAME(add_square)(R, a + square, a_m, column + square, b_n, ahead, k - square, sum);
             k = are_two ? end + LEAF : end;
             for (int r = 0; r < R && are_two; r++) sum[r] = sum[r] + right[r];
             leaf += are_two;
@@ -450,6 +531,10 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
     }
     if (M <= FEW && N >= L && K >= L && a_k == 1 && b_k == 1 && b_n != 1) {
         NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
+        return;
+    }
+    if (M <= MOST_LONG && b_n == 1 && N >= WIDE / 2 * L) {
+        NAME(long_rows_of)[M](N, K, a, a_m, a_k, b, b_k, out, out_m, side);
         return;
     }
     if (M > 2 && K <= LEAF && M * N <= LEAF * LEAF) {

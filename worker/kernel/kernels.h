@@ -35,7 +35,9 @@ typedef struct GemmNext {
 typedef void (*GemmFn)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
                        const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
                        void *side, const GemmNext *next);
-enum { GEMM_M = 64, GEMM_N = 128 };
+/* GEMM_LONG: up to so many rows of floats read adjacent columns of b in runs as long as the block.
+ */
+enum { GEMM_M = 64, GEMM_N = 128, GEMM_LONG = 4 };
 /* Enough for blocks up to (M,N) of any dtype, on any instruction set. */
 static inline size_t gemm_side(int64_t M, int64_t N, int64_t K) {
     enum { TALL = 14, WIDE = 32, PANEL = 8 * 16, DEPTH = 4 * LEAF + 1 }; /* of a tile; of k */
