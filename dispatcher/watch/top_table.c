@@ -15,81 +15,33 @@ enum { CELL = 2 * TOP_TEXT + 32, COLUMNS = 16, GAP = 2, MARGIN = 2, PERCENT = 5,
 typedef const TopRow Row;
 static const char nothing[] = "";
 
-static double number(Row *row, TopNumber k) {
+static double number(Row *row, int k) {
     return row->number[k] == TOP_UNKNOWN ? -INFINITY : (double)row->number[k];
 }
-static double rate(Row *row, TopCounter c) {
+static double rate(Row *row, int c) {
     return top_row_has(row, c) && row->has_rate ? row->rate[c] : -INFINITY;
 }
-static double count(Row *row, TopCounter c) {
-    return top_row_has(row, c) ? row->count[c] : -INFINITY;
+static double count(Row *row, int c) { return top_row_has(row, c) ? row->count[c] : -INFINITY; }
+
+/* Texts of a number that is not negative. */
+static const char *exact_cell(double v, char *buf) { return top_exact_text((int64_t)v, buf); }
+static const char *plain_cell(double v, char *buf) { return snprintf(buf, CELL, "%.0f", v), buf; }
+static const char *percent_cell(double v, char *buf) {
+    return snprintf(buf, CELL, "%.0f %%", v), buf;
+}
+static const char *rank_cell(double v, char *buf) { return snprintf(buf, CELL, "w%.0f", v), buf; }
+static const char *client_cell(double v, char *buf) { return snprintf(buf, CELL, "c%.0f", v), buf; }
+
+static double id(Row *row, int unused) { return (double)row->id; }
+static double mean(Row *row, int unused) {
+    double n = count(row, TOP_INSTS);
+    return n > 0 ? count(row, TOP_TIME) / n : -INFINITY;
 }
 
-static const char *count_cell(double v, char *buf) {
-    return v < 0 ? nothing : top_count_text(v, buf);
-}
-static const char *bytes_cell(double v, char *buf) {
-    return v < 0 ? nothing : top_bytes_text(v, buf);
-}
-static const char *time_cell(double v, char *buf) {
-    return v < 0 ? nothing : top_time_text(v, buf);
-}
-static const char *exact_cell(Row *row, TopNumber k, char *buf) {
-    return row->number[k] == TOP_UNKNOWN ? nothing : top_exact_text(row->number[k], buf);
-}
-
-/* A column that shows and sorts by the same number. */
-#define NUMBER_COLUMN(name, value, cell)                                                           \
-    static double name##_value(Row *row) { return value; }                                         \
-    static const char *name##_text(Row *row, char *buf) { return cell(name##_value(row), buf); }
-
-NUMBER_COLUMN(rate, rate(row, TOP_INSTS), count_cell)
-NUMBER_COLUMN(moved, rate(row, TOP_MOVED_BYTES), bytes_cell)
-NUMBER_COLUMN(bytes, number(row, TOP_BYTES), bytes_cell)
-NUMBER_COLUMN(lag, number(row, TOP_LAG_US), time_cell)
-NUMBER_COLUMN(total, count(row, TOP_TIME), time_cell)
-NUMBER_COLUMN(times, count(row, TOP_INSTS), count_cell)
-NUMBER_COLUMN(queue, number(row, TOP_QUEUE), count_cell)
-NUMBER_COLUMN(mean,
-              count(row, TOP_INSTS) > 0 ? count(row, TOP_TIME) / count(row, TOP_INSTS) : -INFINITY,
-              time_cell)
-
-static double pending_value(Row *row) { return number(row, TOP_PENDING); }
-static const char *pending_text(Row *row, char *buf) { return exact_cell(row, TOP_PENDING, buf); }
-static double tensors_value(Row *row) { return number(row, TOP_TENSORS); }
-static const char *tensors_text(Row *row, char *buf) { return exact_cell(row, TOP_TENSORS, buf); }
-static double threads_value(Row *row) { return number(row, TOP_THREADS); }
-static const char *threads_text(Row *row, char *buf) { return exact_cell(row, TOP_THREADS, buf); }
-static double workers_value(Row *row) { return number(row, TOP_WORKERS); }
-static const char *workers_text(Row *row, char *buf) { return exact_cell(row, TOP_WORKERS, buf); }
-
-static double id_value(Row *row) { return (double)row->id; }
 static const char *worker_text(Row *row, char *buf) {
     snprintf(buf, CELL, "w%llu %s", (unsigned long long)row->id, row->word[TOP_ENGINE]);
     return buf;
 }
-static const char *client_text(Row *row, char *buf) {
-    snprintf(buf, CELL, "c%llu", (unsigned long long)row->id);
-    return buf;
-}
-static const char *home_text(Row *row, char *buf) {
-    if (row->number[TOP_HOME] < 0) return nothing;
-    snprintf(buf, CELL, "w%lld", (long long)row->number[TOP_HOME]);
-    return buf;
-}
-static double home_value(Row *row) { return number(row, TOP_HOME); }
-static const char *pid_text(Row *row, char *buf) {
-    if (row->number[TOP_PID] < 0) return nothing;
-    snprintf(buf, CELL, "%lld", (long long)row->number[TOP_PID]);
-    return buf;
-}
-static double pid_value(Row *row) { return number(row, TOP_PID); }
-
-static const char *name_text(Row *row, char *buf) { return row->word[TOP_NAME]; }
-static const char *user_text(Row *row, char *buf) { return row->word[TOP_USER]; }
-static const char *host_text(Row *row, char *buf) { return row->word[TOP_HOST]; }
-static const char *signal_text(Row *row, char *buf) { return row->word[TOP_IN_SIGNAL]; }
-
 static const char *source_text(Row *row, char *buf) {
     const char *file = row->word[TOP_FILE], *slash = strrchr(file, '/');
     if (!*file) return nothing;
@@ -106,9 +58,9 @@ static const char *now_text(Row *row, char *buf) {
     return buf;
 }
 
-static double busy_value(Row *row) { return top_row_busy(row, NULL); }
+static double busy(Row *row, int unused) { return top_row_busy(row, NULL); }
 
-static double why_value(Row *row) {
+static double idle(Row *row, int unused) {
     double fraction;
     top_row_idle(row, &fraction);
     return fraction;
@@ -125,7 +77,6 @@ static const char *why_text(Row *row, char *buf) {
     return buf;
 }
 
-static double memory_value(Row *row) { return number(row, TOP_MEMORY); }
 static const char *memory_text(Row *row, char *buf) {
     double used = number(row, TOP_MEMORY), limit = number(row, TOP_LIMIT);
     if (used < 0) return nothing;
@@ -138,23 +89,14 @@ static const char *device_text(Row *row, char *buf) {
              (long long)row->number[TOP_DEVICE_NUMBER]);
     return buf;
 }
-static double device_memory_value(Row *row) { return number(row, TOP_DEVICE_USED); }
 static const char *device_memory_text(Row *row, char *buf) {
     double used = number(row, TOP_DEVICE_USED), total = number(row, TOP_DEVICE_TOTAL);
     return used < 0 || total <= 0 ? nothing : top_part_text(used, total, buf);
 }
-static const char *unit_text(Row *row, TopNumber k, const char *unit, char *buf) {
-    if (row->number[k] == TOP_UNKNOWN) return nothing;
-    snprintf(buf, CELL, "%lld %s", (long long)row->number[k], unit);
-    return buf;
-}
-static double celsius_value(Row *row) { return number(row, TOP_DEVICE_CELSIUS); }
 static const char *celsius_text(Row *row, char *buf) {
-    return unit_text(row, TOP_DEVICE_CELSIUS, "°C", buf);
-}
-static double util_value(Row *row) { return number(row, TOP_DEVICE_BUSY); }
-static const char *util_text(Row *row, char *buf) {
-    return unit_text(row, TOP_DEVICE_BUSY, "%", buf);
+    if (row->number[TOP_DEVICE_CELSIUS] == TOP_UNKNOWN) return nothing;
+    snprintf(buf, CELL, "%lld °C", (long long)row->number[TOP_DEVICE_CELSIUS]);
+    return buf;
 }
 
 static WatchClass op_class(Row *row) {
@@ -165,61 +107,67 @@ static WatchClass op_class(Row *row) {
 /* ---- Columns ---- */
 
 /* min, max: its width; of a bar with its percentage. importance: 0 is always shown, of the others
- * the least important goes first. value NULL: it sorts by its text. text NULL: a bar. */
+ * the least important goes first. It shows text(row), else the cell of its value, or a word. It
+ * sorts by its value, if it has one, else by what it shows. */
 typedef struct Column {
     const char *title;
     int min, max, importance;
-    bool is_left;
+    enum { RIGHT, LEFT } side;
     const char *(*text)(Row *row, char *buf);
-    double (*value)(Row *row);
+    double (*value)(Row *row, int key);
+    int key; /* of the value, or which word */
+    const char *(*cell)(double v, char *buf);
 } Column;
 
+#define WORD(key)                LEFT, NULL, NULL, key, NULL
+#define BAR(value, key)          LEFT, NULL, value, key, NULL
+#define NUMBER(value, key, cell) RIGHT, NULL, value, key, cell
+
 static const Column worker_column[] = {
-    {"WORKER", 6, 14, 0, true, worker_text, id_value},
-    {"BUSY", 16, 65, 0, true, NULL, busy_value},
-    {"WHY IDLE", 14, 16, 0, true, why_text, why_value},
-    {"MEM", 10, 14, 1, false, memory_text, memory_value},
-    {"QUEUE", 5, 6, 2, false, queue_text, queue_value},
-    {"OPS/s", 5, 6, 1, false, rate_text, rate_value},
-    {"SIGNAL", 6, 28, 3, true, signal_text, NULL},
-    {"MOVED/s", 8, 10, 4, false, moved_text, moved_value},
-    {"DEVICE", 8, 28, 4, true, device_text, NULL},
-    {"DEV MEM", 12, 16, 4, false, device_memory_text, device_memory_value},
-    {"TEMP", 5, 6, 4, false, celsius_text, celsius_value},
-    {"UTIL", 5, 5, 4, false, util_text, util_value},
-    {"THREADS", 7, 7, 6, false, threads_text, threads_value},
-    {"PID", 7, 10, 7, false, pid_text, pid_value},
-    {"HOST", 8, 24, 5, true, host_text, NULL},
+    {"WORKER", 6, 14, 0, LEFT, worker_text, id},
+    {"BUSY", 16, 65, 0, BAR(busy, 0)},
+    {"WHY IDLE", 14, 16, 0, LEFT, why_text, idle},
+    {"MEM", 10, 14, 1, RIGHT, memory_text, number, TOP_MEMORY},
+    {"QUEUE", 5, 6, 2, NUMBER(number, TOP_QUEUE, top_count_text)},
+    {"OPS/s", 5, 6, 1, NUMBER(rate, TOP_INSTS, top_count_text)},
+    {"SIGNAL", 6, 28, 3, WORD(TOP_IN_SIGNAL)},
+    {"MOVED/s", 8, 10, 4, NUMBER(rate, TOP_MOVED_BYTES, top_bytes_text)},
+    {"DEVICE", 8, 28, 4, LEFT, device_text},
+    {"DEV MEM", 12, 16, 4, RIGHT, device_memory_text, number, TOP_DEVICE_USED},
+    {"TEMP", 5, 6, 4, RIGHT, celsius_text, number, TOP_DEVICE_CELSIUS},
+    {"UTIL", 5, 5, 4, NUMBER(number, TOP_DEVICE_BUSY, percent_cell)},
+    {"THREADS", 7, 7, 6, NUMBER(number, TOP_THREADS, exact_cell)},
+    {"PID", 7, 10, 7, NUMBER(number, TOP_PID, plain_cell)},
+    {"HOST", 8, 24, 5, WORD(TOP_HOST)},
 };
 static const Column client_column[] = {
-    {"CLIENT", 6, 6, 0, true, client_text, id_value},
-    {"NAME", 8, 28, 3, true, name_text, NULL},
-    {"USER", 5, 12, 5, true, user_text, NULL},
-    {"INSTR/s", 7, 7, 1, false, rate_text, rate_value},
-    {"PENDING", 7, 8, 1, false, pending_text, pending_value},
-    {"TENSORS", 7, 9, 4, false, tensors_text, tensors_value},
-    {"MEM", 8, 9, 2, false, bytes_text, bytes_value},
-    {"LAG", 6, 7, 2, false, lag_text, lag_value},
-    {"HOME", 4, 5, 6, false, home_text, home_value},
-    {"NOW", 18, 48, 0, true, now_text, NULL},
+    {"CLIENT", 6, 6, 0, LEFT, NULL, id, 0, client_cell},
+    {"NAME", 8, 28, 3, WORD(TOP_NAME)},
+    {"USER", 5, 12, 5, WORD(TOP_USER)},
+    {"INSTR/s", 7, 7, 1, NUMBER(rate, TOP_INSTS, top_count_text)},
+    {"PENDING", 7, 8, 1, NUMBER(number, TOP_PENDING, exact_cell)},
+    {"TENSORS", 7, 9, 4, NUMBER(number, TOP_TENSORS, exact_cell)},
+    {"MEM", 8, 9, 2, NUMBER(number, TOP_BYTES, top_bytes_text)},
+    {"LAG", 6, 7, 2, NUMBER(number, TOP_LAG_US, top_time_text)},
+    {"HOME", 4, 5, 6, NUMBER(number, TOP_HOME, rank_cell)},
+    {"NOW", 18, 48, 0, LEFT, now_text},
 };
 static const Column signal_column[] = {
-    {"SIGNAL", 10, 32, 0, true, name_text, NULL},
-    {"BUSY", 16, 65, 0, true, NULL, busy_value},
-    {"WHY IDLE", 14, 16, 1, true, why_text, why_value},
-    {"WORKERS", 7, 7, 1, false, workers_text, workers_value},
-    {"OPS/s", 5, 6, 2, false, rate_text, rate_value},
-    {"MOVED/s", 8, 10, 3, false, moved_text, moved_value},
+    {"SIGNAL", 10, 32, 0, WORD(TOP_NAME)},
+    {"BUSY", 16, 65, 0, BAR(busy, 0)},
+    {"WHY IDLE", 14, 16, 1, LEFT, why_text, idle},
+    {"WORKERS", 7, 7, 1, NUMBER(number, TOP_WORKERS, exact_cell)},
+    {"OPS/s", 5, 6, 2, NUMBER(rate, TOP_INSTS, top_count_text)},
+    {"MOVED/s", 8, 10, 3, NUMBER(rate, TOP_MOVED_BYTES, top_bytes_text)},
 };
-static double share_value(Row *row) { return rate(row, TOP_TIME); }
 static const Column op_column[] = {
-    {"OP", 8, 20, 0, true, name_text, NULL},
-    {"TIME", 16, 65, 0, true, NULL, share_value},
-    {"OPS/s", 5, 6, 1, false, rate_text, rate_value},
-    {"MEAN", 6, 7, 1, false, mean_text, mean_value},
-    {"COUNT", 5, 6, 2, false, times_text, times_value},
-    {"TOTAL", 6, 7, 2, false, total_text, total_value},
-    {"BYTES", 8, 9, 4, false, bytes_text, bytes_value},
+    {"OP", 8, 20, 0, WORD(TOP_NAME)},
+    {"TIME", 16, 65, 0, BAR(rate, TOP_TIME)},
+    {"OPS/s", 5, 6, 1, NUMBER(rate, TOP_INSTS, top_count_text)},
+    {"MEAN", 6, 7, 1, NUMBER(mean, 0, top_time_text)},
+    {"COUNT", 5, 6, 2, NUMBER(count, TOP_INSTS, top_count_text)},
+    {"TOTAL", 6, 7, 2, NUMBER(count, TOP_TIME, top_time_text)},
+    {"BYTES", 8, 9, 4, NUMBER(number, TOP_BYTES, top_bytes_text)},
 };
 
 static const struct {
@@ -238,11 +186,19 @@ int top_columns(TopKind kind) { return table[kind].n; }
 const char *top_column_title(TopKind kind, int column) { return table[kind].column[column].title; }
 bool top_column_is_up(TopKind kind, int column) {
     const Column *c = &table[kind].column[column];
-    return !c->value || c->value == id_value;
+    return !c->value || c->value == id;
 }
 
+static bool is_bar(const Column *c) { return c->value && !c->text && !c->cell; }
+
+/* The column of the signal that a worker is in. */
+static bool is_signal(const Column *c) { return !c->value && !c->text && c->key == TOP_IN_SIGNAL; }
+
 static const char *cell_text(const Column *c, Row *row, char *buf) {
-    return c->text ? c->text(row, buf) : nothing;
+    if (c->text) return c->text(row, buf);
+    if (!c->value) return row->word[c->key];
+    double v = c->cell ? c->value(row, c->key) : -1;
+    return v < 0 ? nothing : c->cell(v, buf);
 }
 
 /* ---- Order and filter ---- */
@@ -258,10 +214,10 @@ static int compare(const void *a, const void *b, void *ctx) {
     char p[CELL], q[CELL];
     int order;
     if (o->column->value) {
-        double u = o->column->value(x), v = o->column->value(y);
+        double u = o->column->value(x, o->column->key), v = o->column->value(y, o->column->key);
         order = (u > v) - (u < v);
     } else
-        order = strcasecmp(o->column->text(x, p), o->column->text(y, q));
+        order = strcasecmp(cell_text(o->column, x, p), cell_text(o->column, y, q));
     if (!o->is_up) order = -order;
     return order ? order : (x->id > y->id) - (x->id < y->id);
 }
@@ -293,9 +249,9 @@ const TopRow **top_rows(const TopModel *m, const TopView *v, TopKind kind, int *
 static int wanted(const Column *c, const TopGrid *g, Row *const *row, int n_rows) {
     char buf[CELL];
     int want = 0, w;
-    if (!c->text) return c->min;
+    if (is_bar(c)) return c->min;
     for (int i = 0; i < n_rows; i++)
-        if ((w = top_text_width(g, c->text(row[i], buf))) > want) want = w;
+        if ((w = top_text_width(g, cell_text(c, row[i], buf))) > want) want = w;
     if (!want && c->importance >= 4) return 0;
     return want < c->min ? c->min : want < c->max ? want : c->max;
 }
@@ -313,7 +269,7 @@ static void fit(const TopModel *m, TopKind kind, const TopGrid *g, Row *const *r
         for (int c = 0; c < n; c++) {
             int need = importance <= 1 && column[c].max <= SHORT ? want[c] : column[c].min;
             if (column[c].importance != importance || is_full || !want[c]) continue;
-            if (column[c].text == signal_text && !m->rows[TOP_SIGNAL].n) continue;
+            if (is_signal(&column[c]) && !m->rows[TOP_SIGNAL].n) continue;
             is_full = importance && need + GAP > spare;
             if (is_full) continue;
             got[c] = need;
@@ -321,9 +277,9 @@ static void fit(const TopModel *m, TopKind kind, const TopGrid *g, Row *const *r
         }
     for (int pass = 0; pass < 2; pass++)
         for (int c = 0; c < n && spare > 0; c++) {
-            bool is_bar = !column[c].text;
-            int more = (is_bar ? column[c].max : want[c]) - got[c];
-            if (!got[c] || is_bar != (pass == 1) || more <= 0) continue;
+            bool fills = is_bar(&column[c]);
+            int more = (fills ? column[c].max : want[c]) - got[c];
+            if (!got[c] || fills != (pass == 1) || more <= 0) continue;
             if (more > spare) more = spare;
             got[c] += more;
             spare -= more;
@@ -355,11 +311,11 @@ static void draw_row(const TopModel *m, TopKind kind, Row *row, const int got[CO
         const Column *column = &table[kind].column[c];
         char buf[CELL];
         if (!got[c]) continue;
-        if (!column->text)
+        if (is_bar(column))
             draw_bar(m, row, g, y, x, got[c]);
         else
-            (column->is_left ? top_put : top_put_right)(g, y, x, got[c], STYLE_PLAIN,
-                                                        column->text(row, buf));
+            (column->side == LEFT ? top_put : top_put_right)(g, y, x, got[c], STYLE_PLAIN,
+                                                             cell_text(column, row, buf));
         x += got[c] + GAP;
     }
 }
@@ -370,9 +326,9 @@ static void draw_titles(const TopView *v, TopKind kind, const int got[COLUMNS], 
         const Column *column = &table[kind].column[c];
         bool is_sort = v->is_screen && v->kind == kind && v->sort[kind] == c;
         if (!got[c]) continue;
-        (column->is_left ? top_put : top_put_right)(
+        (column->side == LEFT ? top_put : top_put_right)(
             g, y, x, got[c], is_sort ? STYLE_SORT : STYLE_TITLE, column->title);
-        int at = column->is_left ? x + (int)strlen(column->title) : x + got[c];
+        int at = column->side == LEFT ? x + (int)strlen(column->title) : x + got[c];
         if (is_sort)
             top_put(g, y, at, 1, STYLE_SORT, v->is_up[kind] ? "^" : g->is_utf8 ? "⌄" : "v");
         x += got[c] + GAP;
