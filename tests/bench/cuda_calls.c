@@ -108,11 +108,12 @@ static void graph_free(Engine *e, EngineGraph **g) {
     if (k < GRAPHS) known[k].graph = NULL;
     real->graph_free(e, g);
 }
-static void launch(Engine *e, EngineGraph *g) {
-    real->launch(e, g);
+static bool launch(Engine *e, EngineGraph *g) {
+    bool ok = real->launch(e, g);
     int64_t ns = now_ns() - captured_at;
     int k = find(g);
     note(&graphs, ns, k < GRAPHS ? known[k].bytes : 0);
+    return ok;
 }
 
 static int64_t cpu_ns(void) {

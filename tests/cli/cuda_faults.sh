@@ -72,8 +72,43 @@ graph() {
         "$GTSH" --engine cuda --threads 1 -w 1 "$TMP/graph.gt" 2>&1
 }
 same "a graph" "$(graph '')" "416.2969970703125 5"
-for call in cuGraphInstantiate cuGraphUpload; do
-    same "a graph without memory for $call" "$(graph $call:1:2)" "416.2969970703125 0"
-    has "a graph without memory" "$(tail -n 1 "$TMP/live")" "failed=$call"
+for call in cuGraphInstantiate:1=0 cuGraphUpload:1=0 cuGraphLaunch:1=0 cuGraphLaunch:3=2; do
+    same "a graph without memory for $call" "$(graph "${call%=*}:2")" "416.2969970703125 ${call#*=}"
+    has "a graph without memory" "$(tail -n 1 "$TMP/live")" "failed=${call%%:*}"
 done
+
+# A copy inside a call fails it; copies to and from the host, and marks, are asked for again.
+cat >"$TMP/copies.gt" <<'E2'
+x = ones(300); y = zeros(200) + 2
+for k in range(2) {
+    ok, got = attempt(fn() => cat([x, y]).sum().item())
+    if ok { print(got) } else { print(got.message) }
+}
+z = arange(6).reshape(2, 3).T
+print(z.tolist(), z[tensor([2])].tolist())
+E2
+# copies FAIL: the script's output where that call fails
+copies() {
+    GT_EMU_FAIL=$1 GT_EMU_LIVE=$TMP/live "$GTSH" --engine cuda --threads 1 -w 1 "$TMP/copies.gt" 2>&1
+    has "$1" "$(tail -n 1 "$TMP/live")" "failed=${1%%:*}"
+}
+right=$("$GTSH" --engine cpu "$TMP/copies.gt")
+got=$(copies cuMemcpyDtoDAsync:1:2)
+has "a copy without memory" "$got" "cuMemcpyDtoDAsync_v2: out of memory"
+same "after that" "$(echo "$got" | tail -n 2)" "$(echo "$right" | tail -n 2)"
+for call in cuMemcpyHtoDAsync:1 cuMemcpyDtoHAsync:1 cuMemcpyDtoHAsync:3 cuEventRecord:1 cuEventRecord:3; do
+    same "$call without memory" "$(copies $call:2)" "$right"
+done
+# The kernel that reads a transposed tensor cannot be loaded: its elements are copied one by one.
+anyhow=0
+for n in 1 2 3 4 5 6; do
+    got=$(copies cuModuleLoadData:$n:2)
+    [ "$got" = "$right" ] && anyhow=$((anyhow + 1)) || has "without kernel $n" "$got" "out of memory"
+    case "$got" in *"is lost"*) fail "without kernel $n: $got" ;; esac
+done
+same "kernels that were not needed" $anyhow 1
+# A launch that the device has too few registers for is a failure of its call too.
+got=$(GT_EMU_FAIL=cuLaunchKernel:4:701 "$GTSH" --engine cuda --threads 1 -w 1 "$TMP/sort.gt" 2>&1)
+has "a launch without registers" "$got" "cuLaunchKernel: too many resources requested for launch"
+same "after that" "$(echo "$got" | tail -n 1)" 135450.0
 finish

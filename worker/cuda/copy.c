@@ -48,19 +48,25 @@ static bool copy_tiles(Cuda *c, CUfunction f, CopyArgs *a) {
     return cuda_launch(c, f, tiles * ((q + CUDA_TILE - 1) / CUDA_TILE) * CUDA_THREADS, a);
 }
 
+static CopyArgs args_of(const View *to, const View *from, int64_t begin, int64_t n) {
+    CopyArgs a = {.to = to->data, .from = from->data, .begin = begin, .n = n};
+    for (int d = 0; d < to->type.rank; d++)
+        add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
+    return a;
+}
+
 /* Copies elements [begin, begin + n) of views of one shape. */
 static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, int64_t n,
                       Err *err) {
     static const char *const type[] = {
         [1] = "uint8_t", [2] = "uint16_t", [4] = "uint32_t", [8] = "uint64_t"};
     int size = dtype_info[to->type.dtype].size_bytes;
-    CopyArgs a = {.to = to->data, .from = from->data, .begin = begin, .n = n};
     if (n == 0) return true;
     if (view_is_contiguous(to) && view_is_contiguous(from) && !c->capture)
-        return CALL(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)(a.to + begin * size),
-                    (CUdeviceptr)(a.from + begin * size), (size_t)(n * size), c->stream);
-    for (int d = 0; d < to->type.rank; d++)
-        add_axis(&a, to->type.shape[d], to->stride[d], from->stride[d]);
+        return ASK(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)to->data + (uint64_t)(begin * size),
+                   (CUdeviceptr)from->data + (uint64_t)(begin * size), (size_t)(n * size),
+                   c->stream);
+    CopyArgs a = args_of(to, from, begin, n);
     Bytes head = {0};
     bytes_printf(&head, "typedef %s T;\n", type[size]);
     const CudaKernel *k = cuda_written(c, type[size], &head, cuda_copy_cu, "tiled", err);
@@ -69,8 +75,37 @@ static bool copy_part(Cuda *c, const View *to, const View *from, int64_t begin, 
     return is_whole && is_across(&a) ? copy_tiles(c, k->finish, &a) : cuda_launch(c, k->run, n, &a);
 }
 
+/* The same without a kernel: each run of adjacent elements is a copy of the driver's. */
+static bool copy_runs(Cuda *c, const CopyArgs *a, int64_t size) {
+    enum { POLL = 1024 };
+    int64_t last = a->rank - 1, end = a->begin + a->n, calls = 0;
+    bool is_dense = last >= 0 && a->to_stride[last] == 1 && a->from_stride[last] == 1;
+    for (int64_t i = a->begin, n; i < end; i += n) {
+        int64_t rest = i, to = 0, from = 0;
+        n = is_dense ? a->shape[last] - i % a->shape[last] : 1;
+        if (n > end - i) n = end - i;
+        for (int64_t d = last; d >= 0; rest /= a->shape[d--]) {
+            to += rest % a->shape[d] * a->to_stride[d];
+            from += rest % a->shape[d] * a->from_stride[d];
+        }
+        if (!ASK_TWICE(c, cuMemcpyDtoDAsync_v2, (CUdeviceptr)(a->to + to * size),
+                       (CUdeviceptr)(a->from + from * size), (size_t)(n * size), c->stream))
+            return false;
+        if (++calls % POLL == 0 && c->is_cancelled) c->is_cancelled(c->cancel_ctx);
+    }
+    return true;
+}
+
+/* The same for a request that cannot report a failure, such as no memory to load the kernel. */
+static bool copy_anyhow(Cuda *c, const View *to, const View *from, int64_t begin, int64_t n) {
+    Err err = {0};
+    if (copy_part(c, to, from, begin, n, &err)) return true;
+    CopyArgs a = args_of(to, from, begin, n);
+    return !c->lost.code && copy_runs(c, &a, dtype_info[to->type.dtype].size_bytes);
+}
+
 bool cuda_clear(Cuda *c, void *at, uint64_t bytes) {
-    return !cuda_is_captured(c) && CALL(c, cuMemsetD8Async, (CUdeviceptr)at, 0, bytes, c->stream);
+    return !cuda_is_captured(c) && ASK(c, cuMemsetD8Async, (CUdeviceptr)at, 0, bytes, c->stream);
 }
 
 static View dense_of(const View *v, void *data) {
@@ -126,10 +161,8 @@ bool cuda_SLICE_PUT(Cuda *c, const Call *call, Err *err) {
 
 void cuda_copy_views(Engine *e, const View *to, const View *from) {
     Cuda *c = (Cuda *)e;
-    Err err = {0};
     c->requests += 2;
-    if (!cuda_enter(c) || cuda_copy(c, to, from, &err)) return;
-    cuda_lose(c, &err);
+    if (cuda_enter(c)) copy_anyhow(c, to, from, 0, type_numel(&to->type));
 }
 
 /* ---- The ring ---- */
@@ -185,7 +218,8 @@ void cuda_passed(Cuda *c, Ticket mark) {
 static bool read_piece(Cuda *c, const char *device, uint64_t bytes, char *host) {
     if (c->n_reads == READS_MAX && !cuda_settle(c)) return false;
     char *pinned = take(c, bytes);
-    if (!pinned || !CALL(c, cuMemcpyDtoHAsync_v2, pinned, (CUdeviceptr)device, bytes, c->stream))
+    if (!pinned ||
+        !ASK_TWICE(c, cuMemcpyDtoHAsync_v2, pinned, (CUdeviceptr)device, bytes, c->stream))
         return false;
     c->read[c->n_reads++] = (Read){host, pinned, bytes, c->requests};
     return true;
@@ -202,13 +236,13 @@ void cuda_copy_in(Engine *e, void *device, const void *host, uint64_t bytes) {
         char *pinned = take(c, n);
         if (!pinned) return;
         memcpy(pinned, (const char *)host + at, n);
-        if (!CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)device + at, pinned, n, c->stream)) return;
+        if (!ASK_TWICE(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)device + at, pinned, n, c->stream))
+            return;
     }
 }
 
 void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
     Cuda *c = (Cuda *)e;
-    Err err = {0};
     int64_t size = dtype_info[box->type.dtype].size_bytes;
     c->requests += 2;
     if (!bytes || !cuda_enter(c)) return;
@@ -221,10 +255,8 @@ void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void 
         if (!is_dense) {
             View dense = dense_of(box, c->side - begin - at);
             from = c->side;
-            if (!copy_part(c, &dense, box, (int64_t)(begin + at) / size, (int64_t)n / size, &err)) {
-                cuda_lose(c, &err);
+            if (!copy_anyhow(c, &dense, box, (int64_t)(begin + at) / size, (int64_t)n / size))
                 return;
-            }
         }
         if (!read_piece(c, from, n, (char *)host + at)) return;
     }
@@ -232,7 +264,6 @@ void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void 
 
 void cuda_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, const void *host) {
     Cuda *c = (Cuda *)e;
-    Err err = {0};
     int64_t size = dtype_info[box->type.dtype].size_bytes;
     if (view_is_contiguous(box)) {
         cuda_copy_in(e, (char *)box->data + begin, host, bytes);
@@ -243,10 +274,7 @@ void cuda_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, cons
         cuda_copy_in(e, c->side, (const char *)host + at, n);
         View dense = dense_of(box, c->side - begin - at);
         if (!cuda_enter(c)) return;
-        if (copy_part(c, box, &dense, (int64_t)(begin + at) / size, (int64_t)n / size, &err))
-            continue;
-        cuda_lose(c, &err);
-        return;
+        if (!copy_anyhow(c, box, &dense, (int64_t)(begin + at) / size, (int64_t)n / size)) return;
     }
 }
 

@@ -5,8 +5,8 @@
 #include "worker/cuda/cuda.h"
 
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err);
-/* Sets device memory to 0. False: the device is lost, or calls are recorded, which then cannot be.
- */
+/* Sets device memory to 0. False: the device is lost or has no room for it (Cuda.no_room), or calls
+ * are recorded, which then cannot be. */
 bool cuda_clear(Cuda *c, void *at, uint64_t bytes);
 bool cuda_settle(Cuda *c); /* waits until the device has done everything */
 /* The device has done all that lies before the mark. */

@@ -26,8 +26,20 @@ bool cuda_try(Cuda *c, CUresult code, const char *call) {
     return false;
 }
 
-void cuda_lose(Cuda *c, const Err *err) {
-    if (!c->lost.code) c->lost = err->code ? *err : c->no_room;
+/* Errors of calls that begin nothing. All others may be the device's, of work before them. */
+static bool is_no_room(CUresult code) {
+    return code == CUDA_ERROR_OUT_OF_MEMORY || code == CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+}
+
+bool cuda_ask(Cuda *c, CUresult code, const char *call) {
+    if (!is_no_room(code) || c->capture) return cuda_try(c, code, call);
+    return cuda_ok(c->libs, code, call, &c->no_room);
+}
+
+bool cuda_must_ask_again(Cuda *c, CUresult code, const char *call) {
+    if (is_no_room(code)) return CALL(c, cuStreamSynchronize, c->stream);
+    cuda_try(c, code, call);
+    return false;
 }
 
 bool cuda_enter(Cuda *c) {
@@ -150,7 +162,7 @@ static Ticket cuda_mark(Engine *e) {
     if (m->ticket == t || !cuda_enter(c)) return t;
     m->ticket = t;
     cuda_mark_failures(c, (int)(t / 2 % MARKS));
-    CALL(c, cuEventRecord, m->event, c->stream);
+    ASK_TWICE(c, cuEventRecord, m->event, c->stream);
     return t;
 }
 

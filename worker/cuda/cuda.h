@@ -9,8 +9,10 @@
  * requests before it.
  *
  * A call becomes kernels (kernel.c) of a fusion with one node (op.c), or of CUDA C written by hand.
- * A failure of the device ends up in `lost`: later calls do nothing and report it. A launch for
- * which the device has no memory (a kernel's stack lies outside the arena) fails its call only.
+ * A failure of the device ends up in `lost`: later calls do nothing and report it. But what the
+ * driver refuses to begin, because the device has no memory for it beside the arena (a kernel's
+ * stack, a graph), fails its call only: cuda_ask. What no call can report (copies to and from the
+ * host, marks) is asked for again once the device is idle: ASK_TWICE.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_CUDA_CUDA_H
 #define GT_WORKER_CUDA_CUDA_H
@@ -78,7 +80,7 @@ typedef struct Cuda {
     Ticket passed;     /* the newest mark known to be done */
     Ticket refused;    /* of a call that failed when it was submitted; 0: none */
     Err why;           /* ... and its reason */
-    Err no_room;       /* of a launch of the newest request, for which there was no memory */
+    Err no_room;       /* why the driver did not begin a part of the newest request */
     bool has_launched; /* a kernel of that request */
     Map kernels;       /* of single operations, by the hash of a signature or a name, chained */
     Cache cache;       /* on disk: image.c */
@@ -99,9 +101,18 @@ typedef struct Cuda {
 
 /* Makes the device current in this thread, for a new request. False: it is lost. */
 bool cuda_enter(Cuda *c);
-/* Unless it is lost already. err: why; code 0: a launch found no memory. */
-void cuda_lose(Cuda *c, const Err *err);
 /* Records that a call of the driver failed, if it is the first. Returns code == CUDA_SUCCESS. */
 bool cuda_try(Cuda *c, CUresult code, const char *call);
 #define CALL(c, call, ...) cuda_try(c, (c)->libs->call(__VA_ARGS__), #call)
+/* The same for a call that asks for work on the stream; if the driver has no room for it, only
+ * no_room is set. */
+bool cuda_ask(Cuda *c, CUresult code, const char *call);
+#define ASK(c, call, ...) cuda_ask(c, (c)->libs->call(__VA_ARGS__), #call)
+/* True if the driver had no room, and the device has now done what was under way. Else as cuda_try,
+ * which code is for. */
+bool cuda_must_ask_again(Cuda *c, CUresult code, const char *call);
+/* As CALL, outside captures. A second call is made if the first finds no room. */
+#define ASK_TWICE(c, call, ...)                                                                    \
+    (cuda_must_ask_again(c, (c)->libs->call(__VA_ARGS__), #call) ? CALL(c, call, __VA_ARGS__)      \
+                                                                 : !(c)->lost.code)
 #endif

@@ -127,8 +127,9 @@ static void report(Cuda *c, Slot *s, const IndexRecord *r) {
     else
         bad_index(&s->of, r, &err);
     fail(c, s->ticket, s->node, &err);
-    CALL(c, cuMemcpyHtoDAsync_v2, (CUdeviceptr)(c->failures->records + (s - c->failures->slot)),
-         c->failures->clean, sizeof *r, c->stream);
+    ASK_TWICE(c, cuMemcpyHtoDAsync_v2,
+              (CUdeviceptr)(c->failures->records + (s - c->failures->slot)), c->failures->clean,
+              sizeof *r, c->stream);
 }
 
 /* Reports, in order, on the open slots before ticket t from an area that was read after them. */
@@ -147,8 +148,8 @@ static void report_area(Cuda *c, Ticket t, int area) {
 
 static bool read_area(Cuda *c, int area) {
     Failures *f = c->failures;
-    return CALL(c, cuMemcpyDtoHAsync_v2, f->read + area * FAIL_SLOTS, (CUdeviceptr)f->records,
-                FAIL_RECORDS, c->stream);
+    return ASK_TWICE(c, cuMemcpyDtoHAsync_v2, f->read + area * FAIL_SLOTS, (CUdeviceptr)f->records,
+                     FAIL_RECORDS, c->stream);
 }
 
 void cuda_mark_failures(Cuda *c, int mark) {

@@ -127,9 +127,8 @@ void cuda_capture_begin(Engine *e, EngineGraph *graph, void *temps, uint64_t byt
                    (k->is_new && !CALL(c, cuGraphCreate, &k->graph->graph, 0));
 }
 
-/* A failure of the driver fails the recording, not the device. So a new graph is uploaded here: a
- * launch would take the memory that it needs on the device, and could only lose the device if there
- * is none. */
+/* A failure of the driver fails the recording, not the device. A new graph is uploaded here, so
+ * that it takes most of the memory that it needs before any launch. */
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes) {
     Cuda *c = (Cuda *)e;
     Capture *k = c->capture;
@@ -144,10 +143,10 @@ EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes) {
     return ok ? g : NULL;
 }
 
-void cuda_graph_launch(Engine *e, EngineGraph *g) {
+bool cuda_graph_launch(Engine *e, EngineGraph *g) {
     Cuda *c = (Cuda *)e;
     e->last = c->requests += 2;
-    if (cuda_enter(c)) CALL(c, cuGraphLaunch, g->exec, c->stream);
+    return !cuda_enter(c) || ASK(c, cuGraphLaunch, g->exec, c->stream) || c->lost.code;
 }
 
 void cuda_graph_free(Engine *e, EngineGraph **graph) {

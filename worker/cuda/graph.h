@@ -6,7 +6,7 @@
 
 void cuda_capture_begin(Engine *e, EngineGraph *g, void *temps, uint64_t bytes);
 EngineGraph *cuda_capture_end(Engine *e, uint64_t *bytes);
-void cuda_graph_launch(Engine *e, EngineGraph *g);
+bool cuda_graph_launch(Engine *e, EngineGraph *g);
 void cuda_graph_free(Engine *e, EngineGraph **g);
 /* While calls are recorded: */
 void *cuda_capture_alloc(Cuda *c, uint64_t bytes);

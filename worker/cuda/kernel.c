@@ -256,12 +256,10 @@ bool cuda_start(Cuda *c, CUfunction f, const CudaGrid *g, const void *args, size
         cuda_capture_kernel(c, f, g, args, bytes);
         return true;
     }
-    CUresult code = c->libs->cuLaunchKernel(f, g->blocks, 1, 1, g->x, g->y, 1, g->shared, c->stream,
-                                            param, NULL);
-    if (code == CUDA_ERROR_OUT_OF_MEMORY)
-        return cuda_ok(c->libs, code, "cuLaunchKernel", &c->no_room);
-    c->has_launched = true;
-    return cuda_try(c, code, "cuLaunchKernel");
+    bool ok = ASK(c, cuLaunchKernel, f, g->blocks, 1, 1, g->x, g->y, 1, g->shared, c->stream, param,
+                  NULL);
+    c->has_launched |= ok;
+    return ok;
 }
 
 bool cuda_holds_rows(const CudaKernel *k, const FusedArgs *args) {

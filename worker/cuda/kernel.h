@@ -27,7 +27,7 @@ typedef struct CudaGrid {
     unsigned shared;       /* bytes of a block, beside those that the kernel declares */
 } CudaGrid;
 /* Launches a kernel whose one parameter is *args (of so many bytes), which is copied; or records
- * it. False: the device is lost, or has no memory for it (Cuda.no_room). */
+ * it. False: the device is lost, or has no room for it (Cuda.no_room). */
 bool cuda_start(Cuda *c, CUfunction f, const CudaGrid *grid, const void *args, size_t bytes);
 /* Launches `blocks` thread blocks of `threads`, or fewer: kernels go on in steps of the grid. */
 bool cuda_launch_sized(Cuda *c, CUfunction f, int64_t blocks, int threads, const void *args,

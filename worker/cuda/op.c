@@ -82,7 +82,7 @@ bool cuda_fused(Engine *e, Fusion *f, const FusedKernel *k) {
     if (!cuda_enter(c) || !cuda_take_fused_slots(c, f) ||
         run_fusion(c, f, (const CudaKernel *)(const void *)k, &err))
         return true;
-    if (c->no_room.code && c->has_launched) cuda_lose(c, &c->no_room);
+    if (c->no_room.code && c->has_launched && !c->lost.code) c->lost = c->no_room;
     return c->lost.code || (err.code != ERR_MEMORY && !c->no_room.code);
 }
 

@@ -160,7 +160,8 @@ typedef struct EngineOps {
     /* Optional, for ordered engines. From capture_begin to capture_end `submit` and `fused` record
      * what they are asked to do, and nothing is executed. temps: device memory of so many bytes for
      * what the calls need beside their operands. capture_end returns a graph, which `launch`
-     * executes in the order of all calls, any number of times, while that memory is free for it.
+     * executes in the order of all calls, any number of times, while that memory is free for it; or
+     * returns false, with nothing done, if the device has no memory for it then.
      * capture_begin with a graph brings it up to date: the same calls are recorded again, with
      * other addresses and scalars, and capture_end returns it. Launches before that are as they
      * were. capture_end returns NULL if some call cannot be recorded, the graph does not fit the
@@ -168,7 +169,7 @@ typedef struct EngineOps {
      * and sets *bytes to what is needed. The graph then still belongs to the caller. */
     void (*capture_begin)(Engine *e, struct EngineGraph *g, void *temps, uint64_t bytes);
     struct EngineGraph *(*capture_end)(Engine *e, uint64_t *bytes);
-    void (*launch)(Engine *e, struct EngineGraph *g);
+    bool (*launch)(Engine *e, struct EngineGraph *g);
     void (*graph_free)(Engine *e, struct EngineGraph **g); /* it may still have to run */
     /* The compiler of its kernels for fusions (maker.h); NULL: the C compiler. */
     const struct Maker *maker;

@@ -3,7 +3,8 @@
  * engine records it, and launches it from then on by one call. Before each launch the calls are
  * recorded again, with the addresses and numbers of this run: the engine sets what has changed in
  * the graph. If the graph does not fit the calls any more (a view that begins elsewhere can need
- * another kernel), its calls are launched one by one from then on.
+ * another kernel), or the device has no memory for a launch, its calls are launched one by one from
+ * then on.
  *
  * The results of a stretch are allocated before its first step.
  * SPDX-License-Identifier: MIT */
@@ -77,6 +78,12 @@ static bool record_step(Run *u, const Step *s) {
     return x->ops->done(x->engine, t, true, NULL) > 0;
 }
 
+/* Its calls are launched one by one from now on. */
+static void give_up(Engine *e, Stretch *g) {
+    if (g->graph) e->ops->graph_free(e, &g->graph);
+    g->is_off = true;
+}
+
 /* Records the stretch, or brings its graph up to date. If it cannot be recorded, the step that is
  * the reason is left out of stretches from now on. */
 static bool record(Run *u, Stretch *g) {
@@ -99,8 +106,7 @@ static bool record(Run *u, Stretch *g) {
         p->is_alone[i] = true;
         p->has_stretches = false;
     } else {
-        if (g->graph) e->ops->graph_free(e, &g->graph);
-        g->is_off = true;
+        give_up(e, g);
     }
     return false;
 }
@@ -108,7 +114,10 @@ static bool record(Run *u, Stretch *g) {
 bool graph_run(Run *u, Stretch *g) {
     const Exec *x = u->x;
     if (g->is_off || !prepare(u, g) || !record(u, g)) return false;
-    x->ops->launch(x->engine, g->graph);
+    if (!x->ops->launch(x->engine, g->graph)) {
+        give_up(x->engine, g);
+        return false;
+    }
     u->p->owner->graph_launches++;
     return true;
 }

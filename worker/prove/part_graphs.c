@@ -113,7 +113,7 @@ static EngineGraph *launch(Graphs *g, EngineGraph *graph, const Step *step, int 
     for (int i = 0; i < n && ok; i++) ok = submit(g, 0, &step[i]);
     EngineGraph *got = e->ops->capture_end(e, &bytes);
     if (got) {
-        e->ops->launch(e, got);
+        if (!e->ops->launch(e, got)) part_fail(g->p, "the device has no memory for a graph");
         g->launches++;
         return got;
     }
