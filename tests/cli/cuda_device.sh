@@ -13,8 +13,12 @@ sentence() {
     has "$what" "$(err)" "error: worker w0 could not start: $text"
 }
 sentence "no device is visible" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is ''" CUDA_VISIBLE_DEVICES=
+has "no device is visible" "$(err)" "hint: empty, it hides all of them: unset it"
 sentence "nonsense" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is 'gpu'" CUDA_VISIBLE_DEVICES=gpu
 sentence "a device that is not there" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is '1'" CUDA_VISIBLE_DEVICES=1
+has "nonsense" "$(err)" 'hint: unset it, or list devices by their numbers (0,1) or by the names that `nvidia-smi -L` lists'
+sentence "a name that no device has" "no CUDA device is visible: CUDA_VISIBLE_DEVICES is 'GPU-8932f937'" CUDA_VISIBLE_DEVICES=GPU-8932f937
+has "a name that no device has" "$(err)" 'hint: `nvidia-smi -L` lists the names of devices'
 sentence "no device" "the NVIDIA driver finds no device" GT_EMU_DEVICES=0
 sentence "a device that is taken" "Emulated GPU is in exclusive mode, and another process has it" GT_EMU_MODE=taken
 sentence "a prohibited device" "Emulated GPU is in the mode that lets no process use it" GT_EMU_MODE=prohibited
@@ -26,11 +30,25 @@ for mode in default taken; do
 done
 sentence "a busy device" "Emulated GPU cannot be used: cuDevicePrimaryCtxRetain: " GT_EMU_FAIL=cuDevicePrimaryCtxRetain:1:46
 sentence "an old device" "Emulated GPU has compute capability 7.5, and 8.0 or newer is needed" GT_EMU_CAPABILITY=75
+has "an old device" "$(err)" "hint: CUDA_VISIBLE_DEVICES chooses another one; --engine cpu needs none"
 sentence "a full device" "Emulated GPU has only 3.8 MiB of free memory" GT_EMU_MEMORY=4000000
 sentence "no driver" "no NVIDIA driver: libcuda.so.1 is not there" GT_CUDA_LIBRARIES=/nowhere
 mkdir "$TMP/torn"
 echo torn >"$TMP/torn/libcuda.so.1"
 sentence "a driver that cannot be loaded" "the NVIDIA driver cannot be loaded: $TMP/torn/libcuda.so.1: " GT_CUDA_LIBRARIES="$TMP/torn"
+# Libraries that lack functions of a driver.
+mkdir "$TMP/none" "$TMP/some"
+echo 'int nothing;' >"$TMP/none.c"
+cat >"$TMP/some.c" <<'E'
+int cuInit(unsigned flags) { return (int)flags; }
+int cuGetErrorName(int code, const char **text) { return *text = "", code; }
+int cuGetErrorString(int code, const char **text) { return *text = "", code; }
+int cuDriverGetVersion(int *version) { return *version = 13000, 0; }
+E
+for f in none some; do ${CC:-cc} -shared -fPIC -o "$TMP/$f/libcuda.so.1" "$TMP/$f.c" || fail "$f.c does not compile"; done
+sentence "a library that is no driver" "libcuda.so.1 is no NVIDIA driver: it has no cuInit" GT_CUDA_LIBRARIES="$TMP/none"
+has "a library that is no driver" "$(err)" "hint: --engine cpu needs none; GT_CUDA_LIBRARIES names more folders"
+sentence "a part of a driver" "the NVIDIA driver, of CUDA 13.0, has no cuDeviceGetCount" GT_CUDA_LIBRARIES="$TMP/some"
 sentence "an old driver" "the NVIDIA driver is of CUDA 11.4, and 12.0 or newer is needed" GT_EMU_VERSION=11040
 sentence "NVRTC 13 with a driver of 12" "NVRTC is of CUDA 13.0, which is newer than the driver's 12.4" GT_EMU_VERSION=12040
 sentence "NVRTC 13.1 with a driver of 13.0" "NVRTC 13.1 does not know Emulated GPU (compute capability 12.9), and its PTX is too new for \

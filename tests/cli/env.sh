@@ -10,7 +10,8 @@ for wrong in \
     "GT_HOTPATH_MAX_EXPAND=1e9 needs a whole number from 1 to" "GT_HOTPATH_WINDOW=99999999999999999999 needs a whole number from 1 to" \
     "GT_CC_SECONDS=0 needs a whole number from 1 to" "GT_DEBUG_COMPILE=junk needs 0 or 1" "GT_DEBUG_CLIENT=t needs 0 or 1" "GT_DEBUG_WORKER=3 needs 0 or 1" \
     "GT_DEBUG_DISPATCHER=x needs 0 or 1" "GT_VERBOSE=very needs 0 or 1" "GT_AUTO_SHARD=some needs 0 or 1" \
-    "GT_CHECK_NAN=nan needs 0 or 1" "GT_SHIPPED_KERNELS=2 needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx"; do
+    "GT_CHECK_NAN=nan needs 0 or 1" "GT_SHIPPED_KERNELS=2 needs 0 or 1" "GT_DATA_PLANE=pigeon needs memfd, zmq or ucx" \
+    "GT_CUDA_BLAS=TF32 needs 0, 1 or tf32"; do
     set_to=${wrong%% *} name=${wrong%%=*} value=${wrong%% *} needs=${wrong#* }
     value=${value#*=}
     code "$set_to gtsh" 2 env "$set_to" "$GTSH" -c 'print(1)'; all=$(out)$(err)
@@ -35,7 +36,7 @@ for given in "-d local -p 9000" "-p 9000 -d local" "-H host -d local"; do
     code "gt-worker $given" 2 "$B/gt-worker" --wait 1 $given; has "gt-worker $given" "$(err)" "--dispatcher or --"
 done
 for right in GT_FUSE= GT_FUSE=wait GT_PLAN= GT_PLAN=off GT_COMPILE=yes GT_AUTO_COMPILE=False GT_WORKER_BATCH_SIZE=1000 GT_HOTPATH_THRESHOLD=0 \
-    GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on; do
+    GT_HOTPATH_WINDOW=20 GT_DATA_PLANE=zmq GT_AUTO_SHARD=no GT_CHECK_NAN=on GT_CUDA_BLAS=yes; do
     code "$right" 0 env "$right" "$GTSH" -c 'print(ones(3).sum())'; same "$right" "$(out)$(err)" "tensor(3.)"
 done
 # Two variables that contradict each other.

@@ -14,6 +14,7 @@
  * products that were used last: a program whose shapes never repeat would fill the memory. Asked
  * again, the library chooses the same.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "runtime/wire/lru.h"
 #include "worker/cuda/blas.h"
@@ -55,10 +56,9 @@ struct CudaBlas {
 /* What a product may do. */
 typedef enum Wish { WISH_UNKNOWN, WISH_OWN, WISH_ORDER, WISH_TF32 } Wish;
 
-/* The environment's; WISH_UNKNOWN: it leaves that to the program, or is nonsense. */
+/* The environment's; WISH_UNKNOWN: it leaves that to the program. */
 static Wish forced(void) {
-    const char *text = getenv("GT_CUDA_BLAS");
-    if (!text || !*text) return WISH_UNKNOWN;
+    const char *text = env_word("GT_CUDA_BLAS");
     return !strcmp(text, "0")      ? WISH_OWN
            : !strcmp(text, "1")    ? WISH_ORDER
            : !strcmp(text, "tf32") ? WISH_TF32
@@ -68,10 +68,7 @@ static Wish forced(void) {
 bool cuda_wants_blas(void) { return forced() > WISH_OWN; }
 
 bool cuda_blas_name(char *name, size_t size, Err *err) {
-    const char *text = getenv("GT_CUDA_BLAS");
     *name = 0;
-    if (text && *text && !forced())
-        return err_set(err, ERR_ARG, "GT_CUDA_BLAS is '%.40s': it must be 0, 1 or tf32", text);
     if (!cuda_wants_blas()) return true;
     const BlasLibs *libs = cuda_blas_libs(err);
     if (!libs) return false;

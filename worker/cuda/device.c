@@ -15,9 +15,11 @@ static bool find_arch(Cuda *c, Err *err) {
     enum { MOST = 64, OLDEST = 80 };
     const CudaLibs *l = c->libs;
     int known[MOST], n = 0;
-    if (c->capability < OLDEST)
-        return err_set(err, ERR_IO, "%s has compute capability %d.%d, and 8.0 or newer is needed",
-                       c->name, c->capability / 10, c->capability % 10);
+    if (c->capability < OLDEST) {
+        err_set(err, ERR_IO, "%s has compute capability %d.%d, and %d.%d or newer is needed",
+                c->name, c->capability / 10, c->capability % 10, OLDEST / 10, OLDEST % 10);
+        return err_hint(err, "CUDA_VISIBLE_DEVICES chooses another one; --engine cpu needs none");
+    }
     if (l->nvrtcGetNumSupportedArchs(&n) || n > MOST || l->nvrtcGetSupportedArchs(known))
         return err_set(err, ERR_IO, "NVRTC does not say for which devices it compiles");
     for (int k = 0; k < n; k++)

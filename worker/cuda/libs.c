@@ -69,7 +69,11 @@ static bool no_device(Err *err) {
         return err_hint(err, "nvidia-smi lists them; --engine cpu needs none");
     }
     err_set(err, ERR_IO, "no CUDA device is visible: CUDA_VISIBLE_DEVICES is '%.60s'", visible);
-    return err_hint(err, "unset it, or name devices by their numbers: CUDA_VISIBLE_DEVICES=0,1");
+    if (!*visible) return err_hint(err, "empty, it hides all of them: unset it");
+    if (!strncmp(visible, "GPU-", 4) || !strncmp(visible, "MIG-", 4))
+        return err_hint(err, "`nvidia-smi -L` lists the names of devices; unset it to see all");
+    return err_hint(err, "unset it, or list devices by their numbers (0,1) or by the names that "
+                         "`nvidia-smi -L` lists (GPU-..., MIG-...)");
 }
 
 static bool old_driver(const CudaLibs *l, Err *err) {
@@ -92,8 +96,10 @@ static bool open_driver(CudaLibs *l, Err *err) {
 #define X(name, args) find(library, #name, &l->name, &missing);
     CUDA_FUNCTIONS(X)
 #undef X
-    if (!l->cuInit || !l->cuGetErrorName || !l->cuGetErrorString || !l->cuDriverGetVersion)
-        return err_set(err, ERR_IO, "libcuda.so.1 is no NVIDIA driver: it has no %s", missing);
+    if (!l->cuInit || !l->cuGetErrorName || !l->cuGetErrorString || !l->cuDriverGetVersion) {
+        err_set(err, ERR_IO, "libcuda.so.1 is no NVIDIA driver: it has no %s", missing);
+        return err_hint(err, "%s", remedy);
+    }
     CUresult code = l->cuDriverGetVersion(&l->driver);
     if (code == CUDA_ERROR_STUB_LIBRARY) {
         err_set(err, ERR_IO, "libcuda.so.1 is the toolkit's stub, which computes nothing");
@@ -101,7 +107,11 @@ static bool open_driver(CudaLibs *l, Err *err) {
     }
     if (!cuda_ok(l, code, "cuDriverGetVersion", err)) return false;
     if (l->driver < OLDEST) return old_driver(l, err);
-    if (missing) return err_set(err, ERR_IO, "the NVIDIA driver has no %s", missing);
+    if (missing) {
+        err_set(err, ERR_IO, "the NVIDIA driver, of CUDA %d.%d, has no %s", l->driver / 1000,
+                l->driver % 1000 / 10, missing);
+        return err_hint(err, "it is damaged: install it anew; --engine cpu needs none");
+    }
     code = l->cuInit(0);
     return code == CUDA_ERROR_NO_DEVICE ? no_device(err) : cuda_ok(l, code, "cuInit", err);
 }
