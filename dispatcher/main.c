@@ -45,6 +45,7 @@ typedef struct Child {
     int pause_ms;
     uint64_t ended_token; /* of its predecessor ... */
     char ended[64];       /* ... and how that ended, in words */
+    int starts;           /* a pipe in which it says why it cannot start; 0: there is none */
 } Child;
 
 typedef struct App {
@@ -150,8 +151,21 @@ static void worker_program(char path[PATH_MAX]) {
     strcpy(path, "gt-worker");
 }
 
+/* In the new process: runs the worker, whose end of the pipe is `starts`. */
+_Noreturn static void become_worker(const App *a, const Child *c, int starts, const char **argv) {
+    char spawned[48];
+    fcntl(starts, F_SETFD, 0);
+    snprintf(spawned, sizeof spawned, "%llu:%d", (unsigned long long)c->token, starts);
+    setenv("GT_SPAWNED", spawned, 1);
+    setenv("GT_TOKEN", a->endpoint.token, 1);
+    execvp(a->program, (char **)argv);
+    fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", a->program, strerror(errno));
+    _exit(127);
+}
+
 static bool spawn(App *a, Child *c, Err *err) {
-    char share[32], device[32], token[32], threads[32], memory[32];
+    char share[32], device[32], threads[32], memory[32];
+    int starts[2];
     const char *argv[20] = {"gt-worker",      "--once",  "--quiet", "--wait=20", "-d",
                             a->endpoint.text, "--share", share,     "--device",  device};
     int n = 10;
@@ -165,19 +179,30 @@ static bool spawn(App *a, Child *c, Err *err) {
     do
         if (getrandom(&c->token, sizeof c->token, 0) != sizeof c->token) c->token = 0;
     while (!c->token);
-    snprintf(token, sizeof token, "%llu", (unsigned long long)c->token);
+    if (pipe2(starts, O_CLOEXEC))
+        return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(errno));
     pid_t pid = fork();
-    if (pid < 0) return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(errno));
-    if (pid == 0) {
-        setenv("GT_SPAWNED", token, 1);
-        setenv("GT_TOKEN", a->endpoint.token, 1);
-        execvp(a->program, (char **)argv);
-        fprintf(stderr, "gt-dispatcher: cannot run '%s': %s\n", a->program, strerror(errno));
-        _exit(127);
+    if (pid == 0) become_worker(a, c, starts[1], argv);
+    int why = errno;
+    close(starts[1]);
+    if (pid < 0) {
+        close(starts[0]);
+        return err_set(err, ERR_IO, "cannot start a worker: %s", strerror(why));
     }
-    c->pid = pid;
+    c->pid = pid, c->starts = starts[0];
     c->born_ms = now_ms();
     return true;
+}
+
+/* Prints why a worker that has ended could not start. All that start at once may say the same: the
+ * first is heard, and what is left is not waited for. */
+static void hear(Child *c, bool is_expected) {
+    char text[2048];
+    fcntl(c->starts, F_SETFL, O_NONBLOCK); /* another process may hold the other end */
+    ssize_t n = is_expected ? 0 : read(c->starts, text, sizeof text);
+    if (n > 0) fwrite(text, 1, (size_t)n, stderr);
+    close(c->starts);
+    c->starts = 0;
 }
 
 /* Records that a worker process has ended, and when to start the next. */
@@ -187,6 +212,7 @@ static void child_ended(App *a, Child *c, int status, bool is_expected) {
     int64_t now = now_ms();
     c->pid = 0;
     c->ended_token = c->token;
+    hear(c, is_expected);
     if (is_signal)
         snprintf(c->ended, sizeof c->ended, "ended by signal %d (%s)", number, strsignal(number));
     else
@@ -213,10 +239,11 @@ static bool reap_one(App *a, Child *c, bool is_expected) {
     return true;
 }
 
-/* Records the worker processes that have ended. Returns how many. */
+/* Records the worker processes that have ended. Returns how many; at the start at most one. */
 static int reap(App *a, bool is_expected) {
     int n = 0;
-    for (int i = 0; i < a->n_children; i++) n += reap_one(a, &a->child[i], is_expected);
+    for (int i = 0; i < a->n_children && (a->is_up || is_expected || !n); i++)
+        n += reap_one(a, &a->child[i], is_expected);
     return n;
 }
 

@@ -15,6 +15,7 @@
 #include "worker/prove/prove.h"
 #include "worker/worker.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,8 @@ typedef struct App {
     int port, wait_s, seed; /* 0: not given */
     bool is_once, is_quiet, is_quick;
     bool has_waited; /* a message has said that it waits */
+    FILE *starts;    /* the dispatcher that started it reads here why it could not start; NULL: it
+                        has started, or has no such dispatcher */
 } App;
 
 static volatile sig_atomic_t stop;
@@ -113,7 +116,14 @@ static bool check_prove(const App *a, Err *err) {
     return true;
 }
 
-static void complain(const Err *err) { err_report("gt-worker", err); }
+static void end_start(void) {
+    if (app.starts) fclose(app.starts);
+    app.starts = NULL;
+}
+
+static void complain(const Err *err) {
+    err_report_to(app.starts ? app.starts : stderr, "gt-worker", err);
+}
 
 /* Says once which dispatcher the worker waits for, and how to start that one. */
 static void on_waiting(void) {
@@ -137,6 +147,7 @@ static void on_waiting(void) {
 }
 
 static void on_welcome(const Worker *w) {
+    end_start();
     if (app.is_quiet) return;
     const char *chosen = worker_chosen(w);
     Bytes device = {0};
@@ -193,11 +204,25 @@ static int prove(const App *a) {
     }
 }
 
+/* Started by gt-dispatcher, by TOKEN:FD: ends with it, however it ends. */
+static void take_spawned(App *a) {
+    const char *spawned = getenv("GT_SPAWNED");
+    a->worker.is_exact_device = !spawned; /* the dispatcher counts its workers */
+    if (!spawned) return;
+    char *end;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    a->worker.spawned = strtoull(spawned, &end, 10);
+    int fd = *end == ':' ? atoi(end + 1) : -1;
+    if (fd <= STDERR_FILENO || fcntl(fd, F_SETFD, FD_CLOEXEC)) return;
+    a->starts = fdopen(fd, "w");
+}
+
 int main(int argc, char **argv) {
     Err err = {0};
     App *a = &app;
     heap_keep();
     log_environment();
+    take_spawned(a);
     int code = flags_read("gt-worker", argc, argv, flags, sizeof flags / sizeof *flags, &err);
     if (code < 0 && (!check_prove(a, &err) || !choose(a, &err) || !env_check(&err)))
         code = FLAGS_USAGE;
@@ -212,13 +237,6 @@ int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* past ulimit -f, write(2) fails: an error with words */
     if (a->proves) return prove(a);
-    /* Started by gt-dispatcher: ends with it, however it ends. */
-    const char *spawned = getenv("GT_SPAWNED");
-    if (spawned) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        a->worker.spawned = strtoull(spawned, NULL, 10);
-    }
-    a->worker.is_exact_device = !spawned; /* the dispatcher counts its workers */
     net_set_token(a->endpoint.token, a->endpoint.file);
     net_files_raise();
     a->worker.endpoint = a->endpoint.text;

@@ -74,20 +74,21 @@ void err_join(Err *e, const Err *other) {
 
 /* Text may come from a peer: `?` replaces what could control a terminal, the controls of ASCII and
  * of Latin-1 as UTF-8. */
-static void put_clean(const char *text) {
+static void put_clean(FILE *out, const char *text) {
     for (const unsigned char *s = (const unsigned char *)text; *s; s++) {
         bool is_latin = *s == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0;
         if (is_latin) s++;
-        fputc(is_latin || *s == 0x7f || (*s < ' ' && *s != '\n') ? '?' : *s, stderr);
+        fputc(is_latin || *s == 0x7f || (*s < ' ' && *s != '\n') ? '?' : *s, out);
     }
 }
 
-void err_report(const char *program, const Err *e) {
-    fprintf(stderr, "%s: ", program);
-    put_clean(e->text);
-    if (e->hint[0]) fputs("\n  hint: ", stderr), put_clean(e->hint);
-    fputc('\n', stderr);
+void err_report_to(FILE *out, const char *program, const Err *e) {
+    fprintf(out, "%s: ", program);
+    put_clean(out, e->text);
+    if (e->hint[0]) fputs("\n  hint: ", out), put_clean(out, e->hint);
+    fputc('\n', out);
 }
+void err_report(const char *program, const Err *e) { err_report_to(stderr, program, e); }
 
 const char *err_name(ErrCode code) {
     return (unsigned)code < ERR_COUNT ? err_names[code] : "unknown";

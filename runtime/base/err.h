@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef enum ErrCode {
 #define ERROR(id, name, doc) ERR_##id,
@@ -40,6 +41,7 @@ void err_join(Err *e, const Err *other);
 #define ERR_AT_INF (INT64_C(1) << 62)
 /* Writes "program: text" and the hint to standard error, without control characters. */
 void err_report(const char *program, const Err *e);
+void err_report_to(FILE *out, const char *program, const Err *e);
 const char *err_name(ErrCode code); /* "shape", "out_of_memory", ...; static */
 /* Prints file, line and text, and stops the process: for broken invariants and exhausted host
  * memory. */

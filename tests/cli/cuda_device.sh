@@ -103,6 +103,12 @@ same "a proof on it" "$(out)$(err)" "gt-worker: there is no device 9: the NVIDIA
   hint: --device 0 is the only one"
 code "a proof without a driver" 1 env GT_CUDA_LIBRARIES=/nowhere "$B/gt-worker" --prove cuda
 same "a proof without a driver" "$(out)$(err | head -n 1)" "gt-worker: no NVIDIA driver: libcuda.so.1 is not there"
+# All workers of a dispatcher find no driver: it says so once.
+code "workers without a driver" 1 env GT_CUDA_LIBRARIES=/nowhere "$B/gt-dispatcher" --ipc "$TMP/socket" -w 3 --engine cuda
+same "workers without a driver" "$(out)$(err | sed 's/process [0-9]* /process N /')" "gt-worker: no NVIDIA driver: libcuda.so.1 is not there
+  hint: --engine cpu needs none; GT_CUDA_LIBRARIES names more folders to look in
+gt-dispatcher: worker process N ended with exit code 1
+gt-dispatcher: a worker could not start"
 # Without NVML the rest is shown.
 mkdir "$TMP/less"
 for f in "$B"/test/gpu/*libcuda.so.1 "$B/test/gpu/nvrtc/libnvrtc.so.13"; do ln -s "$(cd "$(dirname "$f")" && pwd)/$(basename "$f")" "$TMP/less"; done
