@@ -192,7 +192,9 @@ static int prove(const App *a) {
                      .is_quick = a->is_quick,
                      .records_quick = getenv("GT_PROVE_RECORD") != NULL,
                      .stop = &stop,
-                     .shows_progress = isatty(STDERR_FILENO) && !a->is_quiet};
+                     .progress = a->is_quiet             ? PROGRESS_NONE
+                                 : isatty(STDERR_FILENO) ? PROGRESS_TERMINAL
+                                                         : PROGRESS_LINES};
     if (!prove_find(a->proves, &c, &err)) {
         complain(&err);
         return FLAGS_USAGE;

@@ -72,6 +72,7 @@ prove cuda 0
 has "the device" "$(out)" "Emulated GPU, compute capability 12.9"
 for part in operations products fusions streams memory indices copies graphs; do
     grep -q "^$part *passed " "$TMP/out" || fail "--prove cuda: $part: $(out)"
+    has "a part begins" "$(err)" "$part: part "
 done
 has "the library" "$(out)" "that set_precision allows, by cuBLASLt "
 [ ! -e "$proofs" ] || fail "a quick proof leaves a record"

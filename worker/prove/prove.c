@@ -17,7 +17,8 @@ enum {
     STALL_S = 300, /* the slowest case takes seconds */
     LOOK_MS = 50,
     SHOW_MS = 200,
-    END_MS = 3000 /* for a part that was asked to end */
+    SAY_MS = 60000, /* where it is no terminal */
+    END_MS = 3000   /* for a part that was asked to end */
 };
 
 static const struct {
@@ -72,16 +73,19 @@ typedef struct Watched {
 } Watched;
 
 static void clear_line(const Watched *w) {
-    if (w->shown) fputs("\r\033[K", stderr);
+    if (w->shown && w->config->progress == PROGRESS_TERMINAL) fputs("\r\033[K", stderr);
 }
 
 static void show(Watched *w, int64_t now) {
     const Tally *t = w->tally;
-    if (!w->config->shows_progress || now - w->shown < SHOW_MS) return;
+    bool is_terminal = w->config->progress == PROGRESS_TERMINAL;
+    int64_t since = now - (w->shown || is_terminal ? w->shown : w->began);
+    if (!w->config->progress || since < (is_terminal ? SHOW_MS : SAY_MS)) return;
     w->shown = now;
     unsigned long long done = t->done, all = t->all > done ? t->all : done;
-    fprintf(stderr, "\r\033[K%s: %llu of %llu, %.0f s%s", w->name, done, all,
-            (double)(now - w->began) / 1000, t->failed ? ", some have failed" : "");
+    fprintf(stderr, "%s%s: %llu of %llu, %.0f s%s%s", is_terminal ? "\r\033[K" : "", w->name, done,
+            all, (double)(now - w->began) / 1000, t->failed ? ", some have failed" : "",
+            is_terminal ? "" : "\n");
     fflush(stderr);
 }
 
@@ -164,6 +168,8 @@ static ProveEnd prove_part(const ProveConfig *config, int k, FILE *out) {
     Tally *t = shared_memory(sizeof *t);
     Watched w = {.config = config, .name = parts[k].name, .tally = t};
     w.began = w.moved = now_ms();
+    if (config->progress == PROGRESS_LINES)
+        fprintf(stderr, "%s: part %d of %d begins\n", w.name, k + 1, PARTS);
     fflush(NULL);
     w.pid = fork();
     if (w.pid == 0) run_part(config, k, t);

@@ -22,6 +22,12 @@
 #include <signal.h>
 #include <stdio.h>
 
+typedef enum ProveProgress {
+    PROGRESS_NONE,
+    PROGRESS_LINES,   /* a line as each part begins, and one a minute */
+    PROGRESS_TERMINAL /* one line that changes */
+} ProveProgress;
+
 typedef struct ProveConfig {
     const EngineOps *ops, *oracle;
     Agree agree;           /* ... and how much of the oracle's results must be the same */
@@ -34,7 +40,7 @@ typedef struct ProveConfig {
     int stall_s;           /* a part without progress for so long is ended; 0: 300 */
     const char *only;      /* NULL: all parts; else one, by name */
     const volatile sig_atomic_t *stop; /* set by a signal handler: the proof ends; NULL: none */
-    bool shows_progress;               /* on stderr, in one line that changes */
+    ProveProgress progress;            /* on stderr */
     FILE *out;                         /* gets the report, line by line; NULL: stdout */
 } ProveConfig;
 
