@@ -70,10 +70,13 @@ need_nvrtc "the engine cuda is not proved"
 rm -rf "$proofs"
 prove cuda 0
 has "the device" "$(out)" "Emulated GPU, compute capability 12.9"
-for part in operations products fusions streams memory indices copies graphs; do
+for part in operations products fusions streams memory indices copies graphs peers; do
     grep -q "^$part *passed " "$TMP/out" || fail "--prove cuda: $part: $(out)"
     has "a part begins" "$(err)" "$part: part "
 done
+grep -q "^peers .* [1-9][0-9]* moves between two engines, [1-9][0-9]* through the host, [1-9][0-9]* from another process, " "$TMP/out" ||
+    fail "--prove cuda: peers: $(out)"
+grep -q "^large *- .*for lack of memory: more than 2^31 elements need 5.0 GiB on the device" "$TMP/out" || fail "--prove cuda: large: $(out)"
 has "the library" "$(out)" "that set_precision allows, by cuBLASLt "
 [ ! -e "$proofs" ] || fail "a quick proof leaves a record"
 driver=$(sed -n 's/^driver *//p' "$TMP/out") toolkit=$(sed -n 's/^toolkit *//p' "$TMP/out")
@@ -96,7 +99,7 @@ GT_EMU_FAIL=cuMemAlloc:1:2 auto "a device without memory" "cpu, cuda cannot be u
 GT_EMU_FAIL=cuLaunchKernel:9:719
 export GT_EMU_FAIL
 prove cuda 1
-[ "$(grep -c "the device is lost: cuLaunchKernel: " "$TMP/out")" = 8 ] || fail "a call fails: $(out)"
+[ "$(grep -c "the device is lost: cuLaunchKernel: " "$TMP/out")" = 9 ] || fail "a call fails: $(out)"
 has "a call fails" "$(out)" "FAILED: the engine cuda is not proved here"
 [ -z "$(ls "$proofs")" ] || fail "a proof that failed leaves the record: $(ls "$proofs")"
 finish

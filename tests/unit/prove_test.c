@@ -80,6 +80,24 @@ static void copy_straight(Engine *e, const View *to, const View *from) {
     view_strides(&plain.type, plain.stride);
     inner->copy(e, to, &plain);
 }
+static void read_straight(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
+    View plain = *box;
+    view_strides(&plain.type, plain.stride);
+    inner->read(e, &plain, begin, bytes, host);
+}
+static void read_beside(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void *host) {
+    inner->read(e, box, begin + !begin, bytes, host);
+}
+static const void *reach_beside(Engine *e, const void *base, uint64_t bytes,
+                                const EngineHandle *handle) {
+    const char *at = inner->reach(e, base, bytes, handle);
+    return at ? at + 64 : NULL;
+}
+static const void *reach_nothing(Engine *e, const void *base, uint64_t bytes,
+                                 const EngineHandle *handle) {
+    (void)e, (void)base, (void)bytes, (void)handle;
+    return NULL;
+}
 static uint64_t hash_of_less(Engine *e, const void *p, int64_t n, int size, uint64_t first,
                              uint16_t sample) {
     return inner->hash(e, p, n > 1 ? n - 1 : n, size, first, sample);
@@ -130,6 +148,8 @@ enum { HAS_TSAN = true, STALL_S = 20 };
 enum { HAS_TSAN = false, STALL_S = 2 };
 #endif
 
+static int64_t large; /* ProveConfig's */
+
 /* Proves `broken` in one part. Returns the report, which the caller frees. */
 static char *prove_part(const char *part, Agree agree, const volatile sig_atomic_t *stop,
                         ProveEnd want) {
@@ -143,6 +163,7 @@ static char *prove_part(const char *part, Agree agree, const volatile sig_atomic
                      .is_quick = true,
                      .stall_s = STALL_S,
                      .stop = stop,
+                     .large = large,
                      .out = out};
     ProveEnd end = prove_run(&c);
     fclose(out);
@@ -189,6 +210,30 @@ static void test_broken(void) {
     must_fail("copies", "hash of ");
 }
 
+/* Engines of which one reads the other's memory, and large tensors. */
+static void test_broken_peers(void) {
+    break_engine(&engine_late);
+    broken.reach = reach_beside;
+    must_fail("peers", " direct: element ");
+    break_engine(&engine_late);
+    broken.reach = reach_nothing;
+    must_fail("peers", "two engines of one device do not reach each other");
+    break_engine(&engine_late);
+    broken.read = read_straight;
+    must_fail("peers", "through the host: element ");
+    large = 300000;
+    break_engine(&engine_cpu);
+    broken.copy = copy_straight;
+    must_fail("large", "neg of 262084 bytes: element ");
+    break_engine(&engine_cpu);
+    broken.submit = submit_flipped;
+    must_fail("large", "column 65520 is ");
+    break_engine(&engine_cpu);
+    broken.read = read_beside;
+    must_fail("large", "neg of 262084 bytes: element 0 is ");
+    large = 0;
+}
+
 static void test_broken_memory(void) {
     break_engine(&engine_cpu);
     broken.alloc = alloc_twice;
@@ -202,6 +247,17 @@ static void test_broken_memory(void) {
     break_engine(&engine_late);
     broken.failed = failed_elsewhere;
     must_fail("indices", "out of order");
+}
+
+/* The same part passes where nothing is broken. */
+static void test_large(void) {
+    break_engine(&engine_late);
+    large = 300000;
+    free(prove_part("large", AGREE_BITS, NULL, PROVE_PASSED));
+    large = 0;
+    char *text = prove_part("large", AGREE_BITS, NULL, PROVE_PASSED);
+    CHECK_MSG(strstr(text, "large        -") != NULL, "%s", text);
+    free(text);
 }
 
 static void test_processes(void) {
@@ -236,6 +292,8 @@ int main(void) {
     test_find();
     test_broken();
     test_broken_memory();
+    test_broken_peers();
+    test_large();
     test_processes();
     test_stop();
     return check_report("prove");

@@ -57,4 +57,6 @@ void part_memory(Part *p);
 void part_indices(Part *p);
 void part_copies(Part *p);
 void part_graphs(Part *p);
+void part_peers(Part *p);
+void part_large(Part *p);
 #endif

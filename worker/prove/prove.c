@@ -27,7 +27,8 @@ static const struct {
 } parts[] = {{"operations", part_operations}, {"products", part_products},
              {"fusions", part_fusions},       {"streams", part_streams},
              {"memory", part_memory},         {"indices", part_indices},
-             {"copies", part_copies},         {"graphs", part_graphs}};
+             {"copies", part_copies},         {"graphs", part_graphs},
+             {"peers", part_peers},           {"large", part_large}};
 enum { PARTS = sizeof parts / sizeof *parts };
 
 bool prove_find(const char *name, ProveConfig *c, Err *err) {

@@ -11,6 +11,8 @@
  *   indices     out of range: the right error at the right call, and later calls are right
  *   copies      reads, writes and copies of strided views; hashes
  *   graphs      calls recorded as a graph, with other addresses and numbers at each launch
+ *   peers       tensors from one engine to another: of this process, of another one, by the host
+ *   large       a tensor of more than 2^31 elements, if the device has memory for two
  *
  * Everything is drawn from the seed. A failure names what it takes to see it again.
  * SPDX-License-Identifier: MIT */
@@ -42,6 +44,7 @@ typedef struct ProveConfig {
     const volatile sig_atomic_t *stop; /* set by a signal handler: the proof ends; NULL: none */
     ProveProgress progress;            /* on stderr */
     FILE *out;                         /* gets the report, line by line; NULL: stdout */
+    int64_t large; /* elements of the part large, on any engine; 0: over 2^31, on a device */
 } ProveConfig;
 
 typedef enum ProveEnd { PROVE_PASSED, PROVE_FAILED, PROVE_STOPPED } ProveEnd;
