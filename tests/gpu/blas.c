@@ -4,6 +4,7 @@
  * reduction scheme, the first algorithm splits k: its bits differ.
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/cublaslt_api.h"
+#include "worker/cuda/cuda_api.h"
 #include "tests/gpu/emu.h"
 #include "tests/gpu/half.h"
 #include <stdarg.h>
@@ -50,9 +51,15 @@ __attribute__((format(printf, 2, 3))) static cublasStatus_t refuse(cublasStatus_
     emu_say(text);
     return status;
 }
+/* The status of a call that must fail: for lack of memory, or `other`. */
+static cublasStatus_t failure(int fails, cublasStatus_t other) {
+    return fails == CUDA_ERROR_OUT_OF_MEMORY ? CUBLAS_STATUS_ALLOC_FAILED : other;
+}
+
 size_t cublasLtGetVersion(void) { return LIBRARY_VERSION; }
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle) {
-    if (emu_call("cublasLtCreate")) return CUBLAS_STATUS_NOT_INITIALIZED;
+    int fails = emu_call("cublasLtCreate");
+    if (fails) return failure(fails, CUBLAS_STATUS_NOT_INITIALIZED);
     uint64_t *p = calloc(1, 8);
     if (!p) return CUBLAS_STATUS_NOT_INITIALIZED;
     *p = LIVE;
@@ -414,7 +421,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, c
                               const cublasLtMatmulAlgo_t *algo, void *workspace,
                               size_t workspace_bytes, cudaStream_t stream) {
     Product p = {.at = {(uintptr_t)A, (uintptr_t)B, (uintptr_t)C, (uintptr_t)D}};
-    if (emu_call("cublasLtMatmul")) return CUBLAS_STATUS_EXECUTION_FAILED;
+    int fails = emu_call("cublasLtMatmul");
+    if (fails) return failure(fails, CUBLAS_STATUS_EXECUTION_FAILED);
     if (!is_handle(handle) || !alpha || !beta) return CUBLAS_STATUS_INVALID_VALUE;
     cublasStatus_t status = describe(&p, d, a, b, c, out);
     if (status) return status;

@@ -122,6 +122,9 @@ static void test_blas_calls(void) {
     gpu.emu_fail("cublasLtMatmul", 1, 1);
     CHECK(cuda->ops->done(cuda, cuda->ops->submit(cuda, &call, NULL, 0), true, &err) < 0);
     CHECK_MSG(strstr(err.text, "cublasLtMatmul: status"), "%s", err.text);
+    gpu.emu_fail("cublasLtMatmul", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    CHECK(cuda->ops->done(cuda, cuda->ops->submit(cuda, &call, NULL, 0), true, &err) < 0);
+    CHECK_MSG(err.code == ERR_MEMORY, "%s", err.text);
     gpu.emu_fail(NULL, 0, 0);
     drop(&a), drop(&b), drop(&o);
 }
@@ -134,7 +137,9 @@ static bool multiply(const Shape *s, bool fails) {
     View in[2] = {a.device, b.device};
     Inst inst = {.op = OP_MATMUL, OPERANDS(of_tensor(0), of_tensor(0)), RESULTS(0)};
     Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in, .out = {o.device}};
+    Attr attr = {.key = ATTR_ALLOW, .n = allow ? (uint32_t)strlen(allow) : 0, .str = allow};
     Err err = {0};
+    if (allow) inst.attr = &attr, inst.n_attr = 1;
     if (fails) gpu.emu_fail("cublasLtMatmulAlgoGetHeuristic", 1, CUBLAS_STATUS_NOT_SUPPORTED);
     if (fails) gpu.emu_fail("cublasLtMatmul", 1, 1);
     bool ok = cuda->ops->done(cuda, cuda->ops->submit(cuda, &call, NULL, 0), true, &err) > 0;
@@ -158,7 +163,6 @@ static void test_blas_many(void) {
 
 static void test_blas(void) {
     Engine *own = cuda;
-    CHECK(!open_cuda("yes"));
     CHECK(!strstr(own->ops->isa(own), "cublas"));
     cuda = open_cuda("1");
     CHECK(cuda != NULL);
@@ -225,6 +229,15 @@ static void test_allowed(void) {
         engine_cuda.close(&cuda);
     }
     gpu.emu_fail(NULL, 0, 0);
+    /* Without memory for it a product fails, and later ones are the library's. */
+    for (int k = 0; k < 2; k++) {
+        if (!(cuda = open_cuda(""))) break;
+        gpu.emu_fail(k ? "cublasLtCreate" : "cuMemAlloc", 1, CUDA_ERROR_OUT_OF_MEMORY);
+        CHECK(!multiply(&s, false));
+        CHECK(multiply(&s, false));
+        CHECK(!multiply(&s, true));
+        engine_cuda.close(&cuda);
+    }
     allow = NULL;
     cuda = own;
 }

@@ -78,6 +78,14 @@ bool cuda_blas_name(char *name, size_t size, Err *err) {
     return true;
 }
 
+/* Returns true if status is success. */
+static bool is_done(int status, const char *call, Err *err) {
+    if (!status) return true;
+    if (status == CUBLAS_STATUS_ALLOC_FAILED)
+        return err_set(err, ERR_MEMORY, "%s: out of memory", call);
+    return err_set(err, ERR_IO, "%s: status %d", call, status);
+}
+
 /* False: c->blas may be set, for cuda_close_blas, but has no handle. */
 static bool open_library(Cuda *c, char *workspace, Err *err) {
     const BlasLibs *libs = cuda_blas_libs(err);
@@ -90,9 +98,8 @@ static bool open_library(Cuda *c, char *workspace, Err *err) {
         b->workspace = (char *)b->owned;
     }
     int status = (int)libs->cublasLtCreate(&b->handle);
-    if (!status) return true;
-    b->handle = NULL;
-    return err_set(err, ERR_IO, "cublasLtCreate: status %d", status);
+    if (status) b->handle = NULL;
+    return is_done(status, "cublasLtCreate", err);
 }
 
 bool cuda_open_blas(Cuda *c, char *workspace, Err *err) {
@@ -286,7 +293,7 @@ static bool multiply(Cuda *c, const BlasProduct *product, const char *a, const c
         product->layout[0], a, product->layout[1], is_wide ? (const void *)&wide_zero : &zero, out,
         product->layout[2], out, product->layout[2], &product->algo, blas->workspace, BLAS_BYTES,
         c->stream);
-    return status == 0 || err_set(err, ERR_IO, "cublasLtMatmul: status %d", status);
+    return is_done(status, "cublasLtMatmul", err);
 }
 
 static int32_t type_of(DType d) {
@@ -303,15 +310,17 @@ static Wish find_wish(const Cuda *c, const Inst *inst) {
     return allow->n == 4 && !memcmp(allow->str, "tf32", 4) ? WISH_TF32 : WISH_ORDER;
 }
 
-/* Opens the library for the first product that is allowed to use it. False: there is none. */
-static bool open_late(Cuda *c) {
-    Err err = {0};
-    if (c->has_blas_failed) return false;
-    if (c->blas || open_library(c, NULL, &err)) return true;
+/* Opens the library for the first product that is allowed to use it. Returns 1; 0: there is none;
+ * -1: there is, without memory for it now, and the product must not have other bits than later. */
+static int open_late(Cuda *c, Err *err) {
+    Err why = {0};
+    if (c->has_blas_failed) return 0;
+    if (c->blas || open_library(c, NULL, &why)) return 1;
     cuda_close_blas(c);
+    if (why.code == ERR_MEMORY) return *err = why, -1;
     c->has_blas_failed = true;
-    log_line("WORKER", "set_precision: products stay float32 in the own order: %s", err.text);
-    return false;
+    log_line("WORKER", "set_precision: products stay float32 in the own order: %s", why.text);
+    return 0;
 }
 
 int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType from, DType to,
@@ -320,7 +329,8 @@ int cuda_blas_product(Cuda *c, const Inst *inst, const ProductArgs *p, DType fro
     if (wish == WISH_OWN || !dtype_is_float(from) || from != to || p->M == 1 || p->N == 1 || !p->K)
         return 0;
     if (!c->has_blas_failed && cuda_is_captured(c)) return -1;
-    if (!open_late(c)) return 0;
+    int is_open = open_late(c, err);
+    if (is_open < 1) return is_open;
     Key k;
     int64_t outer, size = dtype_info[from].size_bytes;
     memset(&k, 0, sizeof k);
