@@ -59,9 +59,7 @@ static bool bi_attempt(Interp *in, const Value *arg, Value *out, LangError *e) {
         return false;
     }
     if (!ok) value_set(&r, v_error(&inner));
-    *out = v_list(in, 2);
-    list_push(out->list, v_bool(ok));
-    list_push(out->list, r);
+    *out = v_pair(in, v_bool(ok), r);
     return true;
 }
 

@@ -41,13 +41,6 @@ static bool listed(Interp *in, Value v, Value *out, LangError *e) {
     return give_if(more == 0, l, out);
 }
 
-static Value pair(Interp *in, Value a, Value b) { /* takes ownership of a and b */
-    Value p = v_list(in, 2);
-    list_push(p.list, a);
-    list_push(p.list, b);
-    return p;
-}
-
 static bool want_int(Value v, const char *what, int64_t *out, LangError *e) {
     if (v.kind == V_INT || v.kind == V_BOOL) {
         *out = v.kind == V_INT ? v.i : v.b;
@@ -130,7 +123,7 @@ static bool bi_enumerate(Interp *in, const Value *arg, Value *out, LangError *e)
     Value xs;
     TRY(want_int(arg[1], "start", &start, e) && listed(in, arg[0], &xs, e));
     for (uint32_t i = 0; i < xs.list->n && !interrupt_count; i++)
-        xs.list->v[i] = pair(in, v_int((int64_t)((uint64_t)start + i)), xs.list->v[i]);
+        xs.list->v[i] = v_pair(in, v_int((int64_t)((uint64_t)start + i)), xs.list->v[i]);
     if (in->progress) progress_move(in, arg[0], xs);
     *out = xs;
     return true;

@@ -187,8 +187,6 @@ static Value shape_of(Interp *in, Value v, int depth) {
 }
 
 void object_called(Interp *in, Object *o, Value result) {
-    Value pair = v_list(in, 2);
-    list_push(pair.list, value_ref((Value){.kind = V_OBJECT, .obj = o}));
-    list_push(pair.list, shape_of(in, result, 0));
-    list_push(in->layers, pair);
+    Value self = {.kind = V_OBJECT, .obj = o};
+    list_push(in->layers, v_pair(in, value_ref(self), shape_of(in, result, 0)));
 }

@@ -129,13 +129,6 @@ static bool collect(Interp *in, Value self, Walk w, Value *result, LangError *e)
     return true;
 }
 
-static Value pair(Interp *in, const Bytes *name, Value v) {
-    Value p = v_list(in, 2);
-    list_push(p.list, v_str(name->data, name->n));
-    list_push(p.list, value_ref(v));
-    return p;
-}
-
 static bool is_trained(Value v) {
     return v.kind == V_TENSOR && v.tensor->is_param && !v.tensor->is_buffer;
 }
@@ -145,7 +138,9 @@ static bool visit_member(Walk *w, Value v, LangError *e) {
     bool is_wanted = v.kind == V_OBJECT ? w->what == MODULES && (!w->shallow || w->path.n)
                                         : w->what == (v.tensor->is_buffer ? BUFFERS : PARAMETERS);
     if (is_wanted && first_time(w, v))
-        list_push(w->out.list, w->is_named ? pair(w->in, &w->path, v) : value_ref(v));
+        list_push(w->out.list, w->is_named
+                                   ? v_pair(w->in, v_str(w->path.data, w->path.n), value_ref(v))
+                                   : value_ref(v));
     return true;
 }
 
@@ -375,11 +370,7 @@ static bool bi_load_state_dict(Interp *in, const Value *arg, Value *out, LangErr
         l.write = true;
         ok = walk_all(&w, in, arg[0], e);
     }
-    if (ok && !strict) {
-        *out = v_list(in, 2);
-        list_push(out->list, value_ref(l.missing));
-        list_push(out->list, value_ref(l.unexpected));
-    }
+    if (ok && !strict) *out = v_pair(in, value_ref(l.missing), value_ref(l.unexpected));
     bytes_fini(&l.misfits);
     value_drop(l.state);
     value_drop(l.missing);

@@ -26,7 +26,8 @@ static const struct {
              {V_SET, "set"}, {V_TENSOR, "tensor"}, {V_OBJECT, "object"}};
 enum { N_KINDS = sizeof kinds / sizeof *kinds };
 
-static const char *const spaces[] = {"nn",
+static const char *const spaces[] = {"debug",
+                                     "nn",
                                      "nn.init",
                                      "nn.utils",
                                      "nn.utils.rnn",

@@ -231,8 +231,7 @@ static bool max_pool(Interp *in, int n, const Value *arg, Value *out, LangError 
         tensor_unref(r[1]);
         return *out = v_tensor(r[0]), true;
     }
-    *out = v_list(in, 2);
-    list_push(out->list, v_tensor(r[0])), list_push(out->list, v_tensor(r[1]));
+    *out = v_pair(in, v_tensor(r[0]), v_tensor(r[1]));
     return true;
 }
 

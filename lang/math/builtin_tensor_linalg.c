@@ -56,8 +56,7 @@ BUILTIN(lu) {
     bool ok = a && tensor_op(in, OP_LU, &x, 1, NULL, 0, r, e);
     tensor_unref(a);
     if (!ok) return false;
-    *out = v_list(in, 2);
-    list_push(out->list, v_tensor(r[0])), list_push(out->list, v_tensor(r[1]));
+    *out = v_pair(in, v_tensor(r[0]), v_tensor(r[1]));
     return true;
 }
 

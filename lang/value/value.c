@@ -108,6 +108,13 @@ Value v_list(Interp *in, size_t cap) {
     return (Value){.kind = V_LIST, .list = l};
 }
 
+Value v_pair(Interp *in, Value a, Value b) {
+    Value p = v_list(in, 2);
+    list_push(p.list, a);
+    list_push(p.list, b);
+    return p;
+}
+
 Value v_range(int64_t start, int64_t stop, int64_t step) {
     assert(step != 0);
     Range *r = xmalloc(sizeof *r);

@@ -185,6 +185,7 @@ static inline bool value_is_whole(Value v, LangError *e) {
     return !is_mapped || file_map_look_at(v.str->s, v.str->n, e);
 }
 Value v_list(Interp *in, size_t cap);
+Value v_pair(Interp *in, Value a, Value b); /* a list of two; takes ownership of a and b */
 Value v_range(int64_t start, int64_t stop, int64_t step);
 Value v_slice(Value start, Value stop, Value step); /* takes ownership of all three */
 

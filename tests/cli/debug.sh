@@ -69,6 +69,10 @@ bytes_used 12 KiB 0 B
 "
 has ":stats" "$(out)" " more counters are 0; stats() has all"
 
+echo '?debug' | "$GTSH" -iq --norc >"$TMP/out" 2>&1
+has "?debug: what is written in C" "$(out)" "  debug.print_tape        Prints"
+has "?debug: what is written in the prelude" "$(out)" "  debug.print_kernel      Prints"
+
 # ---- logs
 program='x = ones(3) + 1; print(x.exp().log())'
 code "silent" 0 "$GTSH" -c "$program"; same "silent" "$(err)" ""; result=$(out)
