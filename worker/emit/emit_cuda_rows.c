@@ -35,12 +35,15 @@ void cuda_put_bases(Emit *e) {
     emit_line(e, "{");
     emit_line(e, "int64_t rest = row;");
     emit_line(e, "#pragma unroll 1"); /* else divisions fill the registers */
-    emit_line(e, "for (int64_t d = A->outer.rank - 1; d >= 0; d--) {");
-    emit_line(e, "const int64_t all = d ? rest / A->outer.shape[d] : 0;"); /* rest < shape[0] */
+    emit_line(e, "for (int64_t d = A->outer.rank - 1; d > 0; d--) {");
+    emit_line(e, "const int64_t all = rest / A->outer.shape[d];");
     emit_line(e, "const int64_t j = rest - all * A->outer.shape[d];");
     emit_line(e, "rest = all;");
     for (int k = 0; k < f->n_inputs; k++) emit_line(e, "b%d += j * A->outer.stride[%d][d];", k, k);
     emit_line(e, "}");
+    /* Without axes there is one row. */
+    for (int k = 0; k < f->n_inputs; k++)
+        emit_line(e, "b%d += rest * A->outer.stride[%d][0];", k, k);
     emit_line(e, "}");
 }
 /* True if node i folds row values. */

@@ -79,8 +79,13 @@ template <typename R> __device__ __forceinline__ R lane_above(R value, int by, u
     }                                                                                              \
     PRO_FN R NAME##_init() { return (R)(INIT); }                                                   \
     PRO_FN R NAME##_lanes(const A *x, int n, int lane, unsigned mask) {                            \
+        enum { ROUND = 8 * LANES };                                                                \
         R r = (R)(INIT);                                                                           \
-        _Pragma("unroll 8") for (int k = lane; k < n; k += LANES) r = NAME##_op(r, x[k]);          \
+        int left = n - lane;                                                                       \
+        x += lane;                                                                                 \
+        _Pragma("unroll 1") for (; left > ROUND - LANES; left -= ROUND, x += ROUND)                \
+            _Pragma("unroll") for (int k = 0; k < 8; k++) r = NAME##_op(r, x[k * LANES]);          \
+        _Pragma("unroll 1") for (; left > 0; left -= LANES, x += LANES) r = NAME##_op(r, *x);      \
         for (int by = LANES / 2; by; by /= 2) r = NAME##_both(r, lane_above(r, by, mask));         \
         return r;                                                                                  \
     }                                                                                              \
@@ -99,8 +104,7 @@ template <typename R> __device__ __forceinline__ R lane_above(R value, int by, u
     }                                                                                              \
     PRO_FN float NAME##_threads(const float *x, int n, int lane, unsigned mask) {                  \
         float r = x[lane];                                                                         \
-        _Pragma("unroll 1") for (int k = lane + LANES; k < n; k += LANES) r =                      \
-            NAME##_any(r, x[k]);                                                                   \
+        _Pragma("unroll 1") for (int k = lane + LANES; k < n; k += LANES) r = NAME##_any(r, x[k]); \
         _Pragma("unroll") for (int by = LANES / 2; by; by /= 2) r =                                \
             NAME##_any(r, __shfl_xor_sync(mask, r, by, LANES));                                    \
         return r;                                                                                  \
