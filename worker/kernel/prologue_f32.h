@@ -60,6 +60,23 @@ PRO_FN float f32_copysign(float magnitude, float sign) {
     return f32_of_bits((f32_bits(magnitude) & 0x7fffffff) | (f32_bits(sign) & INT32_MIN));
 }
 
+/* x, but at least `low` (at most `high`), which is not 0; nan if x is. One instruction each. */
+#ifdef __CUDACC__
+PRO_FN float f32_at_least(float x, float low) {
+    float y;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(low));
+    return y;
+}
+PRO_FN float f32_at_most(float x, float high) {
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(high));
+    return y;
+}
+#else
+PRO_FN float f32_at_least(float x, float low) { return x < low ? low : x; }
+PRO_FN float f32_at_most(float x, float high) { return x > high ? high : x; }
+#endif
+
 /* ---- plain arithmetic ---- */
 
 PRO_FN float f32_add(float a, float b) { return a + b; }
@@ -111,21 +128,22 @@ PRO_FN float f32_exp_part(float x, float round, float n_max, float *t) {
 PRO_FN float f32_exp(float x) {
     uint32_t sign = (uint32_t)f32_bits(x) & 0x80000000u;
     float round = f32_of_bits((int32_t)((uint32_t)f32_bits(F32_ROUND + 63.0f) | sign >> 24)), t;
-    float q = f32_exp_part(x < -104.0f ? -104.0f : x, round, F32_ROUND + (63.0f + 128.0f), &t);
+    float q = f32_exp_part(f32_at_least(x, -104.0f), round, F32_ROUND + (63.0f + 128.0f), &t);
     float s = f32_pow2_of(t);
     return f32_fma(q, s, s) * f32_of_bits((int32_t)((uint32_t)f32_bits(0x1p64f) ^ sign >> 1));
 }
 /* The same for x known to be <= 0 or nan: one scale is enough. */
 PRO_FN float f32_exp_below(float x) {
     const float round = F32_ROUND + (63.0f + 128.0f);
-    float t = f32_fma(x, 0x1.715476p+0f, round), n = t - round;
-    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, x), n * 0x1.05c610p-29f);
-    float s = f32_pow2_of(t), y = f32_fma(q, s, s) * 0x1p-64f;
-    return x < -104.0f ? 0 : y;
+    float c = f32_at_least(x, -104.0f); /* whose exponential is 0 as well */
+    float t = f32_fma(c, 0x1.715476p+0f, round), n = t - round;
+    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, c), n * 0x1.05c610p-29f);
+    float s = f32_pow2_of(t);
+    return f32_fma(q, s, s) * 0x1p-64f;
 }
 /* Half the scale s, because 2^128 is not a float. */
 PRO_FN float f32_expm1(float x) {
-    float c = x < -20.0f ? -20.0f : x, t;
+    float c = f32_at_least(x, -20.0f), t;
     float q = f32_exp_part(c, F32_ROUND + 126.0f, F32_ROUND + (126.0f + 128.0f), &t);
     float s = f32_pow2_of(t), y = 2 * f32_fma(q, s, s - 0.5f);
     return f32_abs(x) < 0x1p-24f ? x : y;
@@ -195,7 +213,7 @@ PRO_FN float f32_tanh(float x) {
 }
 /* 1 / (1 + e^-x), both scaled by 2^-64, so that e^-x is finite wherever the result is not 0. */
 PRO_FN float f32_sigmoid(float x) {
-    float c = x > 40.0f ? 40.0f : x, t;
+    float c = f32_at_most(x, 40.0f), t;
     float q = f32_exp_part(-c, F32_ROUND + 63.0f, F32_ROUND + (63.0f + 151.0f), &t);
     float s = f32_pow2_of(t);
     float D = s + 0x1p-64f, lost = 0x1p-64f - (D - s);
@@ -205,7 +223,7 @@ PRO_FN float f32_sigmoid(float x) {
 PRO_FN float f32_softplus(float x) {
     int32_t positive = f32_bits(x) & ~(f32_bits(x) >> 31), most = f32_bits(64.0f); /* max(x, 0) */
     float more = f32_of_bits(positive < most ? positive : most), z = -f32_abs(x), t;
-    z = z < -104.0f ? -104.0f : z;
+    z = f32_at_least(z, -104.0f);
     float q = f32_exp_part(z, F32_ROUND + 191.0f, F32_ROUND + 191.0f, &t), s = f32_pow2_of(t);
     float e = f32_fma(q, s, s) * 0x1p-64f, e2 = e * e, e4 = e2 * e2;
     float a = f32_fma(e, 0x1.554dd0p-2f, -0x1.ffffd2p-2f); /* p: (log(1 + e) - e) / e^2, */
@@ -219,7 +237,7 @@ PRO_FN float f32_softplus(float x) {
 }
 /* 1 - e^q, q = log(1 - erf(|x|)), as in expm1. */
 PRO_FN float f32_erf(float x) {
-    float a = f32_abs(x), c = a > 4.0f ? 4.0f : a, c2 = c * c, c4 = c2 * c2;
+    float a = f32_abs(x), c = f32_at_most(a, 4.0f), c2 = c * c, c4 = c2 * c2;
     float k = f32_fma(c, -0x1.45f2fep-1f, 0x1.f7ac92p-25f); /* q / c, 2^-27 in erf for c <= 4 */
     float l = f32_fma(c, 0x1.39c0d8p-6f, -0x1.a4f95ep-4f);
     float m = f32_fma(c, -0x1.b638cep-10f, 0x1.5b138ap-13f);
@@ -235,8 +253,7 @@ PRO_FN float f32_erf(float x) {
 /* x Phi(x). Outside +-0.88 by a Phi(-a) = e^(-a^2 / 2) m(a), corrected for rounding. */
 PRO_FN float f32_gelu(float x) {
     const float C = 0x1.01cp+2f; /* with it the first coefficient of m is nearly a float */
-    float a = f32_abs(x);
-    a = a > 15.0f ? 15.0f : a;
+    float a = f32_at_most(f32_abs(x), 15.0f);
     float d = a + C, u = d - 2 * C, v = u / d, w = 1 - v, v2 = v * v; /* w = 2 C / d */
     float v_low = f32_fma(a - (d - C), w, f32_fma(-v, d, u)) * (w * (1 / (2 * C)));
     float i = f32_fma(v, 0x1.9a641ep-4f, -0x1.c0f0fcp-4f); /* m in v, 2^-27 for 0.85 <= a <= 15 */
