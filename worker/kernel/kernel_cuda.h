@@ -10,6 +10,7 @@
 #define __builtin_fmaf           fmaf
 #define __builtin_fma            fma
 #define __builtin_fabsf          fabsf
+#define __builtin_copysignf      copysignf
 #define __builtin_floorf         floorf
 #define __builtin_ceilf          ceilf
 #define __builtin_truncf         truncf

@@ -57,7 +57,7 @@ PRO_FN float f32_fma(float a, float b, float c) {
 }
 #endif
 PRO_FN float f32_copysign(float magnitude, float sign) {
-    return f32_of_bits((f32_bits(magnitude) & 0x7fffffff) | (f32_bits(sign) & INT32_MIN));
+    return __builtin_copysignf(magnitude, sign);
 }
 
 /* x, but at least `low` (at most `high`), which is not 0; nan if x is. One instruction each. */

@@ -12,11 +12,14 @@
 PRO_FN uint32_t half_bits(float a) { return (uint32_t)f32_bits(a); }
 PRO_FN float half_of_bits(uint32_t u) { return f32_of_bits((int32_t)u); }
 
-PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
-
-/* Devices from sm_80 on have instructions for the others. Their nan is 0x7fff, as a signed number
- * the only one above inf. */
+/* Devices from sm_80 on have instructions. Their nan is 0x7fff, as a signed number the only one
+ * above inf. */
 #ifdef __CUDACC__
+PRO_FN float bf16_to_f32(uint16_t a) {
+    float f;
+    asm("mov.b32 %0, {%1, %2};" : "=f"(f) : "h"((uint16_t)0), "h"(a));
+    return f;
+}
 PRO_FN uint16_t f32_to_bf16(float a) {
     uint16_t h;
     asm("cvt.rn.bf16.f32 %0, %1;\n\tmin.s16 %0, %0, 0x7fc0;" : "=h"(h) : "f"(a));
@@ -33,6 +36,7 @@ PRO_FN float f16_to_f32(uint16_t a) {
     return f;
 }
 #else
+PRO_FN float bf16_to_f32(uint16_t a) { return half_of_bits((uint32_t)a << 16); }
 PRO_FN uint16_t f32_to_bf16(float a) {
     uint32_t u = half_bits(a), rounded = (u + 0x7fff + (u >> 16 & 1)) >> 16;
     return (uint16_t)((u & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : rounded);
