@@ -101,7 +101,7 @@ void emit_value(Emit *e, int i, const char *reduced) {
         DType t = fuse_computes(from);
         bytes_printf(e->out, "(%s)(", emit_held(d));
         bool is_short = is_half && dtype_is_half(from) && n->n_in == 1;
-        const char *expr = is_short ? emit_half_expr(n->op) : NULL;
+        const char *expr = is_short ? emit_half_expr(n->op, from) : NULL;
         emit_expr(e->out, expr ? expr : op_info[n->op].expr, t, t, operand);
         bytes_puts(e->out, ")");
     }

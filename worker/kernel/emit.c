@@ -36,7 +36,27 @@ void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
     }
 }
 
-const char *emit_half_expr(Op op) { return op == OP_GELU ? "F_GELU_OF_HALF(a)" : NULL; }
+const char *emit_half_expr(Op op, DType d) {
+    switch (op) {
+    case OP_LOG: return "F_LOG_OF_HALF(a)";
+    case OP_LOG2: return "F_LOG2_OF_HALF(a)";
+    case OP_LOG10: return "F_LOG10_OF_HALF(a)";
+    case OP_LOG1P: return "F_LOG1P_OF_HALF(a)";
+    case OP_SIN: return d == DT_F16 ? "F_SIN_OF_HALF(a)" : "F_SIN_OF_BF16(a)";
+    case OP_COS: return d == DT_F16 ? "F_COS_OF_HALF(a)" : "F_COS_OF_BF16(a)";
+    case OP_TAN: return d == DT_F16 ? "F_TAN_OF_HALF(a)" : "F_TAN_OF_BF16(a)";
+    case OP_ATAN: return "F_ATAN_OF_HALF(a)";
+    case OP_SINH: return "F_SINH_OF_HALF(a)";
+    case OP_COSH: return "F_COSH_OF_HALF(a)";
+    case OP_ASINH: return "F_ASINH_OF_HALF(a)";
+    case OP_ACOSH: return "F_ACOSH_OF_HALF(a)";
+    case OP_ATANH: return "F_ATANH_OF_HALF(a)";
+    case OP_ERF: return "F_ERF_OF_HALF(a)";
+    case OP_SOFTPLUS: return "F_SOFTPLUS_OF_HALF(a)";
+    case OP_GELU: return "F_GELU_OF_HALF(a)";
+    default: return NULL;
+    }
+}
 
 DType emit_accumulator(Op op, DType d) {
     switch (op_info[op].out) {
@@ -66,14 +86,18 @@ void emit_map(Bytes *out, Op op, DType d) {
     const OpInfo *o = &op_info[op];
     DType result = o->out == OUT_boolean ? DT_BOOL : d;
     const char *type = dtype_info[d].text;
+    bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
     if (dtype_is_half(d)) {
-        bytes_printf(out, "MAP1(%s_%s, float, float, ", o->name, type);
-        emit_expr(out, emit_half_expr(op), DT_F32, DT_F32, abc);
+        bool has_low = is_circular && d == DT_BF16;
+        bytes_printf(out, "MAP1%s(%s_%s, float, float, %s", has_low ? "_NEAR" : "", o->name, type,
+                     has_low ? "half, " : "");
+        emit_expr(out, emit_half_expr(op, d), DT_F32, DT_F32, abc);
+        if (has_low) bytes_puts(out, ", ");
+        if (has_low) emit_expr(out, emit_half_expr(op, DT_F16), DT_F32, DT_F32, abc);
         bytes_puts(out, ")\n");
         return;
     }
     /* Rows with a second expression for most elements; see kernel_loops.h. */
-    bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
     bool is_division = op == OP_FMOD || op == OP_MOD || op == OP_FLOORDIV;
     bool has_near = dtype_is_float(d) && (is_circular || is_division);
     bool has_stages = op == OP_LOGADDEXP;

@@ -15,7 +15,7 @@ void emit_expr(Bytes *out, const char *expr, DType functions, DType element,
                const char *const operand[3]);
 /* Returns the shorter expression of a MAP row of one operand if that is a half and the result is
  * rounded to it (prologue_half.h), which then is the same; NULL if there is none. */
-const char *emit_half_expr(Op op);
+const char *emit_half_expr(Op op, DType d);
 /* Returns the accumulator's dtype, which is the result's, of a REDUCE row over elements of dtype
  * d. */
 DType emit_accumulator(Op op, DType d);
