@@ -59,7 +59,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int R, const 
     for (int64_t leaf = first; leaf < after && leaf <= last; leaf++) {
         int64_t end = leaf < last ? k + LEAF : K, at = 0;
         VEC acc[2 * TILE_M], v[WIDE];
-        const T *row[TILE_M];
+        const T *row[TILE_M > ROWS_1 ? TILE_M : ROWS_1];
         EACH_VECTOR(q) acc[q] = (VEC){0};
         EACH_VECTOR(q) if (!are_columns && q % W == 0) row[q / W] = a + q / W * t->a_m;
         _Pragma("GCC unroll 1") for (; k < end; k++) {
@@ -118,8 +118,8 @@ EACH_ROWS(FAR)
 #define ROWS(R, W) [W][R] = NAME(rows_##R##_##W),
 #define FAR(R, W)  [W][R] = NAME(far_##R##_##W),
 static const NAME(TileFn) NAME(tiles)[3][TILE_M + 1] = {EACH_TILE(TILE)};
-static const NAME(TileFn) NAME(rows)[WIDE + 1][TILE_ROWS + 1] = {EACH_ROWS(ROWS)};
-static const NAME(TileFn) NAME(far)[WIDE + 1][TILE_ROWS + 1] = {EACH_ROWS(FAR)};
+static const NAME(TileFn) NAME(rows)[WIDE + 1][ROWS_1 + 1] = {EACH_ROWS(ROWS)};
+static const NAME(TileFn) NAME(far)[WIDE + 1][ROWS_1 + 1] = {EACH_ROWS(FAR)};
 #undef FAR
 #undef TILE
 #undef ROWS
@@ -303,13 +303,10 @@ NAME(long_rows)(const int R, const int DEEP, int64_t N, int64_t K, const T *a, i
         T *sum = side, *level = sum + R * apart;
         for (int64_t leaf = 0, k = 0; leaf <= last; leaf++) {
             const int64_t begin = k, end = leaf < last ? k + LEAF : K;
-            for (; k + DEEP <= end; k += DEEP)
-                NAME(add_deep)
-                (R, DEEP, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum,
-                 apart);
-            for (; k < end; k++)
-                NAME(add_deep)
-                (R, 1, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum, apart);
+            for (; k + DEEP <= end; k += DEEP) NAME(add_deep)
+            (R, DEEP, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum, apart);
+            for (; k < end; k++) NAME(add_deep)
+            (R, 1, width, a + k * a_k, a_m, a_k, b + k * b_k + n, b_k, k == begin, sum, apart);
             const int waits = leaf < last ? tree_waits(leaf) : depth;
             T *to = level + waits * R * apart;
             for (int64_t i = 0; i < R * apart; i += L) {
@@ -496,7 +493,8 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
     NAME(Tile) t;
     t.a_m = a_m, t.a_k = a_k, t.out_m = out_m, t.K = K, t.chunk = t.last = 0, t.depth = 0;
     const bool are_columns = a_m == 1 && M > 1;
-    const int64_t most = are_columns ? TILE_M : TILE_ROWS, tiles = (M + most - 1) / most;
+    const int64_t most = are_columns ? TILE_M : N <= L ? ROWS_1 : TILE_ROWS;
+    const int64_t tiles = (M + most - 1) / most;
     const int64_t all = tiles * ((N + 2 * L - 1) / (2 * L)); /* over which `next` is spread */
     int64_t part = 0;
     for (int64_t n = 0; n < N; n += 2 * L) {
