@@ -71,7 +71,8 @@ enum {
     ROWS_AHEAD = 4,        /* rows of b by which a packed or large b is prefetched */
     LINE = 64,             /* of a cache */
     FEW = 8,               /* rows of a that share one read of a column-major b ... */
-    AHEAD = 512,           /* ... and bytes by which its columns are prefetched */
+    AHEAD = 512,           /* ... bytes by which its columns are prefetched ... */
+    SHORT = 2 * LEAF,      /* ... and elements of columns that are read side by side with others */
     MOST_LONG = GEMM_LONG, /* rows of a that share one read of a b of long rows ... */
     MOST_DEEP = 8,         /* ... of which so many are read side by side, at most ... */
     LONG = 1 << 14,        /* ... and bytes of sums, which stay in the first-level cache */

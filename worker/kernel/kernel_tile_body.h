@@ -371,46 +371,52 @@ static inline __attribute__((always_inline)) void NAME(add_square)(const int R, 
     }
 }
 
-/* R rows, whose elements are adjacent; N >= L columns, and K >= L. One vector is L columns at a
- * time: more of them would read so many rows in turn that prefetching fails. Instead two leaves are
- * added up at a time, else a chain of fma would wait for each. The last vector begins early enough
- * to be whole, and so does the last leaf's last square. level: R vectors for each level. */
-static inline __attribute__((always_inline)) void NAME(columns)(const int R, int64_t N, int64_t K,
-                                                                const T *a, int64_t a_m, const T *b,
-                                                                int64_t b_n, T *out, int64_t out_m,
-                                                                T *level) {
+/* R rows, whose elements are adjacent; N >= L columns, and K >= L. A chain of fma alone would wait
+ * for each, so there are two: of two leaves, or, if K is SHORT, of V = 2 vectors of columns. (For a
+ * longer K these would read so many rows in turn that prefetching fails.) The last vector begins
+ * early enough to be whole, and so does the last leaf's last square. level: V R vectors for each
+ * level. */
+static inline __attribute__((always_inline)) void NAME(columns)(const int R, const int V, int64_t N,
+                                                                int64_t K, const T *a, int64_t a_m,
+                                                                const T *b, int64_t b_n, T *out,
+                                                                int64_t out_m, T *level) {
     const int64_t last = tree_leaves(K) - 1;
     const int depth = tree_depth(last + 1);
     /* What is prefetched: a few k's ahead; near the end, the beginning of the next columns. */
-    const int64_t few = AHEAD / (int64_t)sizeof(T), next = L * b_n + (K > few ? few - K : 0);
-    for (int64_t n = 0; n < N; n += L) {
-        int64_t k = 0, first = n < N - L ? n : N - L;
-        const T *column = b + first * b_n;
+    const int64_t few = AHEAD / (int64_t)sizeof(T), next = V * L * b_n + (K > few ? few - K : 0);
+    for (int64_t n = 0; n < N; n += V * L) {
+        int64_t k = 0, first[2];
+        for (int v = 0; v < V; v++) first[v] = n + v * L < N - L ? n + v * L : N - L;
+        const T *column = b + first[0] * b_n, *other = b + first[V - 1] * b_n;
         for (int64_t leaf = 0; leaf <= last; leaf++) {
             int64_t end = leaf < last ? k + LEAF : K, square = end - L;
-            VEC sum[FEW] = {{0}}, right[FEW] = {{0}};
-            const bool are_two = R <= 2 && leaf + 1 < last;
+            VEC sum[2 * FEW] = {{0}}, *right = sum + R; /* of the right leaf, or other columns */
+            const bool are_two = R <= 2 && V == 1 && leaf + 1 < last;
             const int64_t ahead = k + LEAF + few < K ? few : next;
-            for (; are_two && k <= square; k += L) {
+            for (; k <= square; k += L) {
                 NAME(add_square)(R, a + k, a_m, column + k, b_n, ahead, 0, sum);
-                NAME(add_square)(R, a + k + LEAF, a_m, column + k + LEAF, b_n, ahead, 0, right);
+                if (V == 2)
+                    NAME(add_square)(R, a + k, a_m, other + k, b_n, ahead, 0, right);
+                else if (are_two)
+                    NAME(add_square)(R, a + k + LEAF, a_m, column + k + LEAF, b_n, ahead, 0, right);
             }
-            for (; k <= square; k += L)
-                NAME(add_square)(R, a + k, a_m, column + k, b_n, ahead, 0, sum);
-            if (k < end)
+            if (k < end) {
                 NAME(add_square)(R, a + square, a_m, column + square, b_n, ahead, k - square, sum);
+                if (V == 2) NAME(add_square)
+                (R, a + square, a_m, other + square, b_n, ahead, k - square, right);
+            }
             k = are_two ? end + LEAF : end;
             for (int r = 0; r < R && are_two; r++) sum[r] = sum[r] + right[r];
             leaf += are_two;
             const int waits = leaf < last ? tree_waits(leaf) : depth;
             for (int l = are_two; l < waits; l++)
-                for (int r = 0; r < R && leaf >> l & 1; r++)
-                    sum[r] = LOAD(level + (l * R + r) * L) + sum[r];
-            for (int r = 0; r < R; r++)
+                for (int r = 0; r < V * R && leaf >> l & 1; r++)
+                    sum[r] = LOAD(level + (l * V * R + r) * L) + sum[r];
+            for (int r = 0; r < V * R; r++)
                 if (leaf < last)
-                    STORE(level + (waits * R + r) * L, sum[r]);
+                    STORE(level + (waits * V * R + r) * L, sum[r]);
                 else
-                    STORE(out + r * out_m + first, sum[r] + (VEC){0});
+                    STORE(out + r % R * out_m + first[r / R], sum[r] + (VEC){0});
         }
     }
 }
@@ -419,7 +425,10 @@ typedef void (*NAME(ColumnsFn))(int64_t N, int64_t K, const T *a, int64_t a_m, c
 #define COLUMNS(R)                                                                                 \
     static void NAME(columns_##R)(int64_t N, int64_t K, const T *a, int64_t a_m, const T *b,       \
                                   int64_t b_n, T *out, int64_t out_m, T *level) {                  \
-        NAME(columns)(R, N, K, a, a_m, b, b_n, out, out_m, level);                                 \
+        if (R <= 2 && K <= SHORT && N >= 2 * L)                                                    \
+            NAME(columns)(R, 2, N, K, a, a_m, b, b_n, out, out_m, level);                          \
+        else                                                                                       \
+            NAME(columns)(R, 1, N, K, a, a_m, b, b_n, out, out_m, level);                          \
     }
 EACH_FEW(COLUMNS)
 #undef COLUMNS
