@@ -353,7 +353,8 @@ static int common_op(FusedCase *t, const Draw *draw) {
     bool rows_only = t->fuse.trailing && !reduces && rand_below(g, 4) == 0;
     Op op = random_op(g, reduces ? CLASS_REDUCE : CLASS_MAP);
     DType d = some_dtype(g);
-    if (!(op_info[op].in & DSET(d)) || (t->is_portable && outcome_is_of_library(op, d))) return -1;
+    if (!(op_info[op].in & DSET(d)) || (t->is_portable && outcome_may_be_of_library(op, d)))
+        return -1;
     const FusedValue *in[3], *x = NULL;
     FusedValue imm[3];
     int n = op_info[op].arity, n_imm = 0, made = -1;

@@ -39,7 +39,7 @@ typedef struct FusedCase {
 typedef struct FusedSeeds {
     uint64_t graph, strides, values; /* values: shapes and scalars too */
     bool is_tame;                    /* no nan, infinities or huge numbers */
-    /* Without functions that a device's libraries compute (outcome_is_of_library). */
+    /* Without functions that a device's libraries compute (outcome_may_be_of_library). */
     bool is_portable;
 } FusedSeeds;
 

@@ -124,6 +124,11 @@ bool outcome_is_of_library(Op op, DType d) {
     return d == DT_F64 && (is_gamma || op == OP_RANDN);
 }
 
+bool outcome_may_be_of_library(Op op, DType d) {
+    bool is_circular = op == OP_SIN || op == OP_COS || op == OP_TAN;
+    return outcome_is_of_library(op, d) || (d == DT_F64 && is_circular);
+}
+
 /* The engine cpu convolves float32 by oneDNN, whose order of additions is its own. */
 static bool is_other_order(Op op, DType d) {
     return (op == OP_CONV || op == OP_CONV_DX || op == OP_CONV_DW) && dtype_is_float(d) &&

@@ -29,6 +29,9 @@ typedef enum Agree {
 } Agree;
 /* Rows that the libraries of a device compute: functions of float64, to 8 ulp, or 8 ulp of 1. */
 bool outcome_is_of_library(Op op, DType d);
+/* True for these, and for rows that libraries compute for some arguments only: circular functions
+ * of float64 from 12,000 on. */
+bool outcome_may_be_of_library(Op op, DType d);
 
 typedef struct Difference {
     int k;          /* the result ... */
