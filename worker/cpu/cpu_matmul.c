@@ -78,13 +78,18 @@ static void cut(Product *p) {
     for (p->down = (p->M + rows - 1) / rows;;) {
         p->m = (p->M + p->down - 1) / p->down;
         p->across = (p->N + p->n - 1) / p->n;
-        if (p->batch.n * p->down * p->across >= wanted || p->m * p->n <= SMALL / p->K) return;
+        if (p->batch.n * p->down * p->across >= wanted || p->m * p->n <= SMALL / p->K) break;
         if (p->m >= 2 * ROWS)
             p->down *= 2;
         else if (p->n > LINE)
             p->n = (p->n / 2 + LINE - 1) / LINE * LINE;
         else
-            return;
+            break;
+    }
+    /* There may be as few blocks as threads: no one may be left with a narrow rest. */
+    if (is_long && p->across > 1) {
+        p->n = ((p->N + p->across - 1) / p->across + LINE - 1) / LINE * LINE;
+        p->across = (p->N + p->n - 1) / p->n;
     }
 }
 
