@@ -135,12 +135,14 @@ static bool above_threshold(Interp *in, Value product, double threshold, Value x
     return ok;
 }
 
-/* x, beta, threshold. It is accurate everywhere: above 20 the threshold makes no difference. */
+/* x, beta, threshold. It is accurate everywhere: above 20 the threshold makes no difference. Above
+ * 100 the result is x in every dtype, also where beta * x is too large for it. */
 BUILTIN(softplus) {
     double beta, threshold;
     TRY(arg_float_of(arg[1], "beta", &beta, e));
     TRY(arg_float_of(arg[2], "threshold", &threshold, e));
-    bool has_threshold = threshold < 20;
+    bool has_threshold = threshold < 20 || beta > 1;
+    if (threshold >= 20) threshold = 100;
     if (beta == 1 && !has_threshold) return map_call(in, OP_SOFTPLUS, arg, out, e);
     Value v[2] = {arg[0], v_float(beta)}, soft[2] = {v_none(), v_float(beta)}, product, whole;
     TRY(map_call(in, OP_MUL, v, &product, e));
