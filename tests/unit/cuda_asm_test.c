@@ -55,7 +55,6 @@ static const Reason occupancies[] = {
     {"solve", 0, 0.12, in_shared},
     {"polygamma", 0, 0.25, "computed in float64: libdevice's tgamma and pow, 106 registers"},
     {"float64-columns", 80, 0.43, "sums of float64 and their levels, in 70 registers"},
-    {"float64-rows", 100, 0.37, "functions of four elements are in flight, in 72 registers"},
     {"floordiv", 0, 0.37, "sixteen quotients of a wide load are in flight, in 71 registers"},
     {"matmul", 120, 0.33, two_tiles},
     {"conv", 120, 0.33, two_tiles},
