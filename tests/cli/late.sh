@@ -20,8 +20,8 @@ p = softmax(x @ w, dim=-1)
 print(loss.item(), p.sum().item(), p.std().item(), w.abs().max().item())
 if arg("stats", false) {
     sync(); s = stats()
-    # how often depends on when the instructions come
-    print(s["w0.fused.launches"] > 50, s["w0.fused.products"] > 10, s["w0.plan.runs"] > 5)
+    # how many plans run depends on when the instructions come; plan_test counts them
+    print(s["w0.fused.launches"] > 50, s["w0.fused.products"] > 10, s["w0.plan.runs"] > 0)
 }
 EOF
 # A gather whose result only some tensors depend on.

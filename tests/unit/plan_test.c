@@ -4,7 +4,8 @@
  * and one without must send the same bytes in the same order. Then the same with cancels, in little
  * memory, and on an engine that finishes later; there only crashes, leaks and effects without a
  * reply are errors. With GT_TEST_ENGINE=cuda: random bodies on that engine, by plans and graphs,
- * against the engine cpu without plans. Usage: plan_test [BODIES [SEED]]
+ * against the engine cpu without plans. Usage: plan_test [BODIES [SEED]], or, on such an engine,
+ * plan_test graphs MADE LAUNCHED: how many graphs are made of one body, and launched.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/cluster_words.h"
 #include "check.h"
@@ -203,6 +204,7 @@ typedef struct World {
     bool is_loose; /* they are not compared */
     int n_effects, n_answers[2];
     bool keeps_forms;
+    bool has_ends;   /* frames end where the test ends them, not anywhere */
     uint32_t client; /* 0: CLIENT */
 } World;
 
@@ -232,7 +234,8 @@ static void send(World *w, int steps) {
 }
 
 static void emit(World *w, const Inst *in) {
-    if (w->w.head && (frame_is_full(&w->w) || below(300) == 0)) send(w, 1000000);
+    bool ends = frame_is_full(&w->w) || (!w->has_ends && below(300) == 0);
+    if (w->w.head && ends) send(w, 1000000);
     if (!w->w.head) frame_begin(&w->w, w->client ? w->client : CLIENT, w->seq);
     frame_add(&w->w, in);
     w->seq++;
@@ -612,10 +615,52 @@ static void test_device(const EngineOps *device, int n, uint64_t first) {
     CHECK(n < 10 || launches > graphs);
 }
 
+/* One body on a device, of whose driver a call may have been made to fail: so many graphs are made
+ * of it, and launched so often, and the numbers are those of the engine cpu. */
+static void test_graphs(const EngineOps *device, int64_t made, int64_t launched) {
+    enum { ROUNDS = 81, IN_FRAME = 8 };
+    World w;
+    Err err;
+    world_open_exact(&w, 1000);
+    setenv("GT_GRAPH", "2", 1);
+    setenv("GT_FUSE", "0", 1);
+    exec_free(&w.x[1]);
+    w.x[1] = worker_exec(device, &(EngineConfig){.memory_bytes = 64 << 20, .threads = 1}, &err);
+    if (!w.x[1]) panic("%s", err.text);
+    use_clock(&w, 1000);
+    uint64_t by = source(&w, 1, DT_F32, 0.75), x = source(&w, 500, DT_F32, 0.5);
+    edge(&w);
+    w.forms.n = 0;
+    w.has_ends = true;
+    for (int t = 0; t < ROUNDS; t++) { /* x = exp(-(by * x)) */
+        uint64_t at = w.next_id;
+        Operand gone[] = {of_tensor(x), of_tensor(at), of_tensor(at + 1)};
+        if (!w.keeps_forms) frame_expect(&w.w, bodies_get(&w.bodies, 0), 0);
+        emit(&w, &(Inst){.op = OP_MUL, OPERANDS(of_tensor(by), gone[0]), RESULTS(at)});
+        emit(&w, &(Inst){.op = OP_NEG, OPERANDS(gone[1]), RESULTS(at + 1)});
+        emit(&w, &(Inst){.op = OP_EXP, OPERANDS(gone[2]), RESULTS(at + 2)});
+        emit(&w, &(Inst){.op = OP_FREE, .n_in = 3, .in = gone});
+        edge(&w);
+        if (w.keeps_forms) define(&w);
+        x = at + 2;
+        if (t % IN_FRAME == 0) send(&w, 1000000);
+    }
+    emit(&w, &(Inst){.op = OP_FETCH, OPERANDS(of_tensor(x))});
+    by_plans(&w);
+    CHECK_INT(w.n_answers[1], 1);
+    CHECK_INT((int64_t)figure(&w, "plan.graphs="), made);
+    CHECK_INT((int64_t)figure(&w, "plan.graph_launches="), launched);
+    world_close(&w, true);
+}
+
 int main(int argc, char **argv) {
+    const char *device = getenv("GT_TEST_ENGINE");
+    if (argc > 3 && !strcmp(argv[1], "graphs") && device) {
+        test_graphs(engine_find(device), atoll(argv[2]), atoll(argv[3]));
+        return check_report("plan");
+    }
     int n = argc > 1 ? atoi(argv[1]) : rand_rounds(150);
     uint64_t first = argc > 2 ? strtoull(argv[2], NULL, 10) : rand_seed(1, argv);
-    const char *device = getenv("GT_TEST_ENGINE");
     if (device) {
         test_device(engine_find(device), n, first);
         return check_report("plan");
