@@ -1,9 +1,9 @@
-/* convert.c: see convert.h. Which operation a conversion is (all_reduce, all_gather, ...) says
- * move_op in runtime/layout/place.c.
+/* convert.c: see convert.h. move_op in runtime/layout/place.c says which operation a conversion is
+ * (all_reduce, all_gather, ...).
  *
  * A large partial tensor becomes whole in two steps: it is split (reduce_scatter), then every rank
- * gets all parts (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes instead of n
- * - 1 times the tensor (Thakur, Rabenseifner, Gropp: "Optimization of collective communication
+ * gets all parts (all_gather). So each rank moves 2 (n - 1) / n of the tensor's bytes, and not
+ * (n - 1) times the tensor (Thakur, Rabenseifner, Gropp: "Optimization of collective communication
  * operations in MPICH", 2005). Both ways combine the terms of an element in rank order, so the
  * bits are the same.
  * SPDX-License-Identifier: MIT */

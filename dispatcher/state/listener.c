@@ -13,24 +13,24 @@
 
 enum {
     LISTENERS_MAX = 64,
-    PAST_OWED_MS = 3000,    /* that workers have to send their rows */
-    ROWS_BYTES = 64 << 20,  /* of these, for one listener; more is not kept */
-    LINES_BYTES = 64 << 10, /* lines of the tape that are worth a message */
+    PAST_OWED_MS = 3000,    /* how long workers have to send their rows */
+    ROWS_BYTES = 64 << 20,  /* most bytes of these rows that are kept for one listener */
+    LINES_BYTES = 64 << 10, /* a message is sent when the tape's lines fill so many bytes */
 };
 
 struct Listener {
     Listener *next;
     PeerId peer;
     uint64_t unread;  /* bytes sent and not acknowledged */
-    bool has_events;  /* it wants the lines of the tape */
-    uint64_t dropped; /* lines of it that could not be sent since the last that were */
+    bool has_events;  /* it gets the lines of the tape */
+    uint64_t dropped; /* lines of the tape that were not sent since the last one that was */
     /* The past: */
-    uint32_t past_ms;  /* how much it asked for; 0: nothing is asked for, or is_past */
-    bool is_past;      /* it is being sent: */
-    Fifo past;         /* of Buf *, to be sent when it has read what was sent before */
-    size_t rows_bytes; /* of workers' rows that were put there */
-    RankSet owed;      /* workers that have not sent all their rows ... */
-    int64_t owed_ms;   /* ... until then */
+    uint32_t past_ms;  /* how much it asked for; 0: none, or is_past */
+    bool is_past;      /* the past is being sent */
+    Fifo past;         /* of Buf *: what is sent when it has read the messages before */
+    size_t rows_bytes; /* bytes of workers' rows in `past` */
+    RankSet owed;      /* workers that have not sent all their rows */
+    int64_t owed_ms;   /* when to stop waiting for `owed` */
 };
 
 static Listener *find(const Dispatcher *d, PeerId peer) {
@@ -100,7 +100,7 @@ bool listener_add(Dispatcher *d, PeerId peer, Err *err) {
     int n = 0;
     for (const Listener *l = d->listeners; l; l = l->next) n++;
     if (n >= LISTENERS_MAX)
-        return err_set(err, ERR_LIMIT, "%d programs watch already, and no more can", n);
+        return err_set(err, ERR_LIMIT, "%d programs watch this run already, which is the limit", n);
     Listener *l = xcalloc(1, sizeof *l);
     l->peer = peer;
     l->next = d->listeners;
@@ -313,7 +313,7 @@ void listener_on_message(Dispatcher *d, PeerId peer, const Msg *m) {
     switch (m ? wire_kind(m) : MSG_BYE) {
     case MSG_CREDIT:
         if (!wire_read_credit(m, &credit, NULL) || credit.bytes > l->unread) {
-            refuse(d, l, "it acknowledged more than it was sent");
+            refuse(d, l, "it acknowledged more bytes than were sent to it");
             break;
         }
         l->unread -= credit.bytes;

@@ -217,7 +217,8 @@ static bool fill_defaults(Interp *in, const AstFn *a, Value *slot, const Node *c
     return true;
 }
 
-/* Fails if a layer of the prelude is made with a tensor that it should be called with. */
+/* Reports nn.Linear(x): a tensor is passed to the constructor of a layer of the prelude, which
+ * should be passed to the layer. */
 static bool check_settings(Interp *in, const AstFn *a, const Value *slot, const Node *call,
                            LangError *e) {
     char shape[256];
@@ -328,7 +329,7 @@ static bool not_callable(Interp *in, Value f, const Node *call, LangError *e) {
         NameList names = {0};
         names_of_methods(in, f, &names);
         const char *near = nearest_name("forward", 7, names.name, names.n);
-        if (near) error_hint(e, "its method '%s': did you mean forward?", near);
+        if (near) error_hint(e, "it has a method '%s': did you mean forward?", near);
         names_fini(&names);
         return false;
     }
@@ -542,8 +543,8 @@ static bool no_method_of_none(Interp *in, Node *field, LangError *e) {
             field->str);
     size_t n = strlen(quote);
     if (n > 5 && !strcmp(quote + n - 5, ".grad"))
-        return error_hint(e, "before the first backward there is no gradient; %s = none clears it",
-                          quote);
+        return error_hint(
+            e, "there is no gradient before the first backward; later %s = none clears it", quote);
     return hint_none(field->kid[0], e);
 }
 
@@ -561,7 +562,7 @@ static bool hint_in_place(Interp *in, const Node *field, Value recv, LangError *
     if (field->kid[0]->kind != N_NAME)
         error_hint(e, "%s(…) gives a new value; nothing changes in place", stem);
     else
-        error_hint(e, "values never change: %s = %s.%s(…)", x, x, stem);
+        error_hint(e, "only parameters and buffers change in place: %s = %s.%s(…)", x, x, stem);
     return true;
 }
 
@@ -582,8 +583,8 @@ static bool no_method(Interp *in, Node *field, Value recv, LangError *e) {
     if (recv.kind == V_MODULE && !strcmp(field->str, "apply")) {
         const char *m = recv.module->name;
         return error_hint(e,
-                          "%s()(x) makes and calls an object; f with the gradient of g: "
-                          "g + (f - g).detach()",
+                          "%s()(x) makes and calls an object; g + (f - g).detach() has the "
+                          "value of f and the gradient of g",
                           m);
     }
     if (habit_member(value_type_name(recv), field->str, e)) return false;

@@ -86,7 +86,7 @@ GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
             give(g, 1, MUL(MUL(d, Y), NUM(log(a))));
         return;
     }
-    /* 0 ** a for a >= 0 is 0 or 1 */
+    /* 0 ** b is 0 or 1 for b >= 0: its derivative is 0, not 0 * log(0). */
     Arg at_zero = op2(g, OP_AND, op2(g, OP_EQ, A, NUM(0)), op2(g, OP_LE, Y, NUM(1)));
     give(g, 1, where(g, at_zero, NUM(0), MUL(MUL(d, Y), op1(g, OP_LOG, A))));
 }

@@ -174,8 +174,8 @@ static int by_age(const void *a, const void *b) { /* newest first */
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* A root that is newer than the last backward may come from a state that a loop keeps from step to
- * step. */
+/* Reports a graph that was used up. If root is newer than the last backward, the likely cause is a
+ * state that a loop carries to its next step. */
 static bool error_used(Interp *in, const GradNode *n, const GradNode *root, LangError *e) {
     Span s = n->used_at;
     bool is_newer = root->seq > tape_of(in)->consumed;
@@ -477,8 +477,8 @@ static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     }
     const TensorType *s = tensor_type(seed);
     if (!type_same_shape(s, t)) {
-        error_set(e, "the seed has shape %s, but the tensor has %s", type_shape_text(s, a),
-                  type_shape_text(t, b));
+        error_set(e, "the initial gradient has shape %s, but the tensor has %s",
+                  type_shape_text(s, a), type_shape_text(t, b));
         return NULL;
     }
     return tensor_cast(in, seed, t->dtype, e);
@@ -552,10 +552,10 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
         error_at(e, at, "nothing to differentiate: '%s' does not depend on any parameter", x);
         const char *cut = cut_in_line(at);
         if (cut)
-            error_hint(e, "%s ends the graph: drop it", cut);
+            error_hint(e, "%s cuts the graph here: leave it out", cut);
         else
-            error_hint(e, "x = param(x) before computing, not inside no_grad; p.requires_grad = "
-                          "true where it is frozen");
+            error_hint(e, "make x a parameter first (x = param(x)), compute outside no_grad, "
+                          "and set p.requires_grad = true if p is frozen");
     } else if (!seed && tensor_numel(y) != 1) {
         return error_not_single(in, y, at, text, e);
     } else
@@ -602,7 +602,7 @@ bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *
     Tensor *start = seed_of(in, y, seed, e);
     if (!start) return false;
     walk_init(&w, in);
-    /* Leaves are targets. They are known once collected, and marked before `wanted` is computed. */
+    /* The targets are the leaves, known only now. Each node leads to one, so all are wanted. */
     bool ok = walk_collect(&w, y->node, e);
     for (size_t i = 0; i < w.n; i++)
         w.v[i].wanted = true, w.v[i].target = w.v[i].node->op == NODE_LEAF;

@@ -32,14 +32,13 @@ struct GradNode {
     uint64_t walk;
     int64_t index; /* in the current walk's table: see autograd.c */
     Span made, used_at;
-    TensorType type; /* of the differentiable result, out[0] */
-    Tensor *param;   /* NODE_LEAF: its parameter, not owned; NULL once that is freed */
-    Value f;
-    /* NODE_CHECKPOINT: function, and the random counters at its start */
-    uint64_t seed, rng, host_rng;
-    /* values of results that the rule reads (exp, tanh, max ...), else NULL */
-    Handle *out[MAX_OUT];
-    Attr *attr;            /* deep copy, part of this allocation */
+    TensorType type;              /* of the differentiable result, out[0] */
+    Tensor *param;                /* NODE_LEAF: its parameter, not owned; NULL once that is freed */
+    Value f;                      /* NODE_CHECKPOINT: the function */
+    uint64_t seed, rng, host_rng; /* NODE_CHECKPOINT: the random counters at its start */
+    Handle
+        *out[MAX_OUT]; /* values of results that the rule reads (exp, tanh, max ...), else NULL */
+    Attr *attr;        /* deep copy, part of this allocation */
     GradNode *prev, *next; /* links of the interpreter's list of live nodes, which owns none */
     GradInput in[];
 };

@@ -1,9 +1,8 @@
 /* format.c: Python's format language (contract in format.h). A number is first written as sign,
  * prefix, digits and tail; one function then inserts the thousands separators and pads. Digits come
  * from printf, whose rounding is exact. The shortest decimal is found by trying 15, 16 and 17
- * digits
- * (6 to 9 for float32, from 1 for halves), and the neighbouring decimals if the value is a power of
- * two.
+ * digits (6 to 9 for float32, from 1 for halves), and the neighbouring decimals if the value is a
+ * power of two.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/format.h"
 #include "runtime/inst/element.h"

@@ -12,8 +12,8 @@ typedef struct FormatSpec {
     char fill[5];
     char align, sign, type, group;
     bool alt, zero;
-    int width, precision;
-} FormatSpec; /* -1 = absent */
+    int width, precision; /* -1: none */
+} FormatSpec;
 
 bool format_parse(const char *spec, size_t n, FormatSpec *out, Err *err); /* "" is valid */
 bool format_int(int64_t v, const FormatSpec *f, Bytes *out,

@@ -1,6 +1,5 @@
 /* pieces.c: values as text. A text is a format string and the tensors that fill it, so printing
- * does
- * not wait. Only code that reads the characters (value_str, joining, comparing) waits for the
+ * does not wait. Only code that reads the characters (value_str, joining, comparing) waits for the
  * tensors' values.
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"

@@ -1,11 +1,8 @@
 /* show.c: tensors as text, by PyTorch's rules. All printed elements have one width. Floats that are
- * all
- * whole are written `1.`. The notation is scientific if the finite non-zero elements span a factor
- * of
- * more than 1000 or leave [1e-4, 1e8]. Above `threshold` elements only the edge items are printed
- * (and
- * sent). Statistics cover printed elements only. Source: torch/_tensor_str.py (its behaviour;
- * tests/golden has its output).
+ * all whole are written `1.`. The notation is scientific if the finite non-zero elements span a
+ * factor of more than 1000 or leave [1e-4, 1e8]. Above `threshold` elements only the edge items are
+ * printed (and sent). Statistics cover printed elements only. Source: torch/_tensor_str.py (its
+ * behaviour; tests/golden has its output).
  * SPDX-License-Identifier: MIT */
 #include "lang/text/show.h"
 #include "lang/text/format.h"

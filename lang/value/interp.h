@@ -35,7 +35,7 @@ struct Interp {
     struct Traces *traces;      /* trace.c                                                   */
     struct Signals *signals;    /* signal.c                                                  */
     struct Progress *progress;  /* progress.c                                                */
-    struct Tape *tape;          /* autograd.c: list of live nodes, for debug.tape only      */
+    struct Tape *tape;          /* autograd.c: the graph's live nodes, and the walk over them */
     struct Globals *globals;    /* of the running file                                      */
     struct Modules *modules;    /* imported files by path, prelude included; programs       */
     struct Args *args;          /* arg(): declared options and their command-line values    */

@@ -311,8 +311,8 @@ static bool part_send(Socket *s, Buf *b, bool more) {
     return rc >= 0;
 }
 
-/* The content of a part that announces sizes, in the byte order of all messages. A head begins
- * with a MsgKind, so no head begins with this mark. */
+/* Before a message with a large part, a part of this form announces the sizes of all its parts, in
+ * the byte order of all messages. A head begins with a MsgKind, so none begins with this mark. */
 static const char sizes_mark[8] = "\xffsizes";
 typedef struct Sizes {
     char mark[8];
@@ -921,7 +921,8 @@ static void link_refused(Link *l) {
     else if (given && *given)
         err_hint(&l->why, "GT_TOKEN is set: unset it if it is not the dispatcher's token");
     else
-        err_hint(&l->why, "set GT_TOKEN, or -d @FILE from gt-dispatcher --endpoint-file");
+        err_hint(&l->why,
+                 "set GT_TOKEN, or pass -d @FILE, the file of gt-dispatcher --endpoint-file");
 }
 
 const Err *link_error(const Link *link) { return link->why.code ? &link->why : NULL; }

@@ -1,18 +1,18 @@
 /* blas.c: matrix products by cuBLASLt, where the product's `allow` or GT_CUDA_BLAS asks for it.
  * Layouts are column-major, the library's own: of (M, K) @ (K, N) = (M, N), row-major, it computes
- * the transposed product. What no layout expresses, rows and columns, whole numbers, and float32
- * results of halves are left to the own kernels.
+ * the transposed product. The engine's own kernels compute the rest: operands that no layout
+ * describes, products with M or N of 1, integers, and float32 results of halves.
  *
  * `allow` is the program's permission (set_precision, attrs.def), an attribute of each product, so
  * that clients of one worker differ. The library is opened for the first such product; where it is
- * not there, the own kernels multiply, and the log says why. GT_CUDA_BLAS is the operator's word
- * for all products, and counts more: 0 never opens the library, 1 and tf32 need it.
+ * not there, the engine's own kernels multiply, and the log says why. GT_CUDA_BLAS overrides
+ * `allow` for all products: with 0 the library is never opened, 1 and tf32 need it.
  *
- * The algorithm is the first of the heuristics that splits no sum, by sizes, strides, dtype and
- * alignment. So a product has the same bits each time; but other sizes may have another algorithm,
- * and another order of additions. It is kept with its descriptors, for the PRODUCTS_MOST kinds of
- * products that were used last: a program whose shapes never repeat would fill the memory. Asked
- * again, the library chooses the same.
+ * The heuristics list algorithms for given sizes, strides, dtype and alignment. The first one that
+ * does not split the sum over K is used. So a product has the same bits each time; but other sizes
+ * may have another algorithm, and another order of additions. The algorithms and descriptors of the
+ * PRODUCTS_MOST kinds of products used last are kept, which limits the memory. For an evicted kind
+ * the library chooses the same algorithm again.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
@@ -53,7 +53,8 @@ struct CudaBlas {
     Lru used;          /* the same */
 };
 
-/* What a product may do. */
+/* What a product may do: only the engine's own kernels (WISH_OWN), cuBLASLt with another order of
+ * additions (WISH_ORDER), and with TF32 too. */
 typedef enum Wish { WISH_UNKNOWN, WISH_OWN, WISH_ORDER, WISH_TF32 } Wish;
 
 /* The environment's; WISH_UNKNOWN: it leaves that to the program. */
@@ -151,7 +152,7 @@ void cuda_close_blas(Cuda *c) {
     c->blas = NULL;
 }
 
-/* ---- Plans ---- */
+/* ---- Descriptors and algorithms ---- */
 
 static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLayout_t *to) {
     int32_t batch = (int32_t)k->batch;
@@ -164,8 +165,8 @@ static bool make_layout(const BlasLibs *l, const Key *k, int i, cublasLtMatrixLa
 }
 
 /* Chooses the algorithm. Without one, or if the library does not take such a product, has_algo
- * stays false, and the own kernels multiply. Returns false if a call fails: then it is not known
- * whether there is one, and the product must not have other bits than next time. */
+ * stays false, and the engine's own kernels multiply. Returns false if a call fails: then the
+ * product must fail, as by another algorithm its bits might differ from those of the next run. */
 static bool ask(const CudaBlas *b, BlasProduct *p) {
     enum { MOST = 8 };
     const BlasLibs *l = b->libs;
@@ -235,7 +236,7 @@ static const BlasProduct *find_product(CudaBlas *b, const Key *key, Err *err) {
     ok = ok && ask(b, p);
     if (!ok) {
         free_product(l, p);
-        err_set(err, ERR_IO, "cuBLASLt refuses the description of a product");
+        err_set(err, ERR_IO, "cuBLASLt cannot describe a product");
         return NULL;
     }
     if (b->used.n == PRODUCTS_MOST) forget_oldest(b);
@@ -253,8 +254,9 @@ static int32_t alignment(const void *p, int64_t step) {
     return (int32_t)(all & (~all + 1));
 }
 
-/* Sets operand i of the key: `inner` elements side by side, 0 or 1 apart, and lines of them.
- * is_transposed: the library's rows are the lines. False: no layout expresses it. */
+/* Describes operand i of the key, a matrix of rows x columns with strides `row` and `column`, in
+ * elements. is_transposed: the elements of a row are contiguous, not those of a column. Returns
+ * false if neither are. */
 static bool set_operand(Key *k, int i, int64_t rows, int64_t columns, int64_t row, int64_t column) {
     bool as_is = row == 1 || rows == 1, turned = column == 1 || columns == 1;
     if (as_is && (columns == 1 || column >= rows)) {
@@ -267,7 +269,8 @@ static bool set_operand(Key *k, int i, int64_t rows, int64_t columns, int64_t ro
     return true;
 }
 
-/* The axes of the batch from *from on that one step per operand passes through. */
+/* Joins the last axes of the batch that have one step per operand. Sets *from to the first of them.
+ */
 static void join_batch(const ProductArgs *p, Key *k, int64_t *from) {
     int64_t d = p->rank;
     k->batch = 1;
@@ -311,7 +314,8 @@ static Wish find_wish(const Cuda *c, const Inst *inst) {
 }
 
 /* Opens the library for the first product that is allowed to use it. Returns 1; 0: there is none;
- * -1: there is, without memory for it now, and the product must not have other bits than later. */
+ * -1: there is, but no memory for it now. Then the product must fail, as its bits might differ from
+ * those of later ones. */
 static int open_late(Cuda *c, Err *err) {
     Err why = {0};
     if (c->has_blas_failed) return 0;
@@ -319,7 +323,8 @@ static int open_late(Cuda *c, Err *err) {
     cuda_close_blas(c);
     if (why.code == ERR_MEMORY) return *err = why, -1;
     c->has_blas_failed = true;
-    log_line("WORKER", "set_precision: products stay float32 in the own order: %s", why.text);
+    log_line("WORKER", "set_precision has no effect, because cuBLASLt cannot be opened: %s",
+             why.text);
     return 0;
 }
 

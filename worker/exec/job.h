@@ -48,8 +48,8 @@ typedef enum JobState {
 
 /* One instruction between decoding and retirement. */
 struct Job {
-    Job *next;    /* in the client's queue */
-    Job *follows; /* the next job in flight, or the client's next ready job */
+    Job *next;  /* in the client's queue */
+    Job *after; /* the next job in flight, or the client's next ready job */
     Frame *frame;
     uint8_t kind, state;
     bool is_ready;        /* it is in Client.ready */

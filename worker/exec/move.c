@@ -56,7 +56,7 @@ struct Import {
 typedef struct Roles {
     Move m;
     const Group *from, *to;
-    int owns, reads; /* this rank's indices in `from` and `to`, or -1 */
+    int owner_at, reader_at; /* this rank's indices in `from` and `to`, or -1 */
     bool is_same;
 } Roles;
 
@@ -67,8 +67,8 @@ static bool read_roles(const Exec *x, const Inst *inst, Roles *r, Err *err) {
     if (!r->from || !r->to)
         return err_set(err, ERR_INTERNAL, "%s: group %u is not known here", op_info[inst->op].name,
                        r->from ? r->m.to.group : r->m.from.group);
-    r->owns = group_place(r->from, (int)x->rank);
-    r->reads = group_place(r->to, (int)x->rank);
+    r->owner_at = group_place(r->from, (int)x->rank);
+    r->reader_at = group_place(r->to, (int)x->rank);
     r->is_same = r->from == r->to;
     return true;
 }
@@ -87,14 +87,15 @@ static bool check_move(const Exec *x, const Job *j, const Roles *r, Err *err) {
         return err_set(err, ERR_INTERNAL, "%s: terms of %s that are not bool",
                        op_info[j->inst.op].name, op_info[l->op].name);
     if (j->frame->reader.number == 0 || j->number >= UINT64_C(1) << 54)
-        return err_set(err, ERR_INTERNAL, "%s: has no number", op_info[j->inst.op].name);
+        return err_set(err, ERR_INTERNAL, "%s has no instruction number", op_info[j->inst.op].name);
     if (map_get(&x->imports, j->number))
-        return err_set(err, ERR_INTERNAL, "%s: its number has been used", op_info[j->inst.op].name);
+        return err_set(err, ERR_INTERNAL, "%s: its instruction number is in use",
+                       op_info[j->inst.op].name);
     return true;
 }
 
-/* Returns the box of a part in layout l that begins at `origin` of the whole. If terms have several
- * nodes, of all of them. */
+/* Returns the region of the whole as a view of `part`, in layout l, which begins at `origin`. If
+ * the terms are stacked, the view has all their nodes. */
 static View box_of_part(const Layout *l, const View *part, const int64_t *origin,
                         const Region *region) {
     if (!layout_is_stacked(l)) return box_of(part, origin, region);
@@ -121,7 +122,7 @@ static Storage *poisoned_operand(Exec *x, Names *names, ErrCode why, View *v) {
 static Storage *operand(Exec *x, const Roles *r, Job *j, View *v, Err *err) {
     Names *names = j->frame->client->names;
     const Tensor *t = store_get(names, r->m.in);
-    TensorType mine = layout_local(&r->m.from.layout, &r->m.type, r->owns);
+    TensorType mine = layout_local(&r->m.from.layout, &r->m.type, r->owner_at);
     *v = (View){.type = mine};
     if (!t) {
         err_set(err, ERR_ID, "%s: t%llu is not a tensor of this client (freed, or never made)",
@@ -151,7 +152,7 @@ static void hold(Job *j, Storage *st, const View *v) {
 static bool has_readers(const Exec *x, const Roles *r) {
     Region box;
     for (int i = 0; i < r->to->n; i++)
-        if (r->to->rank[i] != (int32_t)x->rank && pull(r, i, r->owns, &box)) return true;
+        if (r->to->rank[i] != (int32_t)x->rank && pull(r, i, r->owner_at, &box)) return true;
     return false;
 }
 
@@ -183,9 +184,9 @@ void export_run(Exec *x, Job *j) {
     Roles r;
     Region box, mine;
     if (!read_roles(x, &j->inst, &r, NULL)) return;
-    mine = layout_region(&r.m.from.layout, &r.m.type, r.owns);
+    mine = layout_region(&r.m.from.layout, &r.m.type, r.owner_at);
     for (int i = 0; i < r.to->n; i++) {
-        if (r.to->rank[i] == (int32_t)x->rank || !pull(&r, i, r.owns, &box)) continue;
+        if (r.to->rank[i] == (int32_t)x->rank || !pull(&r, i, r.owner_at, &box)) continue;
         View v = box_of_part(&r.m.from.layout, &j->call.in[0], mine.begin, &box);
         peer_offer(x, j, (uint32_t)r.to->rank[i], j->held[0], &v, j->held[0]->poison);
     }
@@ -195,18 +196,18 @@ void export_run(Exec *x, Job *j) {
 
 static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const View *own) {
     const Layout *to = &r->m.to.layout;
-    TensorType local = layout_local(to, &r->m.type, r->reads);
+    TensorType local = layout_local(to, &r->m.type, r->reader_at);
     bool is_stacked = layout_is_stacked(&r->m.from.layout);
     bool is_same = r->is_same && layout_equal(to, &r->m.from.layout);
     uint32_t n_remote = 0;
     Import *m = arena_alloc(&j->frame->arena, sizeof *m + sizeof m->source[0] * (size_t)r->from->n);
-    *m = (Import){.move = r->m, .mine = layout_region(to, &r->m.type, r->reads)};
+    *m = (Import){.move = r->m, .mine = layout_region(to, &r->m.type, r->reader_at)};
     j->call.n_out = 1;
     j->n_held = 0;
     for (int k = 0; k < r->from->n; k++) {
         Source *s = &m->source[m->n];
         *s = (Source){.rank = (uint32_t)r->from->rank[k], .at = k};
-        if (!pull(r, r->reads, k, &s->region)) continue;
+        if (!pull(r, r->reader_at, k, &s->region)) continue;
         s->bytes = region_bytes(&s->region, &r->m.type);
         if (layout_is_stacked(&r->m.from.layout))
             s->bytes *= (uint64_t)nodes_of(&r->m.from.layout, k, NULL);
@@ -232,7 +233,7 @@ static void issue_import(Exec *x, Job *j, const Roles *r, Storage *st, const Vie
     m->folds = r->m.from.layout.kind == LAYOUT_PARTIAL && !is_same;
     j->kind = JOB_IMPORT;
     j->import = m;
-    m->is_across = r->owns < 0;
+    m->is_across = r->owner_at < 0;
     j->frame->client->n_across += m->is_across;
     queue_wait(x, j, &local, true, n_remote);
     map_put(&x->imports, j->number, j);
@@ -250,24 +251,24 @@ void move_issue(Exec *x, Job *j) {
         exec_finish(x, j);
         return;
     }
-    if (r.owns < 0 && r.reads < 0) {
+    if (r.owner_at < 0 && r.reader_at < 0) {
         exec_finish(x, j);
         return;
     }
     x->moves++;
     Storage *st = NULL;
     View own = {0};
-    if (r.owns >= 0) st = operand(x, &r, j, &own, &err);
-    if (r.reads >= 0 && store_get(j->frame->client->names, r.m.out))
+    if (r.owner_at >= 0) st = operand(x, &r, j, &own, &err);
+    if (r.reader_at >= 0 && store_get(j->frame->client->names, r.m.out))
         err_set(&err, ERR_ID, "%s: t%llu exists already", op_info[j->inst.op].name,
                 (unsigned long long)r.m.out);
     if (err.code) exec_fail_in_order(x, j, &err);
     if (st && has_readers(x, &r)) issue_export(x, j, st, &own);
-    if (r.reads >= 0 && !store_get(j->frame->client->names, r.m.out)) {
+    if (r.reader_at >= 0 && !store_get(j->frame->client->names, r.m.out)) {
         j->group = r.m.to.group;
         if (r.to->n > 1) {
             j->part = arena_alloc(&j->frame->arena, sizeof *j->part);
-            *j->part = (Part){.place = r.m.to, .group = r.to, .at = r.reads};
+            *j->part = (Part){.place = r.m.to, .group = r.to, .at = r.reader_at};
             j->part->whole[0] = r.m.type;
         }
         issue_import(x, j, &r, st, &own);
@@ -323,7 +324,7 @@ bool import_deliver(Exec *x, Job *j, uint32_t rank, const Shard *d) {
 
 /* ---- Reading ---- */
 
-/* Lets the owner reuse the box's memory, once the engine has read it if it reads it directly. */
+/* Lets the owner reuse the box's memory: after the read, if the engine reads the box directly. */
 static void unpin_source(Exec *x, const Job *j, Source *s) {
     if (s->is_pinned && s->is_direct)
         peer_taken_late(x, j->frame->client->id, j->number, s->rank);
@@ -354,9 +355,8 @@ static void import_release(Exec *x, Job *j) {
 }
 
 /* Adds a row about the move, whose boxes were read. The sums leave out the time in which other
- * calls ran or the worker slept while the move waited for pieces: their own rows count it. If such
- * a call began before the move, it may have taken more time than the move, of which nothing is
- * left. */
+ * calls ran or the worker slept while the move waited for pieces: their own rows count it. A call
+ * that began before the move may have taken longer than the move; then the move counts as 0. */
 static void note_move(Exec *x, const Job *j) {
     const Import *m = j->import;
     Watch *w = x->watch;

@@ -182,8 +182,8 @@ void queue_settle(Exec *x, Client *c) {
 static void make_ready(Job *j) {
     Client *c = j->frame->client;
     Job **at = &c->ready;
-    while (*at && (*at)->number <= j->number) at = &(*at)->follows;
-    j->follows = *at;
+    while (*at && (*at)->number <= j->number) at = &(*at)->after;
+    j->after = *at;
     *at = j;
     j->is_ready = true;
     j->tried = UINT64_MAX;
@@ -192,8 +192,8 @@ static void make_ready(Job *j) {
 
 static void unready(Job *j) {
     Job **at = &j->frame->client->ready;
-    while (*at != j) at = &(*at)->follows;
-    *at = j->follows;
+    while (*at != j) at = &(*at)->after;
+    *at = j->after;
     j->is_ready = false;
 }
 
@@ -306,9 +306,9 @@ static void add_in_flight(Exec *x, Job *j) {
     j->work = exec_work(&j->call);
     x->work_in_flight += j->work;
     if (!x->first) x->pace_ns = exec_now_ns(x), x->done_work = 0;
-    j->follows = NULL;
+    j->after = NULL;
     if (x->last)
-        x->last->follows = j;
+        x->last->after = j;
     else
         x->first = j;
     x->last = j;
@@ -351,7 +351,7 @@ void exec_retire(Exec *x, bool wait) {
         Err err;
         int result = x->ops->done(x->engine, j->ticket, wait, &err);
         if (!result) break;
-        x->first = j->follows;
+        x->first = j->after;
         if (!x->first) x->last = NULL;
         x->n_in_flight--;
         work += j->work;
@@ -533,7 +533,7 @@ static Alloc begin(Exec *x, Job *j) {
 bool queue_run(Exec *x, Client *c) {
     for (Job *j = c->ready; j;) {
         if (j->tried == x->store.n_changes) {
-            j = j->follows;
+            j = j->after;
             continue;
         }
         unready(j);

@@ -25,12 +25,12 @@ enum {
      * more than 20 s. Charlm, an LSTM and loops that print take the same with 50 and 200 us. */
     IDLE_NS = 100000,
     /* Requests before a kernel is looked for. A program of 400 fusions that run once takes 1.46
-     * times the CPU time with 1, the same with 4. */
+     * times its CPU time with 1, and the same with 4. */
     MIN_REQUESTS = 2,
     /* Time that a kernel must be able to save before it is compiled. 40 fusions of 20,000 elements
-     * that run 20 times take 1.09 times the CPU time with 0 and 5 ms, 1.01 with 20 ms. A loop of 15
-     * operations over 100,000 elements whose kernel has to be compiled takes 0.97 with 5 ms, 0.92
-     * with 20 ms, 1.04 with 0. */
+     * that run 20 times take 1.09 times their CPU time with 0 and 5 ms, and 1.01 times with 20 ms.
+     * A loop of 15 operations over 100,000 elements whose kernel has to be compiled takes 0.97
+     * times with 5 ms, 0.92 with 20 ms, 1.04 with 0. */
     WORTH_NS = 10000000,
     /* Nodes of a fusion that is flushed at a loop's edge. 20,000 times x = x * 0.999 + b of 100,000
      * elements take 1.4 times the CPU time with 6, 1.1 to 1.3 with 24, 3.5 with 1. */
@@ -335,7 +335,7 @@ static bool store_unread(Fusion *f) {
 /* Returns the kernel if the fusion is to run as one. Else returns NULL and sets c->why. */
 static const FusedKernel *chosen_kernel(Collect *c) {
     Fusion *f = &c->fuse;
-    c->why = "alone";
+    c->why = "a single operation";
     if (c->n < 2 && !c->product) return NULL;
     c->why = "more results than a kernel can have";
     for (int i = 0; i < c->n; i++)
@@ -462,8 +462,8 @@ static int kernel_jobs(const Collect *c, Job *job[FUSE_NODES + 1], bool is_store
     return n;
 }
 
-/* Returns the operation after which the tools name the kernel, and which gives it its class: that
- * with the most work (exec_work), of several the last. */
+/* Returns the operation with the most work (exec_work), the last of equals. The tools name and
+ * classify the kernel by it. */
 static const Job *heaviest(const Collect *c) {
     const Job *best = c->product ? c->product : c->job[0];
     double most = exec_work(&best->call);
@@ -507,8 +507,9 @@ static void hash_fusion(Collect *c) {
         if (c->fuse.node[i].is_stored) hash_results(c->stage.x, c->job[i]);
 }
 
-/* Gives memory to the results that are stored: that of an input that ends here, which is returned
- * in from[i] of node i, or else new memory. False if there is not enough. */
+/* Gives memory to each stored result: that of an input whose last reader is this fusion, or new
+ * memory. Sets from[i] to the input whose memory node i has. Returns false if there is too little.
+ */
 static bool fill_results(Collect *c, const FusedKernel *k, Storage *from[FUSE_NODES]) {
     Fusion *f = &c->fuse;
     uint32_t taken = 0;
@@ -559,7 +560,7 @@ static void count_fusion(Collect *c) {
     c->stage.x->pending_of->kernels++;
 }
 
-/* With an ordered engine: the results get doubt, and the call is counted. */
+/* With an ordered engine: the results get doubt (mark.h), and the call is counted. */
 static void pass_doubt(Collect *c) {
     Exec *x = c->stage.x;
     double work = 0;

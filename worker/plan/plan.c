@@ -19,10 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* After RETRY_VISITS visits in a row at which no plan of a spot could run, only every
- * RETRY_VISITS-th visit tries one. A spot may be recorded RETRY_VISITS times, and once more for
- * every RETRY_VISITS visits. If its types change more often than at every RETRY_VISITS-th visit,
- * its segments span one iteration. With 16, plans execute 8 % fewer of charlm's instructions (a
+/* What limits the tries of a spot:
+ * - After RETRY_VISITS visits in a row at which no plan of a spot could run, only every
+ *   RETRY_VISITS-th visit tries one.
+ * - A spot may be recorded RETRY_VISITS times, and once more for every RETRY_VISITS visits.
+ * - If its types change more often than at every RETRY_VISITS-th visit, its segments span one
+ *   iteration.
+ * With 16, plans execute 8 % fewer of charlm's instructions (a
  * mean of 5 runs of 40 steps). */
 enum { RETRY_VISITS = 8 };
 
@@ -442,8 +445,9 @@ static void drop(Run *u, const int *which, int n) {
         store_drop(&u->x->store, u->client->names, u->p->external[which[i]].id);
 }
 
-/* Call this if step s fails when is_given is set, for lack of memory or because of a cancel.
- * Poisons its results. do_steps then skips the steps that read them, and runs the others. */
+/* Call this if step s fails, for lack of memory or because of a cancel, and the run cannot be
+ * undone (is_given). Poisons its results. do_steps then skips the steps that read them, and runs
+ * the others. */
 static void poison(Run *u, const Step *s, const Err *err) {
     Plan *p = u->p;
     if (!u->is_bad && !p->is_doubtful) memset(p->bad, 0, sizeof *p->bad * (size_t)p->n_regions);
@@ -480,7 +484,7 @@ static bool do_fused(Run *u, const Step *s, Err *err) {
         return true;
     }
     if (u->client->has_pending_cancel) return err_set(err, ERR_CANCELLED, "interrupted");
-    return err_set(err, ERR_MEMORY, "worker w%u is out of memory for what a kernel needs",
+    return err_set(err, ERR_MEMORY, "worker w%u is out of memory: a kernel needs temporary memory",
                    u->x->rank);
 }
 
@@ -492,12 +496,14 @@ static void do_data(Run *u, const Step *s) {
 }
 
 static bool do_step(Run *u, const Step *s, Err *err) {
-    char **base = u->p->base;
+    char **base = u->p->base, text[24];
     for (int i = 0; i < s->n_begin; i++) {
         const Begin *b = &s->begin[i];
         if (base[b->region]) continue; /* by graph_run */
         base[b->region] = store_alloc(&u->x->store, u->client->names, b->bytes);
-        if (!base[b->region]) return err_set(err, ERR_MEMORY, "out of memory");
+        if (!base[b->region])
+            return err_set(err, ERR_MEMORY, "worker w%u is out of memory: a result needs %s",
+                           u->x->rank, bytes_text(b->bytes, text));
     }
     for (const Patch *p = s->patch, *end = p + s->n_patch; p < end; p++)
         *p->to = base[p->region] + p->offset;
