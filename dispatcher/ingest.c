@@ -50,10 +50,7 @@ void ingest_later(Client *c, Msg *m) {
         for (size_t i = t->at; i < t->n; i++) msg_move(&t->queue[i - t->at], &t->queue[i]);
         t->n -= t->at, t->at = 0;
     }
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 1;
-        t->queue = xrealloc(t->queue, t->cap * sizeof t->queue[0]);
-    }
+    ARRAY_ROOM(t->queue, t->n, t->cap, 1);
     msg_move(&t->queue[t->n++], m);
 }
 

@@ -220,10 +220,7 @@ static bool read_request(Worker *w, const Msg *m, struct StatsRequest *q) {
 /* A request is answered when the client's frames before it are done: all workers answer for the
  * same point of its stream. The answer does not wait for other clients. */
 static void on_stats(Worker *w, const Msg *m) {
-    if (w->n_requests == w->cap_requests) {
-        w->cap_requests = w->cap_requests ? 2 * w->cap_requests : 4;
-        w->requests = xrealloc(w->requests, sizeof *w->requests * (size_t)w->cap_requests);
-    }
+    ARRAY_ROOM(w->requests, w->n_requests, w->cap_requests, 4);
     struct StatsRequest *q = &w->requests[w->n_requests];
     *q = (struct StatsRequest){.frames = exec_frames(w->exec)};
     if (read_request(w, m, q)) w->n_requests++;
@@ -443,10 +440,7 @@ static void poll_messages(void *ctx) {
             worker_on_message(w, &m);
             continue;
         }
-        if (w->n_queued == w->cap_queued) {
-            w->cap_queued = w->cap_queued ? 2 * w->cap_queued : 16;
-            w->queued = xrealloc(w->queued, sizeof *w->queued * w->cap_queued);
-        }
+        ARRAY_ROOM(w->queued, w->n_queued, w->cap_queued, 16);
         w->queued[w->n_queued++] = (Msg){0};
         msg_move(&w->queued[w->n_queued - 1], &m);
     }

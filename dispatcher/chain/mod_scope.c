@@ -110,10 +110,7 @@ static void show_scope(Dispatcher *d, Client *c) {
 static bool enter(Dispatcher *d, Client *c, const Inst *inst, Err *err) {
     const Attr *name = inst_attr(inst, ATTR_NAME);
     if (c->depth == SCOPES_MAX) return err_set(err, ERR_LIMIT, "signals nest too deep");
-    if (c->depth == c->cap_scope) {
-        c->cap_scope = c->cap_scope ? 2 * c->cap_scope : 8;
-        c->scope = xrealloc(c->scope, (size_t)c->cap_scope * sizeof c->scope[0]);
-    }
+    ARRAY_ROOM(c->scope, c->depth, c->cap_scope, 8);
     Scope *s = &c->scope[c->depth++];
     s->name = xstrndup(name->str, name->n);
     s->n = name->n;

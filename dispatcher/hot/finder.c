@@ -47,10 +47,7 @@ void finder_free(Finder **kp) {
 
 static void push(Finder *k) {
     if (!k->w.head) return;
-    if (k->n_out == k->cap_out) {
-        k->cap_out = k->cap_out ? 2 * k->cap_out : 4;
-        k->out = xrealloc(k->out, k->cap_out * sizeof k->out[0]);
-    }
+    ARRAY_ROOM(k->out, k->n_out, k->cap_out, 4);
     frame_end(&k->w, &k->out[k->n_out++]);
 }
 

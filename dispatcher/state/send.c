@@ -4,15 +4,11 @@
 #include "dispatcher/state/recorder.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/log.h"
-#include <stdarg.h>
 #include <stdio.h>
 
 void dispatcher_report(Dispatcher *d, const char *format, ...) {
     char line[256];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
+    FORMAT_INTO(line, format);
     if (log_is(LOG_VERBOSE)) log_line("DISPATCHER", "%s", line);
     if (d->reports.n < REPORTS_MAX) bytes_printf(&d->reports, "%s\n", line);
 }
@@ -63,10 +59,7 @@ void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g) {
     if (g->n == 1) return;
     for (uint32_t i = c->n_groups; i-- > 0;)
         if (c->group[i] == g->id) return;
-    if (c->n_groups == c->cap_groups) {
-        c->cap_groups = c->cap_groups ? 2 * c->cap_groups : 4;
-        c->group = xrealloc(c->group, c->cap_groups * sizeof c->group[0]);
-    }
+    ARRAY_ROOM(c->group, c->n_groups, c->cap_groups, 4);
     c->group[c->n_groups++] = g->id;
     groups_hold(&d->groups, g->id);
 }

@@ -133,10 +133,7 @@ static void on_received(DiffTape *t, Text client, Text rest) {
         c->n_skipped++;
         return;
     }
-    if (c->n == c->cap) {
-        c->cap = c->cap ? 2 * c->cap : 1024;
-        c->step = xrealloc(c->step, sizeof *c->step * c->cap);
-    }
+    ARRAY_ROOM(c->step, c->n, c->cap, 1024);
     c->step[c->n++] = s;
 }
 

@@ -74,10 +74,7 @@ int top_put_right(TopGrid *g, int y, int x, int width, TopStyle style, const cha
 
 int top_printf(TopGrid *g, int y, int x, TopStyle style, const char *format, ...) {
     char text[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     return top_put(g, y, x, g->width - x, style, text);
 }
 

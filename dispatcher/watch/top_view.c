@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/top_view.h"
 #include "dispatcher/watch/top_table.h"
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +20,7 @@ void top_view_init(TopView *v) {
 void top_view_fini(TopView *v) { top_past_fini(&v->past); }
 
 void top_view_say(TopView *v, bool is_warning, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(v->message, sizeof v->message, format, ap);
-    va_end(ap);
+    FORMAT_INTO(v->message, format);
     v->is_warning = is_warning;
 }
 

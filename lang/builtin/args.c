@@ -69,17 +69,6 @@ bool args_wants_help(const Args *a) {
     return false;
 }
 
-static bool usage(LangError *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static bool usage(LangError *e, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    char text[900];
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    return error_set(e, "%s", text);
-}
-
 static void remember(Args *a, const char *name) {
     for (size_t k = 0; k < a->n_names; k++)
         if (a->name[k] == name) return;
@@ -95,7 +84,7 @@ static bool unknown_option(const Args *a, const char *option, LangError *e) {
     plain[n] = '\0';
     for (size_t k = 0; k < n; k++)
         if (plain[k] == '-') plain[k] = '_';
-    usage(e, "unknown option '%.*s'", (int)(option_length(option) + 2), option);
+    error_usage(e, "unknown option '%.*s'", (int)(option_length(option) + 2), option);
     const char *near = nearest_name(plain, n, a->name, a->n_names);
     if (near)
         error_hint(e, "did you mean '--%s'?   --help lists all", near);
@@ -163,24 +152,25 @@ static bool typed(Interp *in, const char *name, const char *s, Value like, Value
     bool b;
     switch (like.kind) {
     case V_BOOL:
-        if (!text_bool(s, &b)) return usage(e, "--%s is true or false, got '%.200s'", name, s);
+        if (!text_bool(s, &b))
+            return error_usage(e, "--%s is true or false, got '%.200s'", name, s);
         *out = v_bool(b);
         return true;
     case V_INT:
         if (!text_int(s, &i)) { /* 1e6 */
             if (!text_float(s, &f) || f != floor(f) || fabs(f) >= 9e15)
-                return usage(e, "--%s needs a whole number, got '%.200s'", name, s);
+                return error_usage(e, "--%s needs a whole number, got '%.200s'", name, s);
             i = (int64_t)f;
         }
         *out = v_int(i);
         return true;
     case V_FLOAT:
-        if (!text_float(s, &f)) return usage(e, "--%s needs a number, got '%.200s'", name, s);
+        if (!text_float(s, &f)) return error_usage(e, "--%s needs a number, got '%.200s'", name, s);
         *out = v_float(f);
         return true;
     case V_DTYPE: {
         DType d = dtype_find(s, strlen(s));
-        if (d == DT_NONE) return usage(e, "--%s needs a dtype, got '%.200s'", name, s);
+        if (d == DT_NONE) return error_usage(e, "--%s needs a dtype, got '%.200s'", name, s);
         *out = v_dtype(d);
         return true;
     }
@@ -210,7 +200,7 @@ static bool list_goes_on(const char *name, const char *text, const char *next, V
     double f;
     if (like.kind != V_LIST || !like.list->n || !value_is_number(like.list->v[0])) return false;
     if (is_option(next) || !text_float(next, &f)) return false;
-    usage(e, "--%s takes one word, got '%.100s' and '%.100s'", name, text, next);
+    error_usage(e, "--%s takes one word, got '%.100s' and '%.100s'", name, text, next);
     return error_hint(e, "--%s %.100s,%.100s", name, text, next), true;
 }
 
@@ -218,7 +208,7 @@ static bool list_goes_on(const char *name, const char *text, const char *next, V
 static bool is_truth(const char *name, const char *next, LangError *e) {
     bool b;
     if (!isalpha((unsigned char)*next) || !text_bool(next, &b)) return false;
-    usage(e, "--%s takes no word behind it, got '%s'", name, next);
+    error_usage(e, "--%s takes no word behind it, got '%s'", name, next);
     return error_hint(e, "--%s, --no-%s, or --%s=%s", name, name, name, next), true;
 }
 
@@ -241,7 +231,7 @@ static bool look_up(Interp *in, Args *a, const char *name, Value like, Value *ou
                 v = v_bool(true);
             } else {
                 if (!text && (i + 1 >= end || is_option(a->argv[i + 1])))
-                    return usage(e, "--%s needs a value", name);
+                    return error_usage(e, "--%s needs a value", name);
                 if (!text) {
                     text = a->argv[++i];
                     a->taken[i] = true;
@@ -252,7 +242,7 @@ static bool look_up(Interp *in, Args *a, const char *name, Value like, Value *ou
             }
         } else if (like.kind == V_BOOL && n > 3 && !memcmp(s + 2, "no", 2) &&
                    (s[4] == '-' || s[4] == '_') && same_name(s + 5, n - 3, name)) {
-            if (s[2 + n] == '=') return usage(e, "--no-%s takes no value", name);
+            if (s[2 + n] == '=') return error_usage(e, "--no-%s takes no value", name);
             a->taken[i] = true;
             v = v_bool(false);
         } else
@@ -332,7 +322,7 @@ static bool bi_arg(Interp *in, const Value *arg, Value *out, LangError *e) {
     bool found = false;
     if (a && !look_up(in, a, name, arg[1], out, &found, e)) return false;
     if (found) return true;
-    if (!has_default(in, arg[1])) return usage(e, "--%s is required", name);
+    if (!has_default(in, arg[1])) return error_usage(e, "--%s is required", name);
     *out = value_ref(arg[1]);
     return true;
 }

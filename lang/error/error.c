@@ -18,70 +18,38 @@
 #define LINE_MAX_COLUMNS   120 /* a hint that would exceed this goes on its own line */
 #define LINE_LEAST_COLUMNS 24  /* of a source line, however narrow the terminal is */
 
-/* Formats into a fixed buffer. Truncates at a character boundary. */
-static void set_text(char *to, size_t size, const char *format, va_list ap) {
-    int n = vsnprintf(to, size, format, ap);
-    if (n < 0) {
-        to[0] = '\0';
-        return;
-    }
-    if ((size_t)n < size) return;
-    size_t end = size - 1;
-    for (size_t back = 1; back <= 4 && back <= end; back++) {
-        unsigned char c = (unsigned char)to[end - back];
-        if ((c & 0xc0) == 0x80) continue;
-        if (c >= 0xc0 && utf8_decode(to + end - back, back, NULL) == 0) to[end - back] = '\0';
-        break;
-    }
-}
-
 void error_locate(LangError *e, Span at) {
     if (e->at.src == NULL) e->at = at;
 }
 
 bool error_at(LangError *e, Span at, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    set_text(e->what, sizeof e->what, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->what, format);
     if (e->kind == E_NONE) e->kind = E_RUN;
     error_locate(e, at);
     return false;
 }
 
 bool error_set(LangError *e, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    set_text(e->what, sizeof e->what, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->what, format);
     if (e->kind == E_NONE) e->kind = E_RUN;
     return false;
 }
 
 bool error_usage(LangError *e, const char *format, ...) {
-    va_list ap;
     *e = (LangError){.kind = E_EXIT, .exit_code = 2};
-    va_start(ap, format);
-    set_text(e->what, sizeof e->what, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->what, format);
     return false;
 }
 
 bool error_hint(LangError *e, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    set_text(e->hint, sizeof e->hint, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->hint, format);
     return false;
 }
 
 bool error_label(LangError *e, Span at, const char *format, ...) {
     if (e->n_labels == (int)(sizeof e->label / sizeof *e->label)) return false;
     ErrorLabel *l = &e->label[e->n_labels++];
-    va_list ap;
-    va_start(ap, format);
-    set_text(l->text, sizeof l->text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(l->text, format);
     l->at = at;
     return false;
 }

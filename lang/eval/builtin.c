@@ -128,10 +128,7 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds, uint32
         en->b.name = intern(table->name, strlen(table->name));
         en->b.kinds |= kinds, en->b.facts |= facts;
         parse_signature(en);
-        if (all.n == all.cap) {
-            all.cap = all.cap ? all.cap * 2 : 256;
-            all.entry = xrealloc(all.entry, all.cap * sizeof *all.entry);
-        }
+        ARRAY_ROOM(all.entry, all.n, all.cap, 256);
         all.entry[all.n++] = en;
         uint64_t key = (uint64_t)(uintptr_t)en->b.name;
         if (is_functions && !(en->b.facts & BI_METHOD)) {
@@ -608,10 +605,7 @@ HabitNames builtin_habits(Interp *in) { return (HabitNames){builtin_is_known, bu
 /* ---- names for near matches and for lists ---- */
 
 void names_add(NameList *l, const char *name) {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 64;
-        l->name = xrealloc(l->name, l->cap * sizeof *l->name);
-    }
+    ARRAY_ROOM(l->name, l->n, l->cap, 64);
     l->name[l->n++] = name;
 }
 

@@ -28,10 +28,7 @@ static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *form
     __attribute__((format(printf, 4, 5)));
 static bool fail_whole(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     char text[sizeof e->what];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     bool plain = n->whole.src && !n->whole.src->is_prelude;
     return error_at(e, plain ? n->whole : node_span(in, n), "%s", text);
 }

@@ -69,10 +69,7 @@ GlobalVar *globals_var(Globals *g, const char *interned) {
     if (v) return v;
     v = xmalloc(sizeof *v);
     *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}, 0};
-    if (g->n == g->cap) {
-        g->cap = g->cap ? g->cap * 2 : 32;
-        g->var = xrealloc(g->var, g->cap * sizeof *g->var);
-    }
+    ARRAY_ROOM(g->var, g->n, g->cap, 32);
     g->var[g->n++] = v;
     map_put(&g->by_name, (uint64_t)(uintptr_t)interned, v);
     return v;
@@ -102,10 +99,7 @@ Value name_str(Interp *in, const char *interned) {
 
 void keep_value(Interp *in, Value v) {
     Modules *m = in->modules;
-    if (m->n_kept == m->cap_kept) {
-        m->cap_kept = m->cap_kept ? m->cap_kept * 2 : 64;
-        m->kept = xrealloc(m->kept, m->cap_kept * sizeof *m->kept);
-    }
+    ARRAY_ROOM(m->kept, m->n_kept, m->cap_kept, 64);
     m->kept[m->n_kept++] = v;
 }
 
@@ -113,10 +107,7 @@ void keep_value(Interp *in, Value v) {
 
 static void keep_program(Interp *in, Program *p) {
     Modules *m = in->modules;
-    if (m->n_programs == m->cap_programs) {
-        m->cap_programs = m->cap_programs ? m->cap_programs * 2 : 16;
-        m->program = xrealloc(m->program, m->cap_programs * sizeof *m->program);
-    }
+    ARRAY_ROOM(m->program, m->n_programs, m->cap_programs, 16);
     m->program[m->n_programs++] = p;
 }
 

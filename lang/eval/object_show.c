@@ -18,10 +18,7 @@ enum { SHOW_NEST = 6, SHOW_SIZES = 8 };
 static void show_text(Pieces *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void show_text(Pieces *p, const char *format, ...) {
     char line[512];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(line, sizeof line, format, ap);
-    va_end(ap);
+    FORMAT_INTO(line, format);
     pieces_text(p, line, strlen(line));
 }
 

@@ -83,10 +83,7 @@ static bool clear_links(Traces *t) {
 static size_t collect_unnumbered(Traces *t, Frame *f, uint32_t *up) {
     size_t n = 0;
     for (; f->up && f->trace <= t->base; f = f->up) {
-        if (n == t->cap_open) {
-            t->cap_open = t->cap_open ? 2 * t->cap_open : 64;
-            t->open = xrealloc(t->open, t->cap_open * sizeof(Frame *));
-        }
+        ARRAY_ROOM(t->open, n, t->cap_open, 64);
         t->open[n++] = f;
     }
     *up = f->up ? f->trace : 0;

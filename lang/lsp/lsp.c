@@ -12,7 +12,6 @@
 #include "runtime/base/version.h"
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +21,7 @@ enum { PARSE_ERROR = -32700, BAD_REQUEST = -32600, NO_METHOD = -32601, NOT_OPEN 
 enum { MAX_HEADER = 8192, MAX_BUSY = 100 /* messages between diagnostics */ };
 
 bool lsp_fail(Lsp *l, int code, const char *format, ...) {
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(l->message, sizeof l->message, format, ap);
-    va_end(ap);
+    FORMAT_INTO(l->message, format);
     l->error = code;
     return false;
 }

@@ -32,10 +32,7 @@ Span step_at(const Step *s, uint32_t line, int column) {
 /* An error at the reader's place. */
 __attribute__((format(printf, 2, 3))) static bool wrong(Reader *r, const char *format, ...) {
     char text[300];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     r->e->kind = E_SYNTAX;
     return error_at(r->e, step_at(r->s, r->now.line, (int)r->at + 1), "%s", text);
 }
@@ -110,10 +107,7 @@ static bool fail_parse(const Step *s, uint32_t line, int shift, const Err *err, 
 
 static void add_line(Reader *r) {
     Step *s = r->s;
-    if (s->n == s->cap) {
-        s->cap = s->cap ? 2 * s->cap : 256;
-        s->line = xrealloc(s->line, (size_t)s->cap * sizeof *s->line);
-    }
+    ARRAY_ROOM(s->line, s->n, s->cap, 256);
     s->line[s->n++] = r->now;
 }
 
@@ -130,10 +124,7 @@ static bool add_input(Reader *r, const StepInput *in) {
     if (is(in->name, strlen(in->name), "round"))
         return wrong(r, "$round is the number of the round: the input needs another name");
     if (s->n_input == INPUTS_MAX) return wrong(r, "more than %d inputs", INPUTS_MAX);
-    if (s->n_input == s->input_cap) {
-        s->input_cap = s->input_cap ? 2 * s->input_cap : 16;
-        s->input = xrealloc(s->input, (size_t)s->input_cap * sizeof *s->input);
-    }
+    ARRAY_ROOM(s->input, s->n_input, s->input_cap, 16);
     r->now.input = s->n_input;
     s->input[s->n_input++] = *in;
     return true;

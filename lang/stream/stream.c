@@ -196,10 +196,7 @@ void handle_unref(Stream *s, Handle **hp) {
     if (h->is_lost) return;
     s->n_live--;
     if (s->mode == STREAM_CHECK || s->is_gone) return;
-    if (s->n_frees == s->cap_frees) {
-        s->cap_frees = s->cap_frees ? 2 * s->cap_frees : 64;
-        s->frees = xrealloc(s->frees, (size_t)s->cap_frees * sizeof s->frees[0]);
-    }
+    ARRAY_ROOM(s->frees, s->n_frees, s->cap_frees, 64);
     s->frees[s->n_frees++] = (Operand){.kind = IN_TENSOR, .id = h->id};
     if (h->type.rank) s->free_bytes += type_bytes(&h->type);
 }

@@ -58,10 +58,7 @@ static _Noreturn void give_up(Parser *p) { longjmp(p->fail, 1); }
 
 void parse_fail(Parser *p, Span at, const char *hint, const char *format, ...) {
     char what[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(what, sizeof what, format, ap);
-    va_end(ap);
+    FORMAT_INTO(what, format);
     *p->e = (LangError){.kind = E_SYNTAX};
     error_at(p->e, at, "%s", what);
     if (hint && hint[0]) error_hint(p->e, "%s", hint);
@@ -71,10 +68,7 @@ void parse_fail(Parser *p, Span at, const char *hint, const char *format, ...) {
 void parse_warn(Parser *p, Span at, const char *hint, const char *format, ...) {
     if (!p->warn) return;
     char what[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(what, sizeof what, format, ap);
-    va_end(ap);
+    FORMAT_INTO(what, format);
     LangError w = {.kind = E_SYNTAX};
     error_at(&w, at, "%s", what);
     if (hint && hint[0]) error_hint(&w, "%s", hint);

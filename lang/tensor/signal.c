@@ -17,10 +17,7 @@ Signals *signal_state(Interp *in) {
 static uint32_t number_of(Signals *s, const char *label) {
     uintptr_t n = (uintptr_t)map_get(&s->number, (uint64_t)(uintptr_t)label);
     if (n) return (uint32_t)n;
-    if (s->n_labels == s->cap_labels) {
-        s->cap_labels = s->cap_labels ? s->cap_labels * 2 : 16;
-        s->label = xrealloc(s->label, s->cap_labels * sizeof *s->label);
-    }
+    ARRAY_ROOM(s->label, s->n_labels, s->cap_labels, 16);
     s->label[s->n_labels++] = label;
     map_put(&s->number, (uint64_t)(uintptr_t)label, (void *)(uintptr_t)s->n_labels);
     return s->n_labels;
@@ -42,10 +39,7 @@ static void emit(Interp *in, Op op, const char *label, const char *backward) {
 bool signal_open(Interp *in, const char *label, const char *backward, LangError *e) {
     Signals *s = signal_state(in);
     if (s->depth >= 1000) return error_set(e, "signals nest deeper than 1000");
-    if (s->depth == s->cap) {
-        s->cap = s->cap ? s->cap * 2 : 16;
-        s->scope = xrealloc(s->scope, (size_t)s->cap * sizeof *s->scope);
-    }
+    ARRAY_ROOM(s->scope, s->depth, s->cap, 16);
     struct Scope *sc = &s->scope[s->depth++];
     const SignalConfig *config = backward ? NULL : config_find(&s->config, label, strlen(label));
     const char *back = config ? signal_backward_name(config) : label;

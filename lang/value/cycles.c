@@ -77,10 +77,7 @@ static void subtract(Work *w, Container *c) {
 }
 
 static void push(Work *w, Container *c) {
-    if (w->n == w->cap) {
-        w->cap = w->cap ? w->cap * 2 : 1024;
-        w->item = xrealloc(w->item, w->cap * sizeof *w->item);
-    }
+    ARRAY_ROOM(w->item, w->n, w->cap, 1024);
     w->item[w->n++] = c;
 }
 

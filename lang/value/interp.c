@@ -28,10 +28,7 @@ Span node_span(Interp *in, const Node *n) {
 
 bool fail_at(Interp *in, const Node *n, LangError *e, const char *format, ...) {
     char text[sizeof e->what];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     return error_at(e, n ? node_span(in, n) : interp_span(in), "%s", text);
 }
 

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/err.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +12,7 @@ static const char *const err_names[ERR_COUNT] = {
 #include "runtime/base/errors.def"
 };
 
-/* vsnprintf into buf of `size` bytes; a longer text is cut at a character boundary. */
-static void print_whole(char *buf, size_t size, const char *format, va_list ap) {
+void format_into(char *buf, size_t size, const char *format, va_list ap) {
     int n = vsnprintf(buf, size, format, ap);
     if (n < 0) {
         buf[0] = 0;
@@ -32,16 +30,13 @@ static void print_whole(char *buf, size_t size, const char *format, va_list ap) 
 static void print_into(char *buf, size_t size, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
-    print_whole(buf, size, format, ap);
+    format_into(buf, size, format, ap);
     va_end(ap);
 }
 
 bool err_set(Err *e, ErrCode code, const char *format, ...) {
     if (!e) return false;
-    va_list ap;
-    va_start(ap, format);
-    print_whole(e->text, sizeof e->text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->text, format);
     e->code = code;
     e->at = e->count = 0;
     e->hint[0] = 0;
@@ -50,10 +45,7 @@ bool err_set(Err *e, ErrCode code, const char *format, ...) {
 
 bool err_hint(Err *e, const char *format, ...) {
     if (!e) return false;
-    va_list ap;
-    va_start(ap, format);
-    print_whole(e->hint, sizeof e->hint, format, ap);
-    va_end(ap);
+    FORMAT_INTO(e->hint, format);
     return false;
 }
 

@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_ERR_H
 #define GT_RUNTIME_BASE_ERR_H
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,6 +29,17 @@ typedef struct Err {
     char text[512];
     char hint[256]; /* "" or one remedy, with code to copy */
 } Err;
+
+/* vsnprintf into buf of size_bytes; a longer text is cut at a character boundary. */
+void format_into(char *buf, size_t size_bytes, const char *format, va_list ap);
+/* Formats the arguments that follow `format` of the calling function into the array `text`. */
+#define FORMAT_INTO(text, format)                                                                  \
+    do {                                                                                           \
+        va_list ap_;                                                                               \
+        va_start(ap_, format);                                                                     \
+        format_into((text), sizeof(text), (format), ap_);                                          \
+        va_end(ap_);                                                                               \
+    } while (0)
 
 /* Fills e (may be NULL) and returns false, so that `return err_set(e, ...)` reads well. */
 bool err_set(Err *e, ErrCode code, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -2,7 +2,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/env.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 unsigned log_on;
@@ -42,9 +41,6 @@ void log_set(const char *letters) { __atomic_store_n(&log_on, bits_of(letters), 
 
 void log_line(const char *stage, const char *format, ...) {
     char text[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     fprintf(stderr, "[%s] %s\n", stage, text);
 }

@@ -10,7 +10,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -36,10 +35,7 @@ bool inst_infer(const Inst *inst, const TensorType *in, TensorType *out, int *n_
 
 bool op_fail(Infer *s, ErrCode code, const char *format, ...) {
     char text[sizeof s->err->text];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     return err_set(s->err, code, "%s%s", s->info->name, text);
 }
 

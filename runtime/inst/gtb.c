@@ -254,10 +254,7 @@ typedef struct Part {
 
 __attribute__((format(printf, 2, 3))) static bool bad(const Part *p, const char *format, ...) {
     char text[300];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     return err_set(p->err, ERR_PARSE, "at byte %zu: %s", (size_t)(p->at - p->file->start), text);
 }
 

@@ -40,10 +40,7 @@ typedef struct Parser {
 __attribute__((format(printf, 3, 4))) static bool bad(Parser *p, const char *at, const char *format,
                                                       ...) {
     char text[400];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     return err_set(p->err, ERR_PARSE, "column %d: %s", (int)(at - p->line) + 1, text);
 }
 

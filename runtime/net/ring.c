@@ -251,10 +251,7 @@ static void hub_take_in(RingHub *hub) {
         joining = next;
     }
     for (Conn *c = first; c; c = c->next_joining) {
-        if (hub->n == hub->cap) {
-            hub->cap = hub->cap ? 2 * hub->cap : 8;
-            hub->conn = xrealloc(hub->conn, hub->cap * sizeof hub->conn[0]);
-        }
+        ARRAY_ROOM(hub->conn, hub->n, hub->cap, 8);
         c->id = ++hub->last_id;
         hub->conn[hub->n++] = c;
     }

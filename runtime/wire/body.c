@@ -79,10 +79,7 @@ static const char *read_forms(const Bodies *t, Body *b) {
     size_t cap = 0;
     for (size_t at = 0; at < b->n_bytes;) {
         if (b->n == BODY_INSTS) return "too many instructions";
-        if (b->n == cap) {
-            cap = cap ? 2 * cap : 16;
-            b->form = xrealloc(b->form, cap * sizeof *b->form);
-        }
+        ARRAY_ROOM(b->form, b->n, cap, 16);
         BodyForm *f = &b->form[b->n++];
         const char *bad = read_form(t, b->bytes + at, b->n_bytes - at, f);
         if (bad) return bad;

@@ -9,10 +9,7 @@ int emit_held_size(DType d) { return dtype_info[fuse_computes(d)].size_bytes; }
 
 void emit_line(Emit *e, const char *format, ...) {
     char text[512];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
+    FORMAT_INTO(text, format);
     if (text[0] == '}') e->depth--;
     if (text[0] != '#') bytes_printf(e->out, "%*s", 4 * e->depth, "");
     bytes_printf(e->out, "%s\n", text);

@@ -19,10 +19,7 @@ struct Profile {
 };
 
 static void add_row(Profile *p, SrcPos pos) {
-    if (p->n == p->cap) {
-        p->cap = p->cap ? 2 * p->cap : 64;
-        p->row = xrealloc(p->row, p->cap * sizeof *p->row);
-    }
+    ARRAY_ROOM(p->row, p->n, p->cap, 64);
     p->row[p->n++] = (Row){.file = pos.file, .line = pos.line};
 }
 

@@ -290,10 +290,7 @@ static void on_pending(Plane *p, Pending *g, Msg *m) {
         pending_free(p, g);
         return;
     }
-    if (g->n == g->cap) {
-        g->cap = g->cap ? 2 * g->cap : 8;
-        g->msgs = xrealloc(g->msgs, g->cap * sizeof *g->msgs);
-    }
+    ARRAY_ROOM(g->msgs, g->n, g->cap, 8);
     msg_move(&g->msgs[g->n++], m);
     p->n_held++;
     g->bytes += bytes;

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/prove/part.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 static bool must_end(const Part *p) {
@@ -26,20 +25,14 @@ static bool is_lost(Part *p) {
 
 void part_fail(Part *p, const char *format, ...) {
     char why[TALLY_TEXT / 2];
-    va_list args;
     if (is_lost(p)) return;
-    va_start(args, format);
-    vsnprintf(why, sizeof why, format, args);
-    va_end(args);
+    FORMAT_INTO(why, format);
     add_failure(p->tally, why);
 }
 
 bool part_begin(Part *p, const char *format, ...) {
-    va_list args;
     if (must_end(p) || is_lost(p)) return false;
-    va_start(args, format);
-    vsnprintf(p->tally->now, sizeof p->tally->now, format, args);
-    va_end(args);
+    FORMAT_INTO(p->tally->now, format);
     p->tally->done++;
     return true;
 }
@@ -52,11 +45,8 @@ void part_share(Part *p, double share, Op op, DType d) {
 }
 
 void part_done(Part *p, const char *format, ...) {
-    va_list args;
     is_lost(p);
-    va_start(args, format);
-    vsnprintf(p->tally->what, sizeof p->tally->what, format, args);
-    va_end(args);
+    FORMAT_INTO(p->tally->what, format);
     p->tally->is_finished = !must_end(p);
 }
 
