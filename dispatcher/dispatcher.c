@@ -18,10 +18,8 @@
 #include "dispatcher/state/send.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
 #include "runtime/wire/wire_peer.h"
 #include <assert.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -14,14 +14,12 @@
 #include "runtime/wire/wire_hash.h"
 #include "worker/prove/prove.h"
 #include "worker/worker.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_GONE = 69, EXIT_STOPPED = 130, AGAIN_MS = 500, AGAIN_MAX_MS = 5000 };

@@ -12,7 +12,6 @@
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {

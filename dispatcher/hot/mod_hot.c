@@ -25,7 +25,6 @@
 #include "dispatcher/hot/placed.h"
 #include "runtime/base/log.h"
 #include "runtime/wire/variants.h"
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

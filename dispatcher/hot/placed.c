@@ -4,7 +4,6 @@
 #include "dispatcher/chain/modifier.h"
 #include "dispatcher/hot/placed.h"
 #include "dispatcher/chain/convert.h"
-#include <stdlib.h>
 #include <string.h>
 
 struct Placed {

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/rule/rule.h"
 #include "runtime/layout/nodes.h"
-#include <string.h>
 
 static int64_t axis_of(const Inst *inst) {
     const Attr *a = inst_attr(inst, ATTR_AXIS);

@@ -1,10 +1,8 @@
 /* send.c: see send.h. SPDX-License-Identifier: MIT */
 #include "dispatcher/state/send.h"
-#include "dispatcher/state/member.h"
 #include "dispatcher/state/recorder.h"
 #include "dispatcher/state/tape.h"
 #include "runtime/base/log.h"
-#include <stdio.h>
 
 void dispatcher_report(Dispatcher *d, const char *format, ...) {
     char line[256];

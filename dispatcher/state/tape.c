@@ -12,7 +12,6 @@
 #include "runtime/wire/time_text.h"
 #include "runtime/wire/wire_hash.h"
 #include "runtime/wire/wire_peer.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* axis.c: see axis.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/axis.h"
-#include <math.h>
 #include <stdio.h>
 
 enum {

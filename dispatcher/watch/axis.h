@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_WATCH_AXIS_H
 #define GT_DISPATCHER_WATCH_AXIS_H
-#include <stddef.h>
 #include <stdint.h>
 
 enum { AXIS_LABEL_MAX = 32 };

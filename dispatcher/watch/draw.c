@@ -5,7 +5,6 @@
 #include "dispatcher/watch/view.h"
 #include "runtime/base/err.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MARGIN = 18, GUTTER = 122, DIFF_ROWS = 8 };

@@ -3,7 +3,6 @@
  * program that runs with a cluster of its own.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/monitor.h"
-#include "runtime/base/arena.h"
 #include "runtime/net/endpoint.h"
 #include <dirent.h>
 #include <errno.h>

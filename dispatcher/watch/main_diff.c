@@ -7,7 +7,6 @@
 #include "runtime/base/flags.h"
 #include "runtime/inst/tape.h"
 #include <dirent.h>
-#include <libgen.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 typedef enum Format { FORMAT_NONE, FORMAT_TAPE, FORMAT_CHROME, FORMAT_CSV } Format;
 enum { EXIT_TAPE = 65, EXIT_FILE = 66, EXIT_GONE = 69 };

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* op_class.c: see op_class.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/op_class.h"
-#include <string.h>
 
 const WatchClassInfo watch_class_info[WATCH_CLASS_COUNT] = {
     [WATCH_MATMUL] = {"matmul", "█", 'M', 0x0072b2, 25},

@@ -5,7 +5,6 @@
 #include "dispatcher/watch/view.h"
 #include "runtime/base/err.h"
 #include <stdlib.h>
-#include <string.h>
 
 enum { SLACK_NS = 1000, TOP = 3 }; /* tapes have microseconds */
 

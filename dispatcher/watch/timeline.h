@@ -17,7 +17,6 @@
 #ifndef GT_DISPATCHER_WATCH_TIMELINE_H
 #define GT_DISPATCHER_WATCH_TIMELINE_H
 #include "dispatcher/watch/op_class.h"
-#include "runtime/base/arena.h"
 #include "runtime/inst/tape.h"
 
 #define TIMELINE_RECORDS  (UINT32_C(6) << 20) /* default of TimelineOptions.records_max */

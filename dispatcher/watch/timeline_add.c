@@ -6,7 +6,6 @@
  * gets the position of the instruction behind it, which needs it.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/timeline_effect.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* A line, while it is read. */

@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/timeline_state.h"
 #include <stdlib.h>
-#include <string.h>
 
 enum { CUT_NS = 1500 }; /* how far a tape's ends, cut to microseconds, and us= may be off */
 

@@ -5,7 +5,6 @@
 #include "runtime/base/err.h"
 #include "runtime/base/limits.h"
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

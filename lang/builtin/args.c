@@ -6,11 +6,9 @@
 #include "lang/value/mapv.h"
 #include "lang/builtin/args.h"
 #include "lang/builtin/builtin_host.h"
-#include "lang/text/format.h"
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

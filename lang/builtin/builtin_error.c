@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/call.h"
 #include "lang/eval/trace.h"
-#include "lang/eval/builtin.h"
 #include "lang/text/pieces.h"
 #include "lang/tensor/signal.h"
 #include "lang/text/error_value.h"

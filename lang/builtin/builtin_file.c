@@ -7,7 +7,6 @@
 #include "runtime/base/utf8.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/builtin.h"
-#include "lang/tensor/tensor.h"
 #include "lang/builtin/builtin_host.h"
 #include <errno.h>
 #include <glob.h>

@@ -4,7 +4,6 @@
 #include "lang/text/pieces.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/subscript.h"
-#include "lang/eval/builtin.h"
 #include "lang/builtin/builtin_host.h"
 #include <string.h>
 

@@ -5,8 +5,6 @@
 #include "lang/text/picture.h"
 #include "lang/text/pieces.h"
 #include "lang/value/mapv.h"
-#include "runtime/base/arena.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* Fills *out, an IO_NONE, with a number, string, none, or a list of these. */

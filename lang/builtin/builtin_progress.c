@@ -1,7 +1,6 @@
 /* builtin_progress.c: progress() and track(): progress lines of loops, and scalars tracked along
  * them.
  * SPDX-License-Identifier: MIT */
-#include "lang/eval/builtin.h"
 #include "lang/eval/subscript.h"
 #include "lang/text/progress.h"
 #include "lang/builtin/builtin_host.h"

@@ -8,14 +8,12 @@
 #include "lang/eval/subscript.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/signal.h"
-#include "lang/tensor/tensor.h"
 #include "lang/builtin/builtin_host.h"
 #include "lang/text/place.h"
 #include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include "runtime/base/rng.h"
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* ---- exit, time, environment ---- */

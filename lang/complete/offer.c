@@ -6,7 +6,6 @@
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include "lang/value/mapv.h"
-#include "runtime/base/utf8.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

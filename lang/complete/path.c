@@ -3,7 +3,6 @@
 #include "lang/complete/path.h"
 #include "lang/builtin/args.h"
 #include <dirent.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

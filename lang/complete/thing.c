@@ -8,7 +8,6 @@
 #include "lang/tensor/tensor.h"
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"
-#include <stdlib.h>
 #include <string.h>
 
 enum { DEEP = 16 }; /* definitions that lead to definitions */

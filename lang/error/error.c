@@ -6,7 +6,6 @@
 #include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>

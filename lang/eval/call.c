@@ -23,10 +23,8 @@
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/map.h"
-#include <assert.h>
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef enum SelfMode {

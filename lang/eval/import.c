@@ -12,7 +12,6 @@
 #include "lang/eval/run.h"
 #include "lang/eval/trace.h"
 #include "lang/tensor/signal.h"
-#include "lang/tensor/tensor.h"
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/map.h"

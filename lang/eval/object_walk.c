@@ -13,8 +13,6 @@
 #include "lang/eval/object.h"
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/tensor.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { WALK_DEPTH = 100, PROBLEMS_SHOWN = 8 };

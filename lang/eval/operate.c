@@ -2,7 +2,6 @@
  * follow IEEE except for division by zero. Comparisons of an int with a float are exact. If either
  * side is a tensor, tensor_binary computes the result.
  * SPDX-License-Identifier: MIT */
-#include "lang/text/effects.h"
 #include "lang/value/mapv.h"
 #include "lang/value/frame.h"
 #include "lang/eval/call.h"

@@ -9,14 +9,12 @@
 #include "lang/text/layout.h"
 #include "lang/text/pieces.h"
 #include "lang/text/progress.h"
-#include "lang/eval/eval.h"
 #include "lang/eval/import.h"
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "runtime/base/log.h"
 #include <assert.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -12,7 +12,6 @@
 #include "lang/file/io_npy.h"
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 

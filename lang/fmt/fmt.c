@@ -12,7 +12,6 @@
  * fmt_space.c decides the blanks within a line, fmt_lines.c aligns the comments at ends of lines.
  * SPDX-License-Identifier: MIT */
 #include "lang/fmt/fmt_space.h"
-#include "runtime/base/map.h"
 #include "runtime/base/utf8.h"
 #include <stdlib.h>
 #include <string.h>

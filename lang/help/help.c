@@ -2,12 +2,9 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/help/help.h"
 #include "lang/error/habit.h"
-#include "lang/error/keyword.h"
-#include "lang/eval/call.h"
 #include "lang/eval/import.h"
 #include "lang/eval/object.h"
 #include "lang/eval/prelude.h"
-#include "lang/eval/run.h"
 #include "lang/help/help_text.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"

@@ -7,7 +7,6 @@
 #include "lang/lsp/lsp_names.h"
 #include "lang/syntax/lex.h"
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- hover ---- */

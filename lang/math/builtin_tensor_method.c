@@ -3,11 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/pieces.h"
 #include "lang/math/builtin_tensor.h"
-#include "lang/eval/eval.h"
 #include "lang/text/effects.h"
 #include "lang/text/show.h"
 #include "lang/tensor/autograd_tape.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

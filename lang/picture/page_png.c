@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/picture/page.h"
 #include <dlfcn.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <threads.h>

@@ -5,9 +5,6 @@
 #include "lang/picture/palette.h"
 #include "lang/picture/text_cells.h"
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { UPPER_HALF = 0x2580, ROWS = 24, SMALL = 32, SCALE_CELLS = 16 };
 

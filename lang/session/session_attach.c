@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/session/session_wire.h"
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

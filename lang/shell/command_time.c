@@ -6,8 +6,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/command_time.h"
 #include "lang/shell/commands.h"
-#include "lang/eval/import.h"
-#include "lang/eval/run.h"
 #include "runtime/base/clock.h"
 #include <stdio.h>
 #include <stdlib.h>

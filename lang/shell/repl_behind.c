@@ -3,10 +3,7 @@
 #include "lang/shell/repl_behind.h"
 #include "lang/shell/typing.h"
 #include "runtime/base/clock.h"
-#include "lang/shell/edit.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     CANCEL_MS = 15, /* the prompt waits for the answers to a cancel, at most */

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_files.h"
 #include "runtime/base/sha256.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_lines.h"
 #include "runtime/base/map.h"
-#include "runtime/inst/inst_text.h"
 #include "runtime/inst/tape.h"
 
 #include <stdio.h>

@@ -6,7 +6,6 @@
 #include "lang/text/show.h"
 #include "runtime/base/sha256.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

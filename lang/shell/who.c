@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/who.h"
 #include "lang/eval/import.h"
-#include "lang/eval/object.h"
-#include "lang/eval/operate.h"
 #include "lang/tensor/tensor.h"
 #include "lang/text/pieces.h"
 #include "lang/text/place.h"

@@ -8,7 +8,6 @@
 #include "runtime/inst/inst_print.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 bool step_name_char(char c) {

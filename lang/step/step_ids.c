@@ -4,7 +4,6 @@
 #include "lang/step/step_ids.h"
 #include "runtime/base/map.h"
 
-#include <stdlib.h>
 
 typedef struct Ids {
     const Step *s;

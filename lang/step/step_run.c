@@ -3,7 +3,6 @@
 #include "lang/step/step_run.h"
 #include "lang/step/step_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

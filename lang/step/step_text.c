@@ -4,8 +4,6 @@
 #include "lang/step/step_cut.h"
 #include "runtime/inst/inst_text.h"
 
-#include <stdlib.h>
-#include <string.h>
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 

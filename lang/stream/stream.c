@@ -14,7 +14,6 @@
 #include "runtime/base/log.h"
 #include "runtime/inst/inst_debug.h"
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -11,7 +11,6 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/net/endpoint.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,6 @@
 #include "lang/error/interrupt.h"
 #include "lang/stream/stream_link.h"
 #include "lang/stream/stream_text.h"
-#include <assert.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
 #include "lang/stream/stream_text.h"
 #include "runtime/base/sha256.h"
 #include <assert.h>
-#include <stdio.h>
-#include <string.h>
 
 enum { FEW_ELEMENTS = 64 }; /* of a value that is written with its elements */
 

@@ -4,8 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/ast.h"
 #include "runtime/base/map.h"
-#include <math.h>
-#include <stdio.h>
+#include "runtime/inst/inst_print.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,22 +72,6 @@ static const char *const head_text[] = {
     [N_ASSERT] = "assert",     [N_IMPORT] = "import",
 };
 
-static void print_string(const char *s, size_t n, Bytes *out) {
-    bytes_putc(out, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\')
-            bytes_printf(out, "\\%c", c);
-        else if (c == '\n')
-            bytes_puts(out, "\\n");
-        else if (c < 0x20 || c == 0x7f)
-            bytes_printf(out, "\\x%02x", c);
-        else
-            bytes_putc(out, (char)c);
-    }
-    bytes_putc(out, '"');
-}
-
 static void print_place(const Node *n, Bytes *out) {
     static const char mark[] = {[SCOPE_LOCAL] = '@', [SCOPE_CELL] = '%', [SCOPE_OUTER] = '^'};
     if (n->scope != SCOPE_GLOBAL) bytes_printf(out, "%c%d", mark[n->scope], n->slot);
@@ -142,20 +125,10 @@ static void print_kids(const Node *n, int depth, Bytes *out) {
     bytes_putc(out, ')');
 }
 
-static void print_float(double f, Bytes *out) {
-    char text[32];
-    for (int digits = 1; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, f);
-        if (strtod(text, NULL) == f) break;
-    }
-    bytes_puts(out, text);
-    if (isfinite(f) && !strpbrk(text, ".e")) bytes_puts(out, ".0");
-}
-
 static void print_format(const Node *n, int depth, Bytes *out) {
     bytes_puts(out, "(format ");
     if (n->str) {
-        print_string(n->str, n->n_str, out);
+        inst_quote(out, n->str, n->n_str);
         bytes_putc(out, ' ');
     }
     if (n->flag) bytes_puts(out, n->flag == FORMAT_REPR ? "!r " : "!s ");
@@ -173,8 +146,8 @@ static void print_at(const Node *n, int depth, Bytes *out) {
     case N_TRUE: bytes_puts(out, "true"); return;
     case N_FALSE: bytes_puts(out, "false"); return;
     case N_INT: bytes_printf(out, "%lld", (long long)n->i); return;
-    case N_FLOAT: print_float(n->f, out); return;
-    case N_STRING: print_string(n->str, n->n_str, out); return;
+    case N_FLOAT: inst_put_float(out, n->f); return;
+    case N_STRING: inst_quote(out, n->str, n->n_str); return;
     case N_NAME:
         bytes_puts(out, n->str);
         print_place(n, out);

@@ -5,7 +5,6 @@
 #include "lang/value/mapv.h"
 #include "lang/tensor/signal.h"
 #include <stdlib.h>
-#include <string.h>
 
 static const char *node_name(const GradNode *n) {
     return n->op == NODE_LEAF         ? "param"

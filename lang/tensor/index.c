@@ -8,7 +8,6 @@
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/index.h"
 #include "lang/tensor/tensor.h"
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

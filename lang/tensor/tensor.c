@@ -10,7 +10,6 @@
 #include "lang/tensor/autograd.h"
 #include "runtime/inst/element.h"
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

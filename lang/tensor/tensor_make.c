@@ -7,7 +7,6 @@
 #include "lang/tensor/tensor.h"
 #include "lang/value/mapv.h"
 #include "runtime/inst/element.h"
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
 #include "lang/error/interrupt.h"
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/text/error_value.h"
 #include "lang/value/mapv.h"
-#include <stdlib.h>
 #include <string.h>
 
 Value v_error(const LangError *e) {

@@ -6,8 +6,6 @@
 #include "lang/text/pieces.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/utf8.h"
-#include <stdlib.h>
-#include <string.h>
 
 enum {
     INDENT = 2,

@@ -10,7 +10,6 @@
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SHOW_DEPTH = 100, RANGE_SHOWN = 1000 };

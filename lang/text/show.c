@@ -8,10 +8,8 @@
 #include "lang/text/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/inst/element.h"
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const PrintOptions print_defaults = {.precision = 4,

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_BASE_FLAGS_H
 #define GT_RUNTIME_BASE_FLAGS_H
-#include "runtime/base/arena.h"
 #include "runtime/base/err.h"
 #include <stdint.h>
 

@@ -11,7 +11,6 @@
 #include "runtime/base/map.h"
 #include "runtime/inst/inst_text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "runtime/base/utf8.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

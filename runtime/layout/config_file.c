@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/layout/config.h"
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { FILE_MAX = 1 << 20 };

@@ -9,7 +9,6 @@
 #include "runtime/base/clock.h"
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdalign.h>

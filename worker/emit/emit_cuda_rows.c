@@ -14,7 +14,6 @@
 #include "worker/emit/emit_cuda.h"
 #include "worker/emit/emit_rows.h"
 #include <stdio.h>
-#include <string.h>
 
 void cuda_put_reductions(Emit *e) {
     for (int i = 0; i < e->f->n_nodes; i++) {

@@ -17,9 +17,7 @@
 #include "worker/exec/stage.h"
 #include "worker/exec/watch.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     SLICE_NS = 500000,

@@ -22,7 +22,6 @@
 #include "worker/exec/stage.h"
 #include "worker/exec/watch.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 

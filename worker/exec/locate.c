@@ -6,7 +6,6 @@
 #include "worker/exec/locate.h"
 #include "runtime/inst/reduction.h"
 
-#include <string.h>
 
 const Group *locate_group(const Exec *x, uint32_t id) { return map_get(&x->groups, id); }
 

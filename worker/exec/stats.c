@@ -9,7 +9,6 @@
 #include "worker/exec/watch.h"
 #include <malloc.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 /* Returns the resident set size of this process in bytes; 0: unknown. */

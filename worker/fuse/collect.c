@@ -1,6 +1,5 @@
 /* collect.c: see collect.h. SPDX-License-Identifier: MIT */
 #include "worker/fuse/collect.h"
-#include "runtime/inst/element.h"
 #include "runtime/base/env.h"
 #include "runtime/base/log.h"
 #include "worker/kernel/emit.h"

@@ -15,7 +15,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/arena.h"
 #include "runtime/base/buf.h"
-#include "runtime/inst/element.h"
 #include "worker/emit/fuse.h"
 #include "worker/engine/box.h"
 #include "worker/engine/mem.h"

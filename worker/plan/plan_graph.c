@@ -10,7 +10,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/cancel.h"
 #include "worker/plan/plan_graph.h"
-#include <string.h>
 
 /* ---- Which steps ---- */
 

@@ -13,7 +13,6 @@
 #include "worker/plan/plan_graph.h"
 #include "worker/plan/plan_record.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * how each word of the arguments is used, and the calls of the engine. Values have their ids, not
  * addresses; only a view's place within its tensor is recorded.
  * SPDX-License-Identifier: MIT */
-#include "runtime/inst/element.h"
 #include "worker/engine/box.h"
 #include "worker/exec/exec.h"
 #include "worker/exec/locate.h"

@@ -6,7 +6,6 @@
 #include "worker/prove/part.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { POOL = 8, CALLS = 6, ROWS = 33, COLUMNS = 40, TEMPS = 1 << 20, NO_MATRIX = -1 };
 

@@ -5,7 +5,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/prove/part.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { COLUMNS = 65521, AROUND = 300, INDICES = 4 };
 #define ELEMENTS ((INT64_C(1) << 31) + 3 * COLUMNS)

@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ARENA = 64 << 20, BLOCKS = 4096, SMALLEST = 1 << 16 };
 

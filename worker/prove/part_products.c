@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/prove/part.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Two matrices of 33 to 33 + most, of which the algorithms for tensor cores take some. */

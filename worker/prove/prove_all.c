@@ -7,7 +7,6 @@
 #include "worker/prove/prove.h"
 #include "worker/prove/record.h"
 
-#include <string.h>
 #include <time.h>
 
 static void print_head(FILE *out, const ProveConfig *c, const EngineDevice *d) {
