@@ -32,7 +32,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -65,10 +64,8 @@ static bool has_color(const Options *o, int fd) {
 }
 
 static int screen_width(void) {
-    struct winsize w;
-    if (!isatty(STDOUT_FILENO) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) < 0 || w.ws_col < 20)
-        return 80;
-    return w.ws_col;
+    int columns = error_columns(STDOUT_FILENO);
+    return columns < 20 ? 80 : columns;
 }
 
 /* The signal that ends a script; 0: none yet. In `is_script` the first one stops the program as

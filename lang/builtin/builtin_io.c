@@ -13,6 +13,7 @@
 #include "lang/tensor/tensor.h"
 #include "lang/builtin/builtin_host.h"
 #include "runtime/base/sha256.h"
+#include "runtime/base/utf8.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -330,7 +331,7 @@ static bool json_map(Interp *in, Job *j, Value v, Bytes *at, int depth, LangErro
         Bytes name = {0};
         ok = file_key(key, &name, e);
         if (i) bytes_puts(&j->meta, ", ");
-        json_print_str(name.n ? name.data : "", name.n, &j->meta);
+        utf8_put_json(name.n ? name.data : "", name.n, &j->meta);
         bytes_puts(&j->meta, ": ");
         ok = ok && json_item(in, j, &name, item, at, depth, e);
         bytes_fini(&name);
@@ -351,12 +352,12 @@ static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError
     case V_FLOAT: plain = (IoValue){.kind = IO_FLOAT, .f = v.f}; break;
     case V_TENSOR: TRY(add_tensor(j, v.tensor, at, e)); break;
     case V_DTYPE:
-        json_print_str(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), &j->meta);
+        utf8_put_json(dtype_info[v.dtype].name, strlen(dtype_info[v.dtype].name), &j->meta);
         return true;
     case V_STR:
     case V_TEXT:
         TRY(value_look(in, v, &text, e));
-        json_print_str(text.str->s, text.str->n, &j->meta);
+        utf8_put_json(text.str->s, text.str->n, &j->meta);
         value_drop(text);
         return true;
     case V_LIST:
@@ -380,7 +381,7 @@ static bool json_of(Interp *in, Job *j, Value v, Bytes *at, int depth, LangError
 
 static void meta_name(Job *j, const Bytes *name) {
     bytes_puts(&j->meta, j->meta.n ? ", " : "{");
-    json_print_str(name->n ? name->data : "", name->n, &j->meta);
+    utf8_put_json(name->n ? name->data : "", name->n, &j->meta);
     bytes_puts(&j->meta, ": ");
 }
 

@@ -17,15 +17,15 @@
 #define LINE_MAX_COLUMNS   120 /* a hint that would exceed this goes on its own line */
 #define LINE_LEAST_COLUMNS 24  /* of a source line, however narrow the terminal is */
 
-void error_locate(LangError *e, Span at) {
+bool error_locate(LangError *e, Span at) {
     if (e->at.src == NULL) e->at = at;
+    return false;
 }
 
 bool error_at(LangError *e, Span at, const char *format, ...) {
     FORMAT_INTO(e->what, format);
     if (e->kind == E_NONE) e->kind = E_RUN;
-    error_locate(e, at);
-    return false;
+    return error_locate(e, at);
 }
 
 bool error_set(LangError *e, const char *format, ...) {

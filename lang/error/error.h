@@ -85,7 +85,7 @@ bool error_signature(LangError *e, const char *near, const char *signature);
 bool error_label(LangError *e, Span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 bool error_from(LangError *e, const Err *err); /* takes what and hint from a runtime Err */
-void error_locate(LangError *e, Span at);      /* sets `at` if it has none */
+bool error_locate(LangError *e, Span at);      /* sets `at` if it has none; returns false */
 
 /* Appends message text, escaped so that it cannot control a terminal: control characters and
  * invalid UTF-8 become \xHH, a line break becomes \n unless has_lines. */

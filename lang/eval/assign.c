@@ -147,10 +147,8 @@ static bool unpack(Interp *in, Node *target, Value v, bool fresh, LangError *e) 
         if (v.kind != V_TENSOR)
             el = sequence_at(v, i);
         else if (v.tensor->pair ? !pair_part(in, v.tensor, (int)i, &el, e)
-                                : !tensor_iter(in, v.tensor, i, &el, e)) {
-            error_locate(e, node_span(in, target));
-            return false;
-        }
+                                : !tensor_iter(in, v.tensor, i, &el, e))
+            return error_locate(e, node_span(in, target));
         TRY(assign(in, target->kid[i], el, fresh, e));
     }
     return true;
@@ -242,8 +240,7 @@ static bool put_element(Interp *in, Place *p, Value v, LangError *e) {
     if (p->base.tensor->pair) {
         char quote[80];
         pair_error(p->base.tensor, node_text(from, quote), "writing an element", e);
-        error_locate(e, node_span(in, p->n));
-        return false;
+        return error_locate(e, node_span(in, p->n));
     }
     if (!at_node(in, p->n,
                  tensor_index_put(in, p->base.tensor, p->sub, p->n_subs, v, false, &made, e), e))

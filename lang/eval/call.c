@@ -37,8 +37,7 @@ typedef enum SelfMode {
 bool stack_room(Interp *in, size_t n, LangError *e) {
     if ((size_t)(in->stack->end - in->stack->top) > n) return true;
     error_set(e, "calls nest too deep: no room for more variables");
-    error_locate(e, interp_span(in));
-    return false;
+    return error_locate(e, interp_span(in));
 }
 
 /* ---- messages ---- */

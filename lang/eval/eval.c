@@ -479,8 +479,7 @@ OUTLINE void warn_unused(Interp *in, Node *n, Value v) {
 
 OUTLINE bool eval_is_whole(Interp *in, const Node *n, LangError *e) {
     if (file_map_has_all(e)) return true;
-    error_locate(e, node_span(in, n));
-    return false;
+    return error_locate(e, node_span(in, n));
 }
 
 Flow exec(Interp *in, Node *n, LangError *e) {

@@ -52,10 +52,7 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     NameList names = {0};
     const Frame *f = in->frame;
     const char *space = space_with(in, n->str); /* Linear, Adam, StepLR */
-    if (space) {
-        error_label(e, e->at, "did you mean '%s.%s'?", space, n->str);
-        return false;
-    }
+    if (space) { return error_label(e, e->at, "did you mean '%s.%s'?", space, n->str); }
     if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
     for (const AstFn *a = f ? f->fn : NULL; a; a = a->outer) /* and the functions around it */
         for (int i = 0; a->slot_name && i < a->n_slots; i++)
@@ -172,8 +169,7 @@ static bool put_pair(Interp *in, const Node *n, MapV *m, Value key, Value v, Lan
         return true;
     }
     value_drop(v);
-    error_locate(e, node_span(in, n));
-    return false;
+    return error_locate(e, node_span(in, n));
 }
 
 /* Puts all keys of a map into m, for **other. Later keys overwrite earlier ones. */

@@ -562,9 +562,8 @@ static bool looked_equal(Interp *in, Value a, Value b, bool *out, LangError *e) 
 static bool host_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value *out,
                         LangError *e) {
     bool r = false;
-    if (a.kind == V_SET && b.kind == V_SET && oper != O_EQ && oper != O_NE) {
+    if (a.kind == V_SET && b.kind == V_SET && oper != O_EQ && oper != O_NE)
         return at_node(in, n, set_binary(in, oper, a, b, out, e), e);
-    }
     switch (oper) {
     case O_EQ:
     case O_NE:
@@ -640,9 +639,8 @@ static bool binary(Interp *in, const Node *n, int oper, Value a, Value b, Value 
     }
     if (a.kind != V_TENSOR && b.kind != V_TENSOR) return host_binary(in, n, oper, a, b, out, e);
     Value other = a.kind == V_TENSOR ? b : a;
-    if (other.kind == V_TENSOR || value_is_number(other)) {
+    if (other.kind == V_TENSOR || value_is_number(other))
         return at_node(in, n, tensor_binary(in, oper, a, b, NULL, out, e), e);
-    }
     if (oper == O_EQ || oper == O_NE) { /* x == none, x == "text": one bool, not elementwise */
         if (is_sequence(other)) return list_with_tensor(in, n, oper, a, b, e);
         warn_uncalled(in, n, a, b);
@@ -662,9 +660,8 @@ bool operate_binary(Interp *in, const Node *n, int oper, Value a, Value b, Value
 }
 
 bool operate_unary(Interp *in, const Node *n, int oper, Value a, Value *out, LangError *e) {
-    if (a.kind == V_TENSOR && oper != O_NOT) {
+    if (a.kind == V_TENSOR && oper != O_NOT)
         return at_node(in, n, tensor_unary(in, oper, a, out, e), e);
-    }
     if (a.kind == V_OBJECT && oper != O_NOT) {
         bool found;
         TRY(object_operate(in, oper, &a, NULL, out, &found, e));

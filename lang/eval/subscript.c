@@ -193,8 +193,7 @@ static bool pair_subscript(Interp *in, const Node *n, Tensor *t, const Value *su
         const Node *of = n->kind == N_INDEX ? n->kid[0] : NULL;
         pair_error(t, of ? node_text(of, quote) : "", use, e);
     }
-    error_locate(e, node_span(in, n));
-    return false;
+    return error_locate(e, node_span(in, n));
 }
 
 /* A map of tensors by name may be a table: load("x.csv") gives a map of columns. */

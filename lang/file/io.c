@@ -17,6 +17,7 @@
 #include "lang/file/io_safetensors.h"
 #include "lang/file/io_yaml.h"
 #include "lang/error/interrupt.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/near.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -455,16 +456,7 @@ bool io_load_part(const char *path, const char *key, bool *is_found, IoValue *ou
 
 bool io_make_parents(const char *path, Err *err) {
     char dir[PATH_MAX];
-    if (strlen(path) >= sizeof dir)
-        return err_set(err, ERR_IO, "the path is too long: '%.100s...'", path);
-    for (size_t i = 1; path[i]; i++) {
-        if (path[i] != '/') continue;
-        memcpy(dir, path, i);
-        dir[i] = 0;
-        if (mkdir(dir, 0777) != 0 && errno != EEXIST)
-            return io_error(err, "make the directory", dir);
-    }
-    return true;
+    return folder_make_above(path, 0777, dir) || io_error(err, "make the directory", dir);
 }
 
 /* A target being written. A regular file is replaced atomically: a temporary file in the same

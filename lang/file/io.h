@@ -161,8 +161,6 @@ void events_scalars(double seconds, int64_t step, const char *const *name, const
  * Of duplicate keys the last wins. Strings must be UTF-8, and keys without the character 0. */
 bool json_parse(const char *s, size_t n, size_t max_nodes, IoValue *out, Err *err);
 void json_print(const IoValue *v, int indent, Bytes *out); /* indent < 0: one line */
-/* Appends a string in quotes; bytes that are not UTF-8 become U+FFFD. */
-void json_print_str(const char *s, size_t n, Bytes *out);
 /* True if t may be written as nested lists. ERR_LIMIT if it has no elements but needs more than
  * 2^20 empty lists, which a file of 12 bytes can cause. Tensors with elements are bounded by their
  * memory. */

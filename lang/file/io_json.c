@@ -237,30 +237,6 @@ bool jsonl_decode(Buf *bytes, size_t max_nodes, IoValue *out, Err *err) {
 
 /* ---- Printing ---- */
 
-void json_print_str(const char *s, size_t n, Bytes *out) {
-    bytes_putc(out, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c == '"' || c == '\\') {
-            bytes_putc(out, '\\');
-            bytes_putc(out, (char)c);
-        } else if (c == '\n')
-            bytes_puts(out, "\\n");
-        else if (c == '\t')
-            bytes_puts(out, "\\t");
-        else if (c < 32 || c == 127)
-            bytes_printf(out, "\\u%04x", c);
-        else if (c < 128)
-            bytes_putc(out, (char)c);
-        else {
-            int size = utf8_decode(s + i, n - i, NULL);
-            bytes_add(out, size ? s + i : "\xef\xbf\xbd", size ? (size_t)size : 3); /* U+FFFD */
-            i += size ? (size_t)size - 1 : 0;
-        }
-    }
-    bytes_putc(out, '"');
-}
-
 static void print_float(double f, DType t, Bytes *out) {
     char text[40];
     if (isnan(f) || isinf(f)) {
@@ -322,7 +298,7 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
     case IO_BOOL: bytes_puts(out, v->b ? "true" : "false"); return;
     case IO_INT: bytes_printf(out, "%" PRId64, v->i); return;
     case IO_FLOAT: print_float(v->f, DT_F64, out); return;
-    case IO_STR: json_print_str(v->str, v->n_str, out); return;
+    case IO_STR: utf8_put_json(v->str, v->n_str, out); return;
     case IO_TENSOR: print_axis(&v->tensor->type, 0, v->tensor->buf->data, out); return;
     case IO_LIST:
     case IO_MAP: break;
@@ -333,7 +309,7 @@ void json_print(const IoValue *v, int indent, Bytes *out) {
         if (i) bytes_puts(out, breaks ? "," : ", ");
         if (breaks) new_line(indent, out);
         if (is_map) {
-            json_print_str(v->key[i], strlen(v->key[i]), out);
+            utf8_put_json(v->key[i], strlen(v->key[i]), out);
             bytes_puts(out, ": ");
         }
         json_print(&v->kid[i], breaks ? indent + 1 : -1, out);

@@ -6,6 +6,7 @@
 #include "lang/file/io_safetensors.h"
 #include "lang/file/io_element.h"
 #include "lang/file/io_format.h"
+#include "runtime/base/utf8.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,7 @@ static uint64_t *place(const IoItem *item, int n) {
 }
 
 static void put_entry(Bytes *b, const IoItem *item, uint64_t begin) {
-    json_print_str(item->name, strlen(item->name), b);
+    utf8_put_json(item->name, strlen(item->name), b);
     bytes_printf(b, ":{\"dtype\":\"%s\",\"shape\":[",
                  io_element[io_element_of(item->type.dtype)].safetensors);
     for (int i = 0; i < item->type.rank; i++)
@@ -219,7 +220,7 @@ bool safetensors_encode(IoSink *s, const IoItem *item, int n, const char *meta, 
     bytes_add(&b, "\0\0\0\0\0\0\0\0{", 9);
     if (n_meta) {
         bytes_puts(&b, "\"__metadata__\":{\"gt\":");
-        json_print_str(meta, n_meta, &b);
+        utf8_put_json(meta, n_meta, &b);
         bytes_putc(&b, '}');
     }
     for (int i = 0; i < n; i++) {

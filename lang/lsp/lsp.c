@@ -10,6 +10,7 @@
 #include "lang/lsp/lsp_rename.h"
 #include "lang/lsp/lsp_show.h"
 #include "runtime/base/version.h"
+#include "runtime/base/utf8.h"
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -45,7 +46,7 @@ static void send(Lsp *l, const Bytes *content) {
 
 static void put_id(const IoValue *id, Bytes *out) {
     if (id && id->kind == IO_STR)
-        json_print_str(id->str, id->n_str, out);
+        utf8_put_json(id->str, id->n_str, out);
     else if (id && id->kind == IO_INT)
         bytes_printf(out, "%lld", (long long)id->i);
     else
@@ -57,7 +58,7 @@ static void send_error(Lsp *l, const IoValue *id, int code, const char *message)
     bytes_puts(&b, "{\"jsonrpc\":\"2.0\",\"id\":");
     put_id(id, &b);
     bytes_printf(&b, ",\"error\":{\"code\":%d,\"message\":", code);
-    json_print_str(message, strlen(message), &b);
+    utf8_put_json(message, strlen(message), &b);
     bytes_puts(&b, "}}");
     send(l, &b);
     bytes_fini(&b);
@@ -99,7 +100,7 @@ static void publish(Lsp *l, Doc *d, const Index *x) {
     Bytes b = {0};
     bytes_puts(&b, "{\"jsonrpc\":\"2.0\",\"method\":\"textDocument/publishDiagnostics\","
                    "\"params\":{\"uri\":");
-    json_print_str(d->uri, strlen(d->uri), &b);
+    utf8_put_json(d->uri, strlen(d->uri), &b);
     if (x) bytes_printf(&b, ",\"version\":%lld", (long long)d->version);
     bytes_puts(&b, ",\"diagnostics\":[");
     for (size_t k = 0; x && k < x->n_findings; k++) {
@@ -108,7 +109,7 @@ static void publish(Lsp *l, Doc *d, const Index *x) {
         doc_put_range(d, f->from, f->to, l->is_utf8, &b);
         bytes_printf(&b,
                      ",\"severity\":%d,\"source\":\"gtsh\",\"message\":", f->is_warning ? 2 : 1);
-        json_print_str(f->text, strlen(f->text), &b);
+        utf8_put_json(f->text, strlen(f->text), &b);
         bytes_putc(&b, '}');
     }
     bytes_puts(&b, "]}}");

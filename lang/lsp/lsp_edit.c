@@ -6,10 +6,11 @@
 #include "lang/lsp/lsp_index.h"
 #include "lang/lsp/lsp_names.h"
 #include "lang/syntax/lex.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/version.h"
+#include "runtime/base/utf8.h"
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -17,7 +18,7 @@
 
 void lsp_put_location(const Lsp *l, const Doc *d, size_t at, size_t n, Bytes *out) {
     bytes_puts(out, "{\"uri\":");
-    json_print_str(d->uri, strlen(d->uri), out);
+    utf8_put_json(d->uri, strlen(d->uri), out);
     bytes_puts(out, ",\"range\":");
     doc_put_range(d, at, at + n, l->is_utf8, out);
     bytes_putc(out, '}');
@@ -51,13 +52,9 @@ bool lsp_in_file(Lsp *l, const char *path, const char *name, LspPut *put, Bytes 
 
 /* Writes a file of the prelude where an editor can open it; false if that fails. */
 static bool prelude_path(const Source *src, char *path, size_t size) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && *cache == '/')
-        snprintf(path, size, "%s/gt/prelude-%s/%s", cache, GTSH_VERSION, src->name);
-    else if (home && *home == '/')
-        snprintf(path, size, "%s/.cache/gt/prelude-%s/%s", home, GTSH_VERSION, src->name);
-    else
-        return false;
+    char folder[PATH_MAX - 256];
+    if (!folder_of_user("XDG_CACHE_HOME", ".cache", folder, sizeof folder)) return false;
+    snprintf(path, size, "%s/prelude-%s/%s", folder, GTSH_VERSION, src->name);
     Bytes old = {0};
     Err ignored = {0};
     bool ok = bytes_read(&old, path, src->n + 1) && old.n == src->n &&
@@ -138,7 +135,7 @@ static void put_symbol(const Lsp *l, const Doc *d, const char *name, int kind, s
     size_t from = fn ? d->line_at[doc_line_of(d, at)] : at;
     if (end < at + n) end = at + n;
     bytes_puts(out, "{\"name\":");
-    json_print_str(name, n, out);
+    utf8_put_json(name, n, out);
     bytes_printf(out, ",\"kind\":%d,\"range\":", kind);
     doc_put_range(d, from, end, l->is_utf8, out);
     bytes_puts(out, ",\"selectionRange\":");
@@ -229,7 +226,7 @@ bool lsp_formatting(Lsp *l, const IoValue *params, Bytes *out) {
         bytes_puts(out, "{\"range\":");
         doc_put_range(d, 0, d->text.n, l->is_utf8, out);
         bytes_puts(out, ",\"newText\":");
-        json_print_str(text.n ? text.data : "", text.n, out);
+        utf8_put_json(text.n ? text.data : "", text.n, out);
         bytes_putc(out, '}');
     }
     bytes_putc(out, ']');

@@ -12,6 +12,7 @@
 #include "lang/lsp/lsp_index.h"
 #include "lang/lsp/lsp_names.h"
 #include "lang/syntax/lex.h"
+#include "runtime/base/utf8.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -459,7 +460,7 @@ static void put_edits(const Files *f, size_t k, const Places *p, size_t n_old, c
     bool is_first = out->data[out->n - 1] == '[' || out->data[out->n - 1] == '{';
     if (!is_first) bytes_putc(out, ',');
     if (l->has_versions) bytes_puts(out, "{\"textDocument\":{\"uri\":");
-    json_print_str(o->uri, strlen(o->uri), out);
+    utf8_put_json(o->uri, strlen(o->uri), out);
     if (l->has_versions && k < f->n_open)
         bytes_printf(out, ",\"version\":%lld},\"edits\":[", (long long)o->version);
     else
@@ -468,7 +469,7 @@ static void put_edits(const Files *f, size_t k, const Places *p, size_t n_old, c
         bytes_puts(out, i ? ",{\"range\":" : "{\"range\":");
         doc_put_range(o, p->at[i], p->at[i] + n_old, l->is_utf8, out);
         bytes_puts(out, ",\"newText\":");
-        json_print_str(name, strlen(name), out);
+        utf8_put_json(name, strlen(name), out);
         bytes_putc(out, '}');
     }
     bytes_puts(out, l->has_versions ? "]}" : "]");

@@ -6,6 +6,7 @@
 #include "lang/lsp/lsp_index.h"
 #include "lang/lsp/lsp_names.h"
 #include "lang/syntax/lex.h"
+#include "runtime/base/utf8.h"
 #include <limits.h>
 #include <string.h>
 
@@ -77,7 +78,7 @@ bool lsp_hover(Lsp *l, const IoValue *params, Bytes *out) {
         ok = ok && lsp_describe(l->in, d->text.data + path, to - path, &text);
     if (ok) {
         bytes_puts(out, "{\"contents\":{\"kind\":\"markdown\",\"value\":");
-        json_print_str(text.data, text.n, out);
+        utf8_put_json(text.data, text.n, out);
         bytes_puts(out, "},\"range\":");
         doc_put_range(d, from, to, l->is_utf8, out);
         bytes_putc(out, '}');
@@ -201,11 +202,11 @@ bool lsp_signature_help(Lsp *l, const IoValue *params, Bytes *out) {
     }
     if (n && active >= n && s.data[part[n - 1].from] == '*') active = n - 1;
     bytes_puts(out, "{\"signatures\":[{\"label\":");
-    json_print_str(s.data, s.n, out);
+    utf8_put_json(s.data, s.n, out);
     bytes_puts(out, ",\"parameters\":[");
     for (size_t k = 0; k < n; k++) {
         bytes_printf(out, "%s{\"label\":", k ? "," : "");
-        json_print_str(s.data + part[k].from, part[k].to - part[k].from, out);
+        utf8_put_json(s.data + part[k].from, part[k].to - part[k].from, out);
         bytes_putc(out, '}');
     }
     bytes_printf(out, "]}],\"activeSignature\":0,\"activeParameter\":%zu}", active);
@@ -231,18 +232,18 @@ static void put_item(const Lsp *l, const Doc *d, const Candidate *c, size_t orde
     Bytes text = {0};
     bytes_printf(&text, "%s%s", c->text, after);
     bytes_puts(out, "{\"label\":");
-    json_print_str(text.data, text.n, out);
+    utf8_put_json(text.data, text.n, out);
     bytes_printf(out, ",\"kind\":%d,\"sortText\":\"%04zu\",\"detail\":", kind_number[c->kind],
                  order);
-    json_print_str(c->hint, strlen(c->hint), out);
+    utf8_put_json(c->hint, strlen(c->hint), out);
     if (is_near) { /* not begun with what is there, which editors would filter by */
         bytes_puts(out, ",\"filterText\":");
-        json_print_str(d->text.data + from, at - from, out);
+        utf8_put_json(d->text.data + from, at - from, out);
     }
     bytes_puts(out, ",\"textEdit\":{\"range\":");
     doc_put_range(d, from, at, l->is_utf8, out);
     bytes_puts(out, ",\"newText\":");
-    json_print_str(text.data, text.n, out);
+    utf8_put_json(text.data, text.n, out);
     bytes_puts(out, "}}");
     bytes_fini(&text);
 }

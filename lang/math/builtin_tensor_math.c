@@ -85,9 +85,8 @@ bool map_call(Interp *in, Op op, const Value *arg, Value *out, LangError *e) {
     }
     for (int i = 0; i < n; i++) {
         if (arg_from_value(in, arg[i], &a[i], e)) continue;
-        error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name,
-                  value_type_name(arg[i]));
-        return false;
+        return error_set(e, "%s works on tensors and numbers, not %s", op_info[op].name,
+                         value_type_name(arg[i]));
     }
     TRY(tensor_op(in, op, a, n, NULL, 0, &t, e));
     *out = v_tensor(t);

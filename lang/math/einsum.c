@@ -66,8 +66,7 @@ static bool point_at(const Einsum *s, size_t begin, size_t end, int i) {
     if (operand.len)
         error_label(s->e, operand, "%s", type_shape_text(tensor_type(s->term[i].t), shape));
     if (at.len) error_label(s->e, at, "%s", "");
-    error_locate(s->e, at.len ? at : interp_span(s->in));
-    return false;
+    return error_locate(s->e, at.len ? at : interp_span(s->in));
 }
 
 static const char *ordinal(int i, char *buf) {
@@ -314,8 +313,7 @@ static bool refuse_bool(Einsum *s, const Term *x) {
     if (tensor_type(x->t)->dtype != DT_BOOL) return true;
     error_set(s->e, "einsum does not sum bool");
     error_hint(s->e, "x.int() counts");
-    error_locate(s->e, interp_span(s->in));
-    return false;
+    return error_locate(s->e, interp_span(s->in));
 }
 
 /* Sums over the axes in `set`; whole numbers keep their dtype. */
@@ -366,8 +364,7 @@ static bool too_many(Einsum *s, int n) {
     if (n <= MAX_DIMS) return true;
     error_set(s->e, "einsum: an intermediate product of %d axes, but a tensor has at most %d", n,
               MAX_DIMS);
-    error_locate(s->e, interp_span(s->in));
-    return false;
+    return error_locate(s->e, interp_span(s->in));
 }
 
 /* Pointwise product of x (batch, rows) and y (batch, columns): (batch, rows, columns). */

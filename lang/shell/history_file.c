@@ -5,6 +5,7 @@
 #include "lang/shell/edit.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
+#include "runtime/base/folder.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,29 +16,15 @@
 
 enum { ENTRIES_KEPT = 10000, LOCK_TRIES = 100, LOCK_WAIT_US = 5000 };
 
-/* Makes the missing directories above path. */
-static void make_parents(const char *path) {
-    char *copy = xstrdup(path);
-    for (char *p = copy + 1; *p; p++) {
-        if (*p != '/') continue;
-        *p = '\0';
-        mkdir(copy, 0700);
-        *p = '/';
-    }
-    free(copy);
-}
-
 /* $GT_HISTFILE (empty: none), else $XDG_STATE_HOME/gt/history, else ~/.local/state/gt/history. A
  * relative $XDG_STATE_HOME is ignored. */
 static char *history_path(void) {
-    const char *file = getenv("GT_HISTFILE"), *state = getenv("XDG_STATE_HOME"),
-               *home = getenv("HOME");
+    const char *file = getenv("GT_HISTFILE");
+    char folder[PATH_MAX];
     Bytes b = {0};
     if (file) return *file ? xstrdup(file) : NULL;
-    if (state && *state == '/')
-        bytes_printf(&b, "%s/gt/history%s", state, edit_history_suffix);
-    else if (home && *home)
-        bytes_printf(&b, "%s/.local/state/gt/history%s", home, edit_history_suffix);
+    if (folder_of_user("XDG_STATE_HOME", ".local/state", folder, sizeof folder))
+        bytes_printf(&b, "%s/history%s", folder, edit_history_suffix);
     return b.data;
 }
 
@@ -103,7 +90,8 @@ void history_file_add(const char *path, const char *text, size_t n) {
     add_history(entry);
     free(entry);
     if (!path) return;
-    make_parents(path);
+    char folder[PATH_MAX];
+    folder_make_above(path, 0700, folder);
     bool is_locked;
     int lock = lock_file(path, true, &is_locked); /* a shell's history is for its owner only, too */
     if (lock < 0) return;

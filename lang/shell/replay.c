@@ -37,8 +37,7 @@ Span replay_origin(Replay *r) {
 /* Reports err at the line's origin. */
 static bool fail_here(Replay *r, const Err *err, LangError *e) {
     error_from(e, err);
-    error_locate(e, replay_origin(r));
-    return false;
+    return error_locate(e, replay_origin(r));
 }
 
 /* ---- ids ---- */
@@ -196,8 +195,7 @@ static bool check(Replay *r, const Inst *inst, Handle *const *handle, TensorType
     if (inst_infer(inst, in, out, &n_out, &err)) return true;
     inst_hint_text(inst, in, &err);
     error_from(e, &err);
-    error_locate(e, replay_origin(r));
-    return false;
+    return error_locate(e, replay_origin(r));
 }
 
 static bool run_op(Replay *r, LangError *e) {

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/shell/replay_state.h"
 
-
 /* Writes a line without an instruction. A tape becomes a program. */
 static void write_text(Replay *r) {
     const char *s = r->l.text;

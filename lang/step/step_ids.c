@@ -4,7 +4,6 @@
 #include "lang/step/step_ids.h"
 #include "runtime/base/map.h"
 
-
 typedef struct Ids {
     const Step *s;
     Map live, gone; /* id -> the StepLine that defined it, or that freed it */

@@ -428,10 +428,8 @@ bool step_read(const Source *src, Step *out, LangError *e) {
         at += n + 1;
     }
     e->kind = E_SYNTAX;
-    if (out->body < 0) {
-        error_at(e, step_at(out, 1, 0), "a step needs a body, from `repeat` to `end`");
-        return false;
-    }
+    if (out->body < 0)
+        return error_at(e, step_at(out, 1, 0), "a step needs a body, from `repeat` to `end`");
     if (out->end < 0)
         return error_at(e, step_at(out, out->repeat_line, 0), "the body has no `end`");
     e->kind = E_NONE;

@@ -4,7 +4,6 @@
 #include "lang/step/step_cut.h"
 #include "runtime/inst/inst_text.h"
 
-
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* Length of the number at s: an integer, or a decimal with a point, an exponent or both. */

@@ -319,8 +319,7 @@ static bool infer(const Inst *inst, const Handle *const *handle, TensorType *out
     if (in != few) free(in);
     if (ok) return true;
     error_from(e, &err);
-    error_locate(e, at);
-    return false;
+    return error_locate(e, at);
 }
 
 static void put_edge(Stream *s, bool is_loop) {

@@ -389,8 +389,7 @@ bool stream_start(Stream *s, Span at, LangError *e) {
         disconnect(s);
         error_from(e, &err);
         if (e->kind != E_INTERRUPT) e->kind = E_GONE;
-        error_locate(e, at);
-        return false;
+        return error_locate(e, at);
     }
     if (s->endpoint && !endpoint_is_served(s->endpoint, &err)) {
         disconnect(s);

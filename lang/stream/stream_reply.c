@@ -447,8 +447,7 @@ bool stream_queue(Stream *s, const Pending *p, Handle *const *handle, int n, Spa
         Err err = {0};
         if (run_effect(s, &q, &err)) return true;
         error_from(e, &err);
-        error_locate(e, at);
-        return false;
+        return error_locate(e, at);
     }
     q.handle = n ? xmalloc((size_t)n * sizeof q.handle[0]) : NULL;
     for (int i = 0; i < n; i++) q.handle[i] = handle_ref(handle[i]);

@@ -187,8 +187,7 @@ static bool error_used(Interp *in, const GradNode *n, const GradNode *root, Lang
     else
         error_hint(e, "backward of the sum (loss1 + loss2), or backward(loss1, retain_graph=true) "
                       "the first time");
-    error_locate(e, interp_span(in));
-    return false;
+    return error_locate(e, interp_span(in));
 }
 
 /* Collects all nodes below root, newest first, and marks those that lead to targets. The table is
@@ -526,8 +525,7 @@ static bool error_not_single(Interp *in, Tensor *y, Span at, const char *text, L
         error_hint(e,
                    plain ? "backward %s.sum()   or   %s.backward(ones%s)" : "backward (%s).sum()",
                    x, x, shape);
-    error_label(e, at, "%s", "");
-    return false;
+    return error_label(e, at, "%s", "");
 }
 
 /* Returns what ends the graph in the line of `at`, or NULL. */
@@ -560,8 +558,7 @@ static bool check_start(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
         return error_not_single(in, y, at, text, e);
     } else
         return true;
-    error_label(e, at, "%s", "");
-    return false;
+    return error_label(e, at, "%s", "");
 }
 
 /* ---- backward, grad ---- */

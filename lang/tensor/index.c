@@ -80,9 +80,8 @@ static bool slice_sub(Interp *in, const Slice *s, int64_t n, Sub *out, LangError
 
 static bool int_sub(int64_t i, int64_t n, int axis, Sub *out, LangError *e) {
     if (i < -n || i >= n) {
-        error_set(e, "index %lld is out of range for axis %d of size %lld", (long long)i, axis,
-                  (long long)n);
-        return false;
+        return error_set(e, "index %lld is out of range for axis %d of size %lld", (long long)i,
+                         axis, (long long)n);
     }
     *out = (Sub){SUB_INT, i < 0 ? i + n : i, 1, 1, NULL};
     return true;

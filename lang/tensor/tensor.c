@@ -228,8 +228,7 @@ static bool imm_fits(Interp *in, Op op, DType d, Operand *imm, LangError *e) {
                   dtype_info[d].name, (long long)low, (long long)high);
         error_hint(e, "x.to(int64) first");
     }
-    error_locate(e, interp_span(in));
-    return false;
+    return error_locate(e, interp_span(in));
 }
 
 /* ---- one op ---- */
@@ -287,8 +286,7 @@ static bool promote(Interp *in, Op op, Prepared *p, LangError *e) {
         error_set(e, "the condition of where must be bool, not %s",
                   dtype_info[tensor_type(p->arg[0].t)->dtype].name);
         error_hint(e, "where(c != 0, a, b)");
-        error_locate(e, interp_span(in));
-        return false;
+        return error_locate(e, interp_span(in));
     }
     for (int i = first; i < p->n; i++) {
         if (p->arg[i].t)
@@ -445,9 +443,8 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, const Handle **place,
     Value sides[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         if (arg_from_value(in, sides[i], &arg[i], e)) continue;
-        error_set(e, "cannot use %s with a tensor: '%s' needs tensors or numbers",
-                  value_type_name(sides[i]), op_symbol(oper_op[oper]));
-        return false;
+        return error_set(e, "cannot use %s with a tensor: '%s' needs tensors or numbers",
+                         value_type_name(sides[i]), op_symbol(oper_op[oper]));
     }
     if (oper == O_MATMUL) {
         if (!arg[0].t || !arg[1].t) {
@@ -485,8 +482,7 @@ bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, const Handle **
             return tensor_op_keep(in, OP_MATMUL, arg, 2, &attr, n_attr, place, out, e);
         error_set(e, "cannot multiply %s @ %s: a single number has no axes",
                   type_shape_text(ta, sa), type_shape_text(tb, sb));
-        error_hint(e, "use *");
-        return false;
+        return error_hint(e, "use *");
     }
     int64_t K = ta->shape[ta->rank - 1], Kb = tb->shape[tb->rank > 1 ? tb->rank - 2 : 0];
     if (K != Kb) {
@@ -494,8 +490,7 @@ bool tensor_matmul(Interp *in, Tensor *a, Tensor *b, DType wide, const Handle **
                   type_shape_text(ta, sa), type_shape_text(tb, sb), (long long)K, (long long)Kb);
         label_made(in, 1, b, e);
         label_made(in, 0, a, e);
-        error_locate(e, interp_span(in));
-        return false;
+        return error_locate(e, interp_span(in));
     }
     int64_t row[2] = {1, K}, column[2] = {K, 1};
     Tensor *x = ta->rank == 1 ? tensor_reshape(in, a, row, 2, e) : tensor_ref(a);

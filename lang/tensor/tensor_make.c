@@ -218,9 +218,9 @@ static bool scan_value(Value v, int depth, Scan *s, LangError *e) {
         return error_set(e, "ragged list: at %s is a list, but its neighbours are numbers", s->at);
     if (!s->any && s->type.shape[depth] < 0) s->type.shape[depth] = n;
     if (s->type.shape[depth] != n) {
-        error_set(e, "ragged list: the list at %s has %lld element%s, but its neighbours have %lld",
-                  s->at, (long long)n, n == 1 ? "" : "s", (long long)s->type.shape[depth]);
-        return false;
+        return error_set(
+            e, "ragged list: the list at %s has %lld element%s, but its neighbours have %lld",
+            s->at, (long long)n, n == 1 ? "" : "s", (long long)s->type.shape[depth]);
     }
     if (!n && !s->any)
         s->type.rank = (uint8_t)(depth + 1), s->any = true; /* tensor([[], []]) is (2, 0) */
@@ -350,8 +350,7 @@ bool tensor_tolist(Interp *in, Tensor *t, Value *out, LangError *e) {
     Err err = {0};
     if (!io_has_few_lists(tensor_type(t), &err)) {
         error_from(e, &err);
-        error_locate(e, interp_span(in));
-        return false;
+        return error_locate(e, interp_span(in));
     }
     TRY(stream_value(in->stream, t->handle, interp_span(in), &data, e));
     *out = nested(in, tensor_type(t), 0, data, &i);

@@ -172,8 +172,7 @@ bool picture_inst(Interp *in, const Inst *inst, Handle *const *handle, Span at, 
     if (!ok || !check(d, &err)) {
         drawing_drop(d);
         error_from(e, &err);
-        error_locate(e, at);
-        return false;
+        return error_locate(e, at);
     }
     Effect ef = {inst->op,   inst->attr,   inst->n_attr, handle,
                  inst->n_in, drawing_done, drawing_drop, d};

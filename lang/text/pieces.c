@@ -9,6 +9,7 @@
 #include "lang/text/format.h"
 #include "lang/text/show.h"
 #include "lang/tensor/tensor.h"
+#include "runtime/inst/inst_print.h"
 #include <ctype.h>
 #include <string.h>
 
@@ -64,23 +65,7 @@ bool give_pieces(bool ok, Pieces *p, Value *out) {
 
 static void put_quoted(Pieces *p, const char *s, size_t n) {
     Bytes b = {0};
-    bytes_putc(&b, '"');
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)s[i];
-        switch (c) {
-        case '"': bytes_puts(&b, "\\\""); break;
-        case '\\': bytes_puts(&b, "\\\\"); break;
-        case '\n': bytes_puts(&b, "\\n"); break;
-        case '\t': bytes_puts(&b, "\\t"); break;
-        case '\r': bytes_puts(&b, "\\r"); break;
-        default:
-            if (c < 0x20 || c == 0x7f)
-                bytes_printf(&b, "\\x%02x", c);
-            else
-                bytes_putc(&b, (char)c);
-        }
-    }
-    bytes_putc(&b, '"');
+    inst_quote(&b, s, n);
     pieces_text(p, b.data, b.n);
     bytes_fini(&b);
 }

@@ -498,8 +498,7 @@ bool progress_track_inst(Interp *in, const Inst *inst, Handle *const *handle, Sp
         t->step = state(in)->step++;
         if (!add_items(t, inst, e)) {
             free(t);
-            error_locate(e, at);
-            return false;
+            return error_locate(e, at);
         }
         ef.done = track_done, ef.drop = free, ef.ctx = t;
     }

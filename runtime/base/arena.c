@@ -133,7 +133,7 @@ void bytes_printf(Bytes *b, const char *format, ...) {
 
 bool bytes_read(Bytes *b, const char *path, size_t most) {
     char block[1 << 14];
-    FILE *f = fopen(path, "rb");
+    FILE *f = fopen(path, "rbe");
     if (!f) return false;
     for (size_t n; b->n <= most && (n = fread(block, 1, sizeof block, f)) > 0;)
         bytes_add(b, block, n);

@@ -89,6 +89,26 @@ int utf8_columns(const char *s, size_t n) {
     return columns;
 }
 
+void utf8_put_json(const char *s, size_t n, Bytes *out) {
+    bytes_putc(out, '"');
+    for (size_t i = 0; i < n;) {
+        uint32_t cp = 0;
+        int size = utf8_decode(s + i, n - i, &cp);
+        if (!size)
+            bytes_puts(out, "\xef\xbf\xbd"); /* U+FFFD */
+        else if (cp == '"' || cp == '\\')
+            bytes_printf(out, "\\%c", (char)cp);
+        else if (cp == '\n' || cp == '\t')
+            bytes_puts(out, cp == '\n' ? "\\n" : "\\t");
+        else if (cp < ' ' || (cp >= 0x7f && cp < 0xa0))
+            bytes_printf(out, "\\u%04x", (unsigned)cp);
+        else
+            bytes_add(out, s + i, (size_t)size);
+        i += size ? (size_t)size : 1;
+    }
+    bytes_putc(out, '"');
+}
+
 int hex_digit(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
            : c >= 'a' && c <= 'f' ? c - 'a' + 10

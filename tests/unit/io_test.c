@@ -1,6 +1,7 @@
 /* io_test.c: files of every format: as other programs write them (bytes spelled out here), round
  * trips of ours, and hostile files, which must give an error and never a large allocation.
  * SPDX-License-Identifier: MIT */
+#include "runtime/base/utf8.h"
 #include "lang/file/io_format.h"
 #include "runtime/inst/element.h"
 #include "tests/unit/io_dir.h"
@@ -330,7 +331,7 @@ static void test_json(void) {
     bytes_fini(&out);
     io_fini(&v);
     out = (Bytes){0};
-    json_print_str("a\xc3", 2, &out); /* JSON is UTF-8 */
+    utf8_put_json("a\xc3", 2, &out); /* JSON is UTF-8 */
     CHECK_STR(out.data, "\"a\xef\xbf\xbd\"");
     bytes_fini(&out);
     CHECK_FAIL(json_parse("[1,1,1,1]", 9, 4, &v, &err), ERR_PARSE);

@@ -6,7 +6,6 @@
 #include "worker/exec/locate.h"
 #include "runtime/inst/reduction.h"
 
-
 const Group *locate_group(const Exec *x, uint32_t id) { return map_get(&x->groups, id); }
 
 bool locate_begin(Exec *x, Job *j, Err *err) {

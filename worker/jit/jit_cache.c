@@ -4,6 +4,7 @@
 #include "worker/jit/jit_cache.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/err.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/map.h"
 #include <dirent.h>
 #include <errno.h>
@@ -22,44 +23,19 @@ static const char temporary[] = "tmp.", wanted[] = ".want";
 
 void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
     *c = (Cache){.suffix = ".so", .bytes_max = bytes_max ? bytes_max : UINT64_C(256) << 20};
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = 0;
-    if (dir)
-        n = snprintf(c->dir, sizeof c->dir, "%s", dir);
-    else if (xdg && *xdg == '/')
-        n = snprintf(c->dir, sizeof c->dir, "%s/gt", xdg);
-    else if (home && *home == '/')
-        n = snprintf(c->dir, sizeof c->dir, "%s/.cache/gt", home);
-    if (n >= (int)sizeof c->dir) c->dir[0] = 0;
-}
-
-bool cache_make_directories(const char *dir, unsigned mode) {
-    char path[PATH_ROOM];
-    if (snprintf(path, sizeof path, "%s", dir) >= (int)sizeof path) {
-        errno = ENAMETOOLONG;
-        return false;
-    }
-    for (char *p = path + 1;; p++) {
-        if (*p && *p != '/') continue;
-        char was = *p;
-        *p = 0;
-        struct stat st;
-        if (mkdir(path, mode) && errno != EEXIST) return false;
-        if (!stat(path, &st) && !S_ISDIR(st.st_mode)) {
-            errno = ENOTDIR;
-            return false;
-        }
-        *p = was;
-        if (!was) return true;
-    }
+    bool is_there = dir ? snprintf(c->dir, sizeof c->dir, "%s", dir) < (int)sizeof c->dir
+                        : folder_of_user("XDG_CACHE_HOME", ".cache", c->dir, sizeof c->dir);
+    if (!is_there) c->dir[0] = 0;
 }
 
 bool cache_open(Cache *c, char *why, size_t why_size) {
     struct stat st;
+    char path[PATH_ROOM], above[PATH_MAX];
+    snprintf(path, sizeof path, "%s/", c->dir);
     if (!c->dir[0]) {
         snprintf(why, why_size,
                  "no place for the cache: neither XDG_CACHE_HOME nor HOME is an absolute path");
-    } else if (!cache_make_directories(c->dir, 0700) || stat(c->dir, &st) ||
+    } else if (!folder_make_above(path, 0700, above) || stat(path, &st) ||
                access(c->dir, W_OK | X_OK)) {
         snprintf(why, why_size, "%.150s: %s", c->dir, strerror(errno));
     } else if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || st.st_mode & 022) {
@@ -99,17 +75,6 @@ bool cache_write(const char *path, const char *data, size_t n) {
     return put(path, O_CREAT | O_TRUNC, data, n);
 }
 
-static bool read_file(const char *path, Bytes *out) {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return false;
-    ssize_t k;
-    char buf[16384];
-    while ((k = read(fd, buf, sizeof buf)) > 0 || (k < 0 && errno == EINTR))
-        if (k > 0) bytes_add(out, buf, (size_t)k);
-    close(fd);
-    return k == 0;
-}
-
 typedef struct Seal {
     char magic[8];
     uint64_t bytes, hash;
@@ -120,7 +85,7 @@ static Seal seal_of(const char *data, size_t n) {
 
 bool cache_seal(const char *path) {
     Bytes b = {0};
-    bool ok = read_file(path, &b) && b.n > 0;
+    bool ok = bytes_read(&b, path, SIZE_MAX) && b.n > 0;
     if (ok) {
         Seal s = seal_of(b.data, b.n);
         ok = put(path, O_APPEND, (const char *)&s, sizeof s);
@@ -131,7 +96,7 @@ bool cache_seal(const char *path) {
 
 bool cache_read(const char *path, Bytes *out) {
     Bytes b = {0};
-    bool ok = read_file(path, &b) && b.n > sizeof(Seal);
+    bool ok = bytes_read(&b, path, SIZE_MAX) && b.n > sizeof(Seal);
     if (ok) {
         Seal s = seal_of(b.data, b.n - sizeof s);
         ok = !memcmp(b.data + b.n - sizeof s, &s, sizeof s);
@@ -278,8 +243,9 @@ bool cache_save_code(const char *head_name, const char *head, const char *name, 
                      char path[PATH_ROOM]) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir) return true;
-    bool ok = cache_make_directories(dir, 0777);
-    snprintf(path, PATH_ROOM, "%s/%s", dir, head_name);
+    char above[PATH_MAX];
+    bool ok = snprintf(path, PATH_ROOM, "%s/%s", dir, head_name) < PATH_ROOM &&
+              folder_make_above(path, 0777, above);
     if (ok && access(path, F_OK)) ok = cache_write(path, head, strlen(head));
     if (ok) snprintf(path, PATH_ROOM, "%s/%s", dir, name);
     return ok && cache_write(path, text->data, text->n);

@@ -23,8 +23,7 @@ bool cache_open(Cache *c, char *why, size_t why_size);
 void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
 /* Writes a file name that no other process or call uses. */
 void cache_temporary(Cache *c, char path[PATH_ROOM]);
-/* Makes a directory and its missing parents. Returns false, with errno set, if it cannot. */
-bool cache_make_directories(const char *dir, unsigned mode);
+/* Writes a file anew. Returns false, with errno set, if it cannot. */
 bool cache_write(const char *path, const char *data, size_t n);
 bool cache_seal(const char *path);   /* appends the checksum; false, with errno set, on failure */
 bool cache_verify(const char *path); /* true if sealed and intact; marks it as used now */

@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/prove/part.h"
 
-
 typedef struct Done {
     unsigned rows, pairs, cases; /* pairs: of a row and a dtype */
 } Done;

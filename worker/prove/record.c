@@ -1,6 +1,7 @@
 /* record.c: see record.h. A file has lines `KEY VALUE`, the first of which is `gt-proof 1`.
  * SPDX-License-Identifier: MIT */
 #include "worker/prove/record.h"
+#include "runtime/base/folder.h"
 #include "runtime/base/map.h"
 
 #include <dirent.h>
@@ -86,13 +87,9 @@ void record_print(const Record *r, char text[RECORD_MAX]) {
 /* ---- Files ---- */
 
 bool record_folder(char path[RECORD_PATH]) {
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    int n = RECORD_PATH;
-    if (state && *state == '/')
-        n = snprintf(path, RECORD_PATH, "%s/gt/proofs", state);
-    else if (home && *home == '/')
-        n = snprintf(path, RECORD_PATH, "%s/.local/state/gt/proofs", home);
-    return n < RECORD_PATH - 64;
+    if (!folder_of_user("XDG_STATE_HOME", ".local/state", path, RECORD_PATH - 72)) return false;
+    strcat(path, "/proofs");
+    return true;
 }
 
 bool record_path(const Record *r, char path[RECORD_PATH]) {
@@ -109,23 +106,14 @@ bool record_path(const Record *r, char path[RECORD_PATH]) {
     return true;
 }
 
-static bool make_folders(const char *path) {
-    char part[RECORD_PATH];
-    for (const char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        snprintf(part, sizeof part, "%.*s", (int)(p - path), path);
-        if (mkdir(part, 0700) && errno != EEXIST) return false;
-    }
-    return true;
-}
-
 bool record_write(const Record *r, Err *err) {
-    char path[RECORD_PATH], temporary[RECORD_PATH + 32], text[RECORD_MAX];
+    char path[RECORD_PATH], temporary[RECORD_PATH + 32], text[RECORD_MAX], folder[PATH_MAX];
     record_print(r, text);
     if (!record_path(r, path))
         return err_set(err, ERR_IO, "neither XDG_STATE_HOME nor HOME is an absolute path");
     snprintf(temporary, sizeof temporary, "%s.%ld", path, (long)getpid());
     int fd = -1;
-    if (make_folders(path))
+    if (folder_make_above(path, 0700, folder))
         fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     size_t n = strlen(text);
     bool ok = fd >= 0 && write(fd, text, n) == (ssize_t)n && !fsync(fd);
