@@ -7,13 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static char dir[PATH_ROOM / 4];
+static char dir[PATH_MAX / 4];
 
 /* A sealed file is accepted. It is refused with any byte of contents or seal changed, truncated,
  * longer, or without seal. */
 static void test_seal(void) {
     enum { BYTES = 300 };
-    char path[PATH_ROOM], text[BYTES], all[BYTES + 64];
+    char path[PATH_MAX], text[BYTES], all[BYTES + 64];
     for (int i = 0; i < BYTES; i++) text[i] = (char)(i * 7);
     snprintf(path, sizeof path, "%s/kernel.so", dir);
     CHECK(cache_write(path, text, BYTES) && !cache_verify(path));
@@ -39,7 +39,7 @@ static void test_seal(void) {
  * gives others no permissions. */
 static void test_directory(void) {
     Cache c;
-    char path[PATH_ROOM / 2], why[200];
+    char path[PATH_MAX / 2], why[200];
     struct stat st;
     snprintf(path, sizeof path, "%s/a/b", dir);
     cache_init(&c, path, 1 << 20);

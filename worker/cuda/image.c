@@ -107,14 +107,14 @@ static void set_key(const Cuda *c, const Bytes *source, char key[MAKER_KEY]) {
 }
 
 static bool load_cached(Cuda *c, CudaImage *image) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     if (!c->has_cache) return false;
     cache_path(&c->cache, image->key, path);
     return cache_read(path, &image->data);
 }
 
 bool cuda_forget_image(Cuda *c, const CudaImage *image) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     if (image->is_compiled || !c->has_cache) return false;
     cache_path(&c->cache, image->key, path);
     return unlink(path) == 0;
@@ -122,7 +122,7 @@ bool cuda_forget_image(Cuda *c, const CudaImage *image) {
 
 /* Writes a compiled image to the cache. */
 static void keep(Cuda *c, const CudaImage *image) {
-    char path[PATH_ROOM], temporary[PATH_ROOM], why[256];
+    char path[PATH_MAX], temporary[PATH_MAX], why[256];
     if (!c->has_cache) return;
     bool ok = cache_open(&c->cache, why, sizeof why);
     if (ok) {
@@ -144,7 +144,7 @@ static void keep(Cuda *c, const CudaImage *image) {
 }
 
 static void save_code(Cuda *c, const char *key, const Bytes *text) {
-    char path[PATH_ROOM], name[MAKER_KEY + 3];
+    char path[PATH_MAX], name[MAKER_KEY + 3];
     Bytes whole = {0};
     if (c->has_logged_save) return;
     snprintf(name, sizeof name, "%s.cu", key);

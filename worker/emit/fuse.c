@@ -284,13 +284,14 @@ bool fuse_equal(const Fusion *a, const Fusion *b) {
 bool fuse_is_worth(const Fusion *f) {
     /* Zen 5, one thread, CPU time, medians of 5 to 9 interleaved runs, as one kernel beside one by
      * one: lines of 8 and 16 take 0.65, of 48 and 100 0.64 and 0.71, of 4 1.27 (v4) and 0.66 (v3).
-     * Steps of 12 to 100 alone take 0.54 to 0.87, but with 32 or 128 for FAR_APART mnist_conv takes
-     * 1.07 of its time with 8. */
-    enum { SHORT_LINE = 8, FAR_APART = 8 };
-    if (f->is_lined && f->args.line < SHORT_LINE) return false;
+     * Steps of 12 to 100 alone take 0.54 to 0.87, but if steps of up to 32 or 128 are fused,
+     * mnist_conv takes 1.07 of its time. So one number serves both: the elements of a cache line,
+     * if they have 8 bytes. */
+    enum { FEW = 64 / sizeof(double) };
+    if (f->is_lined && f->args.line < FEW) return false;
     for (int k = 0; k < f->n_inputs; k++)
-        if (f->stride_kind[k] == STRIDE_OTHER && f->args.line >= SHORT_LINE &&
-            (f->args.step[k] > FAR_APART || f->args.step[k] < 0))
+        if (f->stride_kind[k] == STRIDE_OTHER && f->args.line >= FEW &&
+            (f->args.step[k] > FEW || f->args.step[k] < 0))
             return false; /* transposed: the engine's tiled copy is faster */
     return true;
 }

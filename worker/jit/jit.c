@@ -224,7 +224,7 @@ static bool load(JitService *s, Item *e, const char *path, char why[WHY_ROOM]) {
     return true;
 }
 static bool load_cached(JitService *s, Item *e) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     if (!s->has_cache) return false;
     cache_path(&s->cache, e->key, path);
     return cache_verify(path) && load(s, e, path, NULL);
@@ -250,7 +250,7 @@ static void put_source(const Item *e, Bytes *out) {
 static void save_code(JitService *s, const Item *e) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir || s->has_logged_save) return;
-    char path[PATH_ROOM], name[sizeof e->key + 2];
+    char path[PATH_MAX], name[sizeof e->key + 2];
     Bytes text = {0};
     bytes_puts(&text, "#include \"fused.h\"\n");
     put_source(e, &text);
@@ -302,7 +302,7 @@ typedef enum Made { MADE, REFUSED, NO_PLACE, OVER_LIMIT } Made;
 
 /* Compiles the sources to the shared object `object`, not sealed yet. If the result is not MADE,
  * why says the reason. */
-static Made make_object(JitService *s, const Bytes *text, bool is_urgent, char object[PATH_ROOM],
+static Made make_object(JitService *s, const Bytes *text, bool is_urgent, char object[PATH_MAX],
                         char why[WHY_ROOM]) {
     bool is_again = false; /* the directory may vanish while the compiler runs */
     do {
@@ -321,7 +321,7 @@ static Made make_object(JitService *s, const Bytes *text, bool is_urgent, char o
 
 /* Adds the kernels that were loaded from a new object to the cache. */
 static void keep(JitService *s, Item **e, int n, const char *object) {
-    char path[PATH_ROOM], why[WHY_ROOM];
+    char path[PATH_MAX], why[WHY_ROOM];
     snprintf(path, sizeof path, "%s", object);
     bool ok = cache_seal(object);
     for (int i = 0; i < n && ok; i++) {
@@ -359,7 +359,7 @@ static void note_call(JitService *s, const Item *first, int n, int64_t begin, in
 /* Compiles n items in one compiler call; if it refuses, each in a call of its own. */
 static void compile_batch(JitService *s, Item **e, int n) {
     if (n == 0 || s->ends) return;
-    char object[PATH_ROOM], why[WHY_ROOM] = "";
+    char object[PATH_MAX], why[WHY_ROOM] = "";
     Bytes text = {0};
     bytes_puts(&text, emit_head);
     bool is_wanted = false;

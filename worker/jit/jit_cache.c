@@ -30,7 +30,7 @@ void cache_init(Cache *c, const char *dir, uint64_t bytes_max) {
 
 bool cache_open(Cache *c, char *why, size_t why_size) {
     struct stat st;
-    char path[PATH_ROOM], above[PATH_MAX];
+    char path[PATH_MAX], above[PATH_MAX];
     snprintf(path, sizeof path, "%s/", c->dir);
     if (!c->dir[0]) {
         snprintf(why, why_size,
@@ -46,11 +46,11 @@ bool cache_open(Cache *c, char *why, size_t why_size) {
     return false;
 }
 
-void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
-    snprintf(path, PATH_ROOM, "%s/%s%s", c->dir, key, c->suffix);
+void cache_path(const Cache *c, const char *key, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/%s%s", c->dir, key, c->suffix);
 }
-void cache_temporary(Cache *c, char path[PATH_ROOM]) {
-    snprintf(path, PATH_ROOM, "%s/%s%ld.%p.%u.%lx.so", c->dir, temporary, (long)getpid(), (void *)c,
+void cache_temporary(Cache *c, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/%s%ld.%p.%u.%lx.so", c->dir, temporary, (long)getpid(), (void *)c,
              c->n_temporary++, (unsigned long)(clock_ns(CLOCK_REALTIME) / 1000));
 }
 
@@ -109,7 +109,7 @@ bool cache_read(const char *path, Bytes *out) {
 bool cache_verify(const char *path) { return cache_read(path, NULL); }
 
 bool cache_link(Cache *c, const char *from, const char *path) {
-    char name[PATH_ROOM];
+    char name[PATH_MAX];
     cache_temporary(c, name);
     if (link(from, name)) return false;
     bool ok = rename(name, path) == 0;
@@ -119,11 +119,11 @@ bool cache_link(Cache *c, const char *from, const char *path) {
 
 /* ---- What is wanted ---- */
 
-static void wanted_path(const Cache *c, const char *key, char path[PATH_ROOM]) {
-    snprintf(path, PATH_ROOM, "%s/%s%s", c->dir, key, wanted);
+static void wanted_path(const Cache *c, const char *key, char path[PATH_MAX]) {
+    snprintf(path, PATH_MAX, "%s/%s%s", c->dir, key, wanted);
 }
 void cache_want(const Cache *c, const char *key, bool on) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     wanted_path(c, key, path);
     if (on)
         cache_write(path, "", 0);
@@ -131,7 +131,7 @@ void cache_want(const Cache *c, const char *key, bool on) {
         unlink(path);
 }
 bool cache_is_wanted(const Cache *c, const char *key) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     wanted_path(c, key, path);
     return access(path, F_OK) == 0;
 }
@@ -156,7 +156,7 @@ int cache_lock(const Cache *c, int64_t timeout_ms, const _Atomic bool *ends) {
 /* One of 256 files, by the first digits of the key. If one is removed meanwhile, two processes may
  * make the same kernel, which does no harm. */
 int cache_lock_kernel(const Cache *c, const char *key, int64_t timeout_ms) {
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/%slock.%.2s", c->dir, temporary, key);
     return lock_file(open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600), timeout_ms, NULL);
 }
@@ -184,7 +184,7 @@ void cache_trim(Cache *c) {
     File *file = NULL;
     size_t n = 0, cap = 0;
     uint64_t bytes = 0;
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     for (struct dirent *e; (e = readdir(d));) {
         struct stat st;
         if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof file->name) continue;
@@ -219,7 +219,7 @@ static bool is_stale(const char *name, time_t age_s) {
 
 void cache_sweep(const Cache *c) {
     DIR *d = opendir(c->dir);
-    char path[PATH_ROOM];
+    char path[PATH_MAX];
     for (struct dirent *e; d && (e = readdir(d));) {
         struct stat st;
         if (strlen(e->d_name) > 100 || !is_stale(e->d_name, INT32_MAX)) continue;
@@ -240,13 +240,13 @@ bool cache_is_lost(const Cache *c, char *why, size_t why_size) {
 }
 
 bool cache_save_code(const char *head_name, const char *head, const char *name, const Bytes *text,
-                     char path[PATH_ROOM]) {
+                     char path[PATH_MAX]) {
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir) return true;
     char above[PATH_MAX];
-    bool ok = snprintf(path, PATH_ROOM, "%s/%s", dir, head_name) < PATH_ROOM &&
+    bool ok = snprintf(path, PATH_MAX, "%s/%s", dir, head_name) < PATH_MAX &&
               folder_make_above(path, 0777, above);
     if (ok && access(path, F_OK)) ok = cache_write(path, head, strlen(head));
-    if (ok) snprintf(path, PATH_ROOM, "%s/%s", dir, name);
+    if (ok) snprintf(path, PATH_MAX, "%s/%s", dir, name);
     return ok && cache_write(path, text->data, text->n);
 }

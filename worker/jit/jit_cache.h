@@ -4,11 +4,12 @@
 #ifndef GT_WORKER_JIT_JIT_CACHE_H
 #define GT_WORKER_JIT_JIT_CACHE_H
 #include "runtime/base/arena.h"
+#include <limits.h>
 
-enum { PATH_ROOM = 1024, POLL_MS = 20 /* between looks at what another process does */ };
+enum { POLL_MS = 20 /* between looks at what another process does */ };
 
 typedef struct Cache {
-    char dir[PATH_ROOM - 128];
+    char dir[PATH_MAX - 128];
     const char *suffix; /* of the names of its files: ".so" */
     uint64_t bytes_max;
     unsigned n_temporary; /* temporary names made so far */
@@ -20,9 +21,9 @@ void cache_init(Cache *c, const char *dir, uint64_t bytes_max);
 /* Makes the directory if it is missing. Returns false, and the reason in why, if it cannot be
  * written or if others can write it. */
 bool cache_open(Cache *c, char *why, size_t why_size);
-void cache_path(const Cache *c, const char *key, char path[PATH_ROOM]);
+void cache_path(const Cache *c, const char *key, char path[PATH_MAX]);
 /* Writes a file name that no other process or call uses. */
-void cache_temporary(Cache *c, char path[PATH_ROOM]);
+void cache_temporary(Cache *c, char path[PATH_MAX]);
 /* Writes a file anew. Returns false, with errno set, if it cannot. */
 bool cache_write(const char *path, const char *data, size_t n);
 bool cache_seal(const char *path);   /* appends the checksum; false, with errno set, on failure */
@@ -53,5 +54,5 @@ void cache_unlock(int lock);
 /* If GT_SAVE_COMPILED_CODE=DIR is set: writes head to DIR/head_name, unless that is there, and text
  * to DIR/name. Returns false, with errno set and the file's name in path, if it cannot. */
 bool cache_save_code(const char *head_name, const char *head, const char *name, const Bytes *text,
-                     char path[PATH_ROOM]);
+                     char path[PATH_MAX]);
 #endif

@@ -22,9 +22,10 @@
 extern char **environ;
 
 /* NICE: a step on all cores loses a tenth of its speed or less to a compiler beside it (with 0:
- * half), yet kernels still get compiled while all cores are busy. NICE_URGENT: beside four other
- * programs on two cores a kernel is ready within about 3 s, which it otherwise is not. */
-enum { NICE = 10, NICE_URGENT = 5 };
+ * half), yet kernels still get compiled while all cores are busy. An urgent call has half of it:
+ * beside four other programs on two cores a kernel is ready within about 3 s, which it otherwise is
+ * not. */
+enum { NICE = 10 };
 
 /* Words of a call: those of the command, and our own. */
 enum { ARGS_MAX = sizeof((Cc *)0)->command / 2 + 32 };
@@ -63,8 +64,8 @@ enum { TRACES = 4, BEGINNING = -1 };
 struct CcTrace {
     _Atomic bool is_taken, has_object;
     _Atomic pid_t child;
-    char object[PATH_ROOM];
-    char temp_dir[PATH_ROOM]; /* of the running call, valid while child is set */
+    char object[PATH_MAX];
+    char temp_dir[PATH_MAX]; /* of the running call, valid while child is set */
 };
 static struct CcTrace traces[TRACES];
 
@@ -134,9 +135,9 @@ static int add_words(char **args, int n, char *text) {
 }
 
 /* Finds the file of the program `word`, as a shell does. */
-static bool find_program(const char *word, char file[PATH_ROOM], struct stat *st) {
+static bool find_program(const char *word, char file[PATH_MAX], struct stat *st) {
     if (strchr(word, '/')) {
-        snprintf(file, PATH_ROOM, "%s", word);
+        snprintf(file, PATH_MAX, "%s", word);
         if (stat(word, st) || access(word, X_OK)) return false;
         errno = EISDIR; /* if it is not a regular file */
         return S_ISREG(st->st_mode);
@@ -145,8 +146,8 @@ static bool find_program(const char *word, char file[PATH_ROOM], struct stat *st
     for (const char *dir = path ? path : "/bin:/usr/bin"; dir;) {
         const char *end = strchr(dir, ':');
         int n = end ? (int)(end - dir) : (int)strlen(dir);
-        int size = snprintf(file, PATH_ROOM, "%.*s/%s", n, n ? dir : ".", word);
-        if (size < PATH_ROOM && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
+        int size = snprintf(file, PATH_MAX, "%.*s/%s", n, n ? dir : ".", word);
+        if (size < PATH_MAX && !access(file, X_OK) && !stat(file, st) && S_ISREG(st->st_mode))
             return true;
         dir = end ? end + 1 : NULL;
     }
@@ -164,7 +165,7 @@ static bool is_clang(const char *file) {
 }
 
 bool cc_identify(Cc *c, Bytes *out) {
-    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_ROOM];
+    char words[sizeof c->command], *args[ARGS_MAX], file[PATH_MAX];
     Bytes programs = {0};
     memcpy(words, c->command, sizeof words);
     int n = add_words(args, 0, words);
@@ -280,7 +281,7 @@ static char **environment(char *tmpdir) {
 /* Starts args with that input and output; temp_dir, unless empty, becomes its TMPDIR. Returns 0 or
  * an errno. */
 static int start(Cc *c, char **args, int input, int output, const char *temp_dir, int nice) {
-    char tmpdir[PATH_ROOM + 8];
+    char tmpdir[PATH_MAX + 8];
     snprintf(tmpdir, sizeof tmpdir, "TMPDIR=%s", temp_dir);
     char **variables = *temp_dir ? environment(tmpdir) : NULL;
     posix_spawn_file_actions_t files;
@@ -447,9 +448,9 @@ CcResult cc_compile(Cc *c, const Bytes *source, const char *object, bool is_urge
         atomic_store(&c->trace->has_object, true);
     }
     int input = memory_file(source->data, source->n), output = memory_file(NULL, 0);
-    int nice = is_urgent ? NICE_URGENT : NICE;
+    int nice = is_urgent ? NICE / 2 : NICE;
     End end = {0};
-    char temp_dir[PATH_ROOM];
+    char temp_dir[PATH_MAX];
     temp_dir_make(temp_dir, sizeof temp_dir);
     end.error = input < 0 || output < 0 ? errno : start(c, args, input, output, temp_dir, nice);
     if (!end.error) await_child(c, output, &end);
