@@ -18,10 +18,22 @@ typedef struct Json {
 } Json;
 
 static void put_string(FILE *f, const char *s) {
-    Bytes text = {0};
-    utf8_put_json(s, strlen(s), &text);
-    fwrite(text.data, 1, text.n, f);
-    bytes_fini(&text);
+    size_t n = strlen(s);
+    putc('"', f);
+    while (n > 0) {
+        int k = utf8_decode(s, n, NULL);
+        if (*s == '"' || *s == '\\')
+            putc('\\', f), putc(*s, f);
+        else if ((unsigned char)*s < 0x20 || *s == 0x7f)
+            fprintf(f, "\\u%04x", (unsigned)(unsigned char)*s);
+        else if (k == 0)
+            fputs("\\ufffd", f);
+        else
+            fwrite(s, 1, (size_t)k, f);
+        k = k ? k : 1;
+        s += k, n -= (size_t)k;
+    }
+    putc('"', f);
 }
 
 static void put_us(FILE *f, const char *key, int64_t ns) {
