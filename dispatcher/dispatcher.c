@@ -54,9 +54,7 @@ void dispatcher_free(Dispatcher **dp) {
     Dispatcher *d = *dp;
     *dp = NULL;
     if (!d) return;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) free_client(d, value);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) free_client(d, it.value);
     for (int i = 0; i < d->n_ranks; i++) free_worker(d->worker[i]);
     listener_fini(d);
     recorder_fini(d);
@@ -194,10 +192,8 @@ static bool has_workers(Dispatcher *d) {
 
 static void welcome_waiting(Dispatcher *d) {
     if (!has_workers(d)) return;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        Client *c = value;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        Client *c = it.value;
         if (c->rank < 0) welcome_client(d, c);
     }
 }
@@ -231,10 +227,8 @@ static void send_profile_on(Dispatcher *d, const WorkerPeer *w, const Client *c)
 
 /* Tells a worker that joins late which clients are profiled. */
 static void send_profiled(Dispatcher *d, const WorkerPeer *w) {
-    uint64_t key;
-    void *c;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &c);)
-        if (((const Client *)c)->is_profiled) send_profile_on(d, w, c);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);)
+        if (((const Client *)it.value)->is_profiled) send_profile_on(d, w, it.value);
 }
 
 static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
@@ -308,20 +302,18 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
     if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
     member_remove(d, w);
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        Client *c = value;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        Client *c = it.value;
         if (c->rank != w->rank && !ranks_has(&c->used, w->rank)) continue;
         Err err = {0};
         size_t n = tensors_at(c, w->rank);
         err_set(&err, ERR_GONE, "worker w%d is gone, and with it %zu tensor%s: %s", w->rank, n,
                 n == 1 ? "" : "s", why);
         disconnect(d, c, &err);
-        i = 0; /* The map has changed: start again. */
+        it.at = 0; /* The map has changed: start again. */
     }
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        if (((Client *)value)->rank >= 0) choose_all(d, value);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);)
+        if (((Client *)it.value)->rank >= 0) choose_all(d, it.value);
     free_worker(w);
 }
 
@@ -678,10 +670,7 @@ void dispatcher_on_tick(Dispatcher *d, int64_t now_ms) {
     if (d->listeners) listener_on_tick(d);
     if (d->config.beat_ms == 0 || now_ms - d->beat_ms < d->config.beat_ms) return;
     d->beat_ms = now_ms;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        beat(d, ((Client *)value)->peer);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) beat(d, ((Client *)it.value)->peer);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) beat(d, d->worker[i]->peer);
 }
@@ -700,10 +689,8 @@ void dispatcher_drain(Dispatcher *d) {
 }
 
 bool dispatcher_is_idle(const Dispatcher *d) {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        const Client *c = value;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        const Client *c = it.value;
         if (c->acked_seq < c->next_seq) return false;
     }
     return true;
@@ -716,10 +703,7 @@ static void bye(Dispatcher *d, PeerId peer) {
 }
 
 void dispatcher_bye(Dispatcher *d) {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        bye(d, ((Client *)value)->peer);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) bye(d, ((Client *)it.value)->peer);
     listener_bye(d);
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) bye(d, d->worker[i]->peer);

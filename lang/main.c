@@ -120,8 +120,7 @@ static void report_plain(const Options *o, const LangError *e, const char *sever
     Bytes b = {0};
     fflush(stdout);
     error_print_on(e, severity, has_color(o, STDERR_FILENO), error_columns(STDERR_FILENO), &b);
-    fwrite(b.data, 1, b.n, stderr);
-    bytes_fini(&b);
+    bytes_write(&b, stderr);
 }
 
 /* Prints e. exit(n) has no message; errors on the command line have one. */
@@ -445,8 +444,7 @@ static bool run_source(App *a, Source *src, LangError *e) {
     if (args_wants_help(a->args) && !a->o.code && !a->o.expr) {
         Bytes b = {0};
         args_help(p, &b);
-        fwrite(b.data, 1, b.n, stdout);
-        bytes_fini(&b);
+        bytes_write(&b, stdout);
         program_free(&p);
         return true;
     }
@@ -503,8 +501,7 @@ static bool begin_args(void *host, const Program *p, int argc, char **argv, Lang
     if (!args_wants_help(a->args)) return args_check(a->args, p, e);
     Bytes b = {0};
     args_help(p, &b);
-    fwrite(b.data, 1, b.n, stdout);
-    bytes_fini(&b);
+    bytes_write(&b, stdout);
     return false;
 }
 
@@ -688,8 +685,7 @@ static int list_sessions(App *a) {
     Bytes b = {0};
     Err err = {0};
     bool ok = session_list(&b, &err);
-    fwrite(b.data ? b.data : "", 1, b.n, stdout);
-    bytes_fini(&b);
+    bytes_write(&b, stdout);
     if (!ok) err_report("gtsh", &err);
     return leave(a, ok ? 0 : 1);
 }
@@ -724,8 +720,7 @@ int main(int argc, char **argv) {
     if (a.o.help) {
         Bytes b = {0};
         options_help(&b);
-        fwrite(b.data, 1, b.n, stdout);
-        bytes_fini(&b);
+        bytes_write(&b, stdout);
         return leave(&a, 0);
     }
     if (a.o.version) {

@@ -440,8 +440,7 @@ static void poll_messages(void *ctx) {
             worker_on_message(w, &m);
             continue;
         }
-        ARRAY_ROOM(w->queued, w->n_queued, w->cap_queued, 16);
-        w->queued[w->n_queued++] = (Msg){0};
+        ARRAY_PUSH(w->queued, w->n_queued, w->cap_queued, 16, (Msg){0});
         msg_move(&w->queued[w->n_queued - 1], &m);
     }
     w->is_broken |= got < 0;

@@ -91,10 +91,9 @@ static void process(Flow *f, int stage) {
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {
-    uint64_t key, tensors = 0, bytes = 0, slots = 0;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        const Client *c = value;
+    uint64_t tensors = 0, bytes = 0, slots = 0;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        const Client *c = it.value;
         tensors += c->tensors.n;
         slots += c->tensors.cap;
         bytes += handles_bytes(&c->tensors);

@@ -166,11 +166,9 @@ static void process(Flow *f, int stage) {
 }
 
 static void stats(const struct Dispatcher *d, Bytes *out) {
-    uint64_t key;
-    void *value;
     int n = 0;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);)
-        n += ((const Client *)value)->signals.n;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);)
+        n += ((const Client *)it.value)->signals.n;
     bytes_printf(out, "signals=%d\ngroups=%u\n", n, (unsigned)d->groups.by_id.n);
 }
 

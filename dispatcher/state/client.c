@@ -27,9 +27,7 @@ void client_free(Client **cp) {
     bodies_fini(&c->bodies);
     config_fini(&c->signals);
     for (int i = 0; i < c->depth; i++) free(c->scope[i].name);
-    uint64_t key;
-    void *held;
-    for (size_t i = 0; map_next(&c->held, &i, &key, &held);) held_free(held);
+    for (MapItem it = {0}; map_next(&c->held, &it);) held_free(it.value);
     map_fini(&c->held);
     free(c->scope);
     for (int i = 0; i < c->n_files; i++) free(c->file[i]);

@@ -176,8 +176,6 @@ static void put_line(Buf *b, PastEntry *e, Bytes *text) {
 Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
     Buf *b = past_new(4096);
     Bytes text = {0};
-    uint64_t key;
-    void *value;
     int64_t start = d->born_us * 1000, since = now_ns() - (int64_t)past_ms * 1000000;
     PastEntry e = {.kind = PAST_SINCE, .at_ns = since, .data = &start, .n = sizeof start};
     past_add(b, &e);
@@ -194,11 +192,11 @@ Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
         e.at_ns = since;
         put_line(b, &e, &text);
     }
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        client_line(value, &e, &text);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        client_line(it.value, &e, &text);
         e.at_ns = since;
         put_line(b, &e, &text);
-        put_needs(d, b, value);
+        put_needs(d, b, it.value);
     }
     bytes_fini(&text);
     return b;

@@ -57,8 +57,7 @@ void dispatcher_hold_group(Dispatcher *d, Client *c, const Members *g) {
     if (g->n == 1) return;
     for (uint32_t i = c->n_groups; i-- > 0;)
         if (c->group[i] == g->id) return;
-    ARRAY_ROOM(c->group, c->n_groups, c->cap_groups, 4);
-    c->group[c->n_groups++] = g->id;
+    ARRAY_PUSH(c->group, c->n_groups, c->cap_groups, 4, g->id);
     groups_hold(&d->groups, g->id);
 }
 

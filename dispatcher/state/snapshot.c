@@ -53,10 +53,9 @@ static void put_dispatcher(const Dispatcher *d, Bytes *out) {
 /* The client that gave the worker most of its work. */
 static const Client *main_client(const Dispatcher *d, const WorkerPeer *w) {
     const Client *best = NULL;
-    uint64_t most = 0, key;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) {
-        const Client *c = value;
+    uint64_t most = 0;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
+        const Client *c = it.value;
         if (!ranks_has(&c->used, w->rank) && c->rank != w->rank) continue;
         uint64_t n = client_in_flight(c, w->rank) + 1;
         if (n > most) best = c, most = n;
@@ -162,9 +161,7 @@ static int by_id(const void *a, const void *b) {
 static void put_clients(const Dispatcher *d, Bytes *out) {
     const Client **client = xmalloc((d->client_by_id.n + 1) * sizeof *client);
     size_t n = 0;
-    uint64_t id;
-    void *value;
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &id, &value);) client[n++] = value;
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) client[n++] = it.value;
     qsort(client, n, sizeof *client, by_id);
     for (size_t i = 0; i < n; i++) put_client(d, client[i], out);
     free(client);

@@ -39,13 +39,11 @@ static void use_tape(Dispatcher *d, Tape *tape, bool has_file) {
     d->tape = xcalloc(1, sizeof *d->tape);
     d->tape->tape = tape;
     d->tape->has_file = has_file;
-    uint64_t key;
-    void *value;
     for (int i = 0; i < d->n_ranks; i++)
         if (d->worker[i]) tape_add_worker(d, d->worker[i]);
     for (const Members *g = d->groups.first; g; g = g->younger)
         if (g->n > 1) tape_group(d, g);
-    for (size_t i = 0; map_next(&d->client_by_id, &i, &key, &value);) tape_add_client(d, value);
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) tape_add_client(d, it.value);
     listener_watch(d);
 }
 

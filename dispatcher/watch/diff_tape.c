@@ -133,8 +133,7 @@ static void on_received(DiffTape *t, Text client, Text rest) {
         c->n_skipped++;
         return;
     }
-    ARRAY_ROOM(c->step, c->n, c->cap, 1024);
-    c->step[c->n++] = s;
+    ARRAY_PUSH(c->step, c->n, c->cap, 1024, s);
 }
 
 static DiffHash *sum_of(DiffClient *c, uint64_t id) {
@@ -310,9 +309,7 @@ bool diff_tape_open(DiffTape *t, const char *path, const char *name, Err *err) {
 void diff_tape_close(DiffTape *t) {
     for (int i = 0; i < t->n_clients; i++) {
         DiffClient *c = &t->client[i];
-        uint64_t key;
-        void *h;
-        for (size_t k = 0; map_next(&c->sums, &k, &key, &h);) free(h);
+        for (MapItem it = {0}; map_next(&c->sums, &it);) free(it.value);
         map_fini(&c->sums);
         free(c->step);
     }

@@ -60,13 +60,11 @@ static void client_free(PastClient *c) {
 
 void past_end(Past **at) {
     Past *p = *at;
-    uint64_t key;
-    void *value;
     *at = NULL;
     if (!p) return;
     for (; p->messages.n > 0; fifo_pop(&p->messages)) msg_fini(fifo_at(&p->messages, 0));
     fifo_fini(&p->messages);
-    for (size_t i = 0; map_next(&p->clients, &i, &key, &value);) client_free(value);
+    for (MapItem it = {0}; map_next(&p->clients, &it);) client_free(it.value);
     map_fini(&p->clients);
     map_fini(&p->here);
     free(p->line);
@@ -249,11 +247,9 @@ static int by_time(const void *x, const void *y) {
 }
 
 static void put_unknown(Past *p) {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&p->clients, &i, &key, &value);) {
-        uint64_t n = ((PastClient *)value)->n_unknown;
-        PastLine *l = n ? add_line(p, p->since_ns, TAPE_RECEIVED, (uint32_t)key, '-', 0) : NULL;
+    for (MapItem it = {0}; map_next(&p->clients, &it);) {
+        uint64_t n = ((PastClient *)it.value)->n_unknown;
+        PastLine *l = n ? add_line(p, p->since_ns, TAPE_RECEIVED, (uint32_t)it.key, '-', 0) : NULL;
         if (!l) continue;
         bytes_printf(&p->text, "note \"%llu instructions of a hot body are not known any more\"",
                      (unsigned long long)n);

@@ -135,8 +135,7 @@ Path path_find(const Timeline *t) {
     PathStep at = last_step(t);
     while (at.slice) {
         bool is_program;
-        ARRAY_ROOM(p.step, p.n, cap, 64);
-        p.step[p.n++] = at;
+        ARRAY_PUSH(p.step, p.n, cap, 64, at);
         p.class_ns[at.slice->class_] += at.end_ns - at.begin_ns;
         PathStep before = step_before(t, &x, &at, &is_program);
         if (before.slice) {

@@ -202,8 +202,7 @@ static TimelineGroup *group_of(Timeline *t, uint64_t id) {
     uintptr_t known = (uintptr_t)map_get(&t->state->groups, id);
     if (known) return &t->group[known - 1];
     if (t->n_groups == MAX_GROUPS || id > UINT32_MAX || !timeline_room(t)) return NULL;
-    ARRAY_ROOM(t->group, t->n_groups, t->groups_cap, 8);
-    t->group[t->n_groups++] = (TimelineGroup){.id = (uint32_t)id};
+    ARRAY_PUSH(t->group, t->n_groups, t->groups_cap, 8, (TimelineGroup){.id = (uint32_t)id});
     map_put(&t->state->groups, id, (void *)(uintptr_t)t->n_groups);
     return &t->group[t->n_groups - 1];
 }
@@ -339,8 +338,7 @@ static bool add_ranks(Timeline *t, const Line *l, Word value, Slice *s, Err *err
         if (!word_place((Word){value.s + at, n}, 'w', RANKS_MAX - 1, &rank))
             return bad(l, value, err, "from= is a list of workers, such as w1,w3");
         if (!timeline_room(t)) return true;
-        ARRAY_ROOM(t->rank, t->n_ranks, t->ranks_cap, 64);
-        t->rank[t->n_ranks++] = (uint16_t)rank;
+        ARRAY_PUSH(t->rank, t->n_ranks, t->ranks_cap, 64, (uint16_t)rank);
         s->n_from++;
     }
     return true;
@@ -358,8 +356,7 @@ static void derive_ranks(Timeline *t, const ClientLane *c, const Asked *a, int r
     for (int i = 0; i < g->n; i++) {
         if (g->rank[i] == rank) continue;
         if (!timeline_room(t)) return;
-        ARRAY_ROOM(t->rank, t->n_ranks, t->ranks_cap, 64);
-        t->rank[t->n_ranks++] = g->rank[i];
+        ARRAY_PUSH(t->rank, t->n_ranks, t->ranks_cap, 64, g->rank[i]);
         s->n_from++;
     }
 }
@@ -410,8 +407,7 @@ static void cut(const Timeline *t, int64_t *begin_ns, int64_t *end_ns) {
 static void add_operands(Timeline *t, const Asked *a, Slice *s) {
     s->in = (uint32_t)t->n_operands;
     for (int i = 0; i < a->n_in && timeline_room(t); i++) {
-        ARRAY_ROOM(t->operand, t->n_operands, t->operands_cap, 256);
-        t->operand[t->n_operands++] = a->in[i];
+        ARRAY_PUSH(t->operand, t->n_operands, t->operands_cap, 256, a->in[i]);
         s->n_in++;
     }
 }

@@ -121,8 +121,7 @@ static void push(Gaps *g, Idle idle, const Slice *waits) {
         idle.file = waits->file, idle.line = waits->line;
     }
     w->sum.idle_ns[idle.cause] += idle.end_ns - idle.begin_ns;
-    ARRAY_ROOM(w->idle, w->n_idle, w->idle_cap, 32);
-    w->idle[w->n_idle++] = idle;
+    ARRAY_PUSH(w->idle, w->n_idle, w->idle_cap, 32, idle);
 }
 
 static void derive(Gaps *g, int64_t begin, int64_t end, int cause, int on, const Slice *waits) {
@@ -276,8 +275,8 @@ static void settle_bands(WorkerLane *w) {
         int64_t begin = s->begin_ns;
         if (w->n_bands && w->band[w->n_bands - 1].end_ns > begin)
             begin = w->band[w->n_bands - 1].end_ns;
-        ARRAY_ROOM(w->band, w->n_bands, w->bands_cap, 16);
-        w->band[w->n_bands++] = (Band){begin, s->end_ns > begin ? s->end_ns : begin, s->signal, 0};
+        ARRAY_PUSH(w->band, w->n_bands, w->bands_cap, 16,
+                   (Band){begin, s->end_ns > begin ? s->end_ns : begin, s->signal, 0});
     }
 }
 

@@ -67,8 +67,7 @@ static void count_link(Links *links, int from, int to, uint64_t bytes, bool is_e
     uint64_t key = (uint64_t)from << 32 | (uint32_t)to;
     size_t i = (uintptr_t)map_get(&links->by_pair, key);
     if (!i) {
-        ARRAY_ROOM(links->row, links->n, links->cap, 16);
-        links->row[links->n++] = (LinkTotal){.from = from, .to = to};
+        ARRAY_PUSH(links->row, links->n, links->cap, 16, (LinkTotal){.from = from, .to = to});
         map_put(&links->by_pair, key, (void *)(uintptr_t)links->n);
         i = links->n;
     }

@@ -16,9 +16,7 @@ typedef struct Line {
 } Line;
 
 static void forget(TopPast *p) {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&p->sent, &i, &key, &value);) free(value);
+    for (MapItem it = {0}; map_next(&p->sent, &it);) free(it.value);
     map_fini(&p->sent);
     p->sent = (Map){0};
     p->sent_bytes = 0;

@@ -70,8 +70,7 @@ bool args_wants_help(const Args *a) {
 static void remember(Args *a, const char *name) {
     for (size_t k = 0; k < a->n_names; k++)
         if (a->name[k] == name) return;
-    ARRAY_ROOM(a->name, a->n_names, a->cap_names, 16);
-    a->name[a->n_names++] = name;
+    ARRAY_PUSH(a->name, a->n_names, a->cap_names, 16, name);
 }
 
 static bool unknown_option(const Args *a, const char *option, LangError *e) {

@@ -410,12 +410,12 @@ void offers_finish(Offers *o, Completion *out) {
     for (size_t i = 0; i < o->n_all; i++) {
         const Offer *f = &o->all[i];
         if (o->has_exact ? !f->is_exact : !f->is_like) continue;
-        ARRAY_ROOM(out->item, out->n, out->cap, 16);
-        out->item[out->n++] = (Candidate){.text = f->name,
-                                          .after = after_of(f),
-                                          .hint = hint_text(o, f, &out->arena),
-                                          .kind = f->kind,
-                                          .is_own = f->is_own};
+        ARRAY_PUSH(out->item, out->n, out->cap, 16,
+                   (Candidate){.text = f->name,
+                               .after = after_of(f),
+                               .hint = hint_text(o, f, &out->arena),
+                               .kind = f->kind,
+                               .is_own = f->is_own});
     }
     if (out->n > 1) qsort(out->item, out->n, sizeof *out->item, by_group);
     map_fini(&o->seen);

@@ -8,10 +8,7 @@
 
 /* ---- tokens ---- */
 
-static void add_token(Scan *s, Token t) {
-    ARRAY_ROOM(s->tok, s->n, s->cap, 64);
-    s->tok[s->n++] = t;
-}
+static void add_token(Scan *s, Token t) { ARRAY_PUSH(s->tok, s->n, s->cap, 64, t); }
 
 static bool is_quote(char c) { return c == '"' || c == '\''; }
 
@@ -244,8 +241,7 @@ static void brackets(Walk *w, size_t i) {
     TextScope *t = &s->scope[w->scope];
     if (is_opener(kind)) {
         if (kind == TOK_LBRACE && w->n_open == t->depth) t->is_headed = true;
-        ARRAY_ROOM(w->open, w->n_open, w->cap_open, 16);
-        w->open[w->n_open++] = (uint32_t)i;
+        ARRAY_PUSH(w->open, w->n_open, w->cap_open, 16, (uint32_t)i);
     } else if (is_closer(kind) && w->n_open)
         w->n_open--;
     else if (kind == TOK_ARROW && w->n_open == t->depth && !t->is_headed)

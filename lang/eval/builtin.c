@@ -128,8 +128,7 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds, uint32
         en->b.name = intern(table->name, strlen(table->name));
         en->b.kinds |= kinds, en->b.facts |= facts;
         parse_signature(en);
-        ARRAY_ROOM(all.entry, all.n, all.cap, 256);
-        all.entry[all.n++] = en;
+        ARRAY_PUSH(all.entry, all.n, all.cap, 256, en);
         uint64_t key = (uint64_t)(uintptr_t)en->b.name;
         if (is_functions && !(en->b.facts & BI_METHOD)) {
             BuiltinEntry *first = map_get(&all.by_name, key);
@@ -604,10 +603,7 @@ HabitNames builtin_habits(Interp *in) { return (HabitNames){builtin_is_known, bu
 
 /* ---- names for near matches and for lists ---- */
 
-void names_add(NameList *l, const char *name) {
-    ARRAY_ROOM(l->name, l->n, l->cap, 64);
-    l->name[l->n++] = name;
-}
+void names_add(NameList *l, const char *name) { ARRAY_PUSH(l->name, l->n, l->cap, 64, name); }
 
 void names_fini(NameList *l) {
     free(l->name);

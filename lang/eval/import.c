@@ -68,8 +68,7 @@ GlobalVar *globals_var(Globals *g, const char *interned) {
     if (v) return v;
     v = xmalloc(sizeof *v);
     *v = (GlobalVar){interned, {.kind = V_UNDEF}, {.kind = V_UNDEF}, 0};
-    ARRAY_ROOM(g->var, g->n, g->cap, 32);
-    g->var[g->n++] = v;
+    ARRAY_PUSH(g->var, g->n, g->cap, 32, v);
     map_put(&g->by_name, (uint64_t)(uintptr_t)interned, v);
     return v;
 }
@@ -98,16 +97,14 @@ Value name_str(Interp *in, const char *interned) {
 
 void keep_value(Interp *in, Value v) {
     Modules *m = in->modules;
-    ARRAY_ROOM(m->kept, m->n_kept, m->cap_kept, 64);
-    m->kept[m->n_kept++] = v;
+    ARRAY_PUSH(m->kept, m->n_kept, m->cap_kept, 64, v);
 }
 
 /* ---- programs ---- */
 
 static void keep_program(Interp *in, Program *p) {
     Modules *m = in->modules;
-    ARRAY_ROOM(m->program, m->n_programs, m->cap_programs, 16);
-    m->program[m->n_programs++] = p;
+    ARRAY_PUSH(m->program, m->n_programs, m->cap_programs, 16, p);
 }
 
 /* Drops the constants of n's strings, which keep_value numbered from `from` on. Goes through n
@@ -606,10 +603,8 @@ void import_free(Interp *in) {
         free(f);
     }
     for (size_t i = 0; i < m->n_kept; i++) value_drop(m->kept[i]);
-    uint64_t key;
-    void *v;
-    for (size_t i = 0; map_next(&m->names, &i, &key, &v);)
-        value_drop((Value){.kind = V_STR, .str = v});
+    for (MapItem it = {0}; map_next(&m->names, &it);)
+        value_drop((Value){.kind = V_STR, .str = it.value});
     for (size_t i = 0; i < m->n_programs; i++) program_free(&m->program[i]);
     interp_free_sources(in);
     map_fini(&m->names);

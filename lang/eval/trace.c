@@ -82,10 +82,7 @@ static bool clear_links(Traces *t) {
  * is the number of the stack below them. */
 static size_t collect_unnumbered(Traces *t, Frame *f, uint32_t *up) {
     size_t n = 0;
-    for (; f->up && f->trace <= t->base; f = f->up) {
-        ARRAY_ROOM(t->open, n, t->cap_open, 64);
-        t->open[n++] = f;
-    }
+    for (; f->up && f->trace <= t->base; f = f->up) ARRAY_PUSH(t->open, n, t->cap_open, 64, f);
     *up = f->up ? f->trace : 0;
     return n;
 }

@@ -151,8 +151,7 @@ static bool read_row(Table *t, const char **at, const char *end, char separator,
             trim(&f);
             p = next_separator(p, end, separator);
         }
-        ARRAY_ROOM(t->field, t->n, t->cap, 256);
-        t->field[t->n++] = f;
+        ARRAY_PUSH(t->field, t->n, t->cap, 256, f);
         if (++columns > MAX_COLUMNS)
             return err_set(err, ERR_LIMIT, "row %zu has more than %d fields", t->rows + 1,
                            MAX_COLUMNS);

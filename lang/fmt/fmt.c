@@ -184,8 +184,7 @@ static void open_bracket(Fmt *f, const Token *t, bool is_block) {
               .part_in = -1};
     if (is_block && around->kind == OPEN_BLOCK) o.base = around->statement;
     o.inner = o.statement = o.base + 4;
-    ARRAY_ROOM(f->open, f->n_open, f->open_cap, 16);
-    f->open[f->n_open++] = o;
+    ARRAY_PUSH(f->open, f->n_open, f->open_cap, 16, o);
     if (!is_block) f->aligns = true;
     f->line[f->n_lines - 1].opens = is_block;
     if (is_block) f->is_fresh = true;
@@ -257,8 +256,7 @@ static void put_token(Fmt *f, size_t i) {
 
 static void lay_out(Fmt *f) {
     Open file = {.kind = OPEN_BLOCK, .align_in = -1, .part_in = -1};
-    ARRAY_ROOM(f->open, f->n_open, f->open_cap, 16);
-    f->open[f->n_open++] = file;
+    ARRAY_PUSH(f->open, f->n_open, f->open_cap, 16, file);
     f->is_fresh = true;
     for (size_t i = 0; i < f->t->n; i++) {
         int kind = f->t->tok[i].kind;

@@ -12,8 +12,7 @@ enum { MAX_BYTES = 64 << 20, EXIT_USAGE = 2, EXIT_NO_INPUT = 66, EXIT_NOT_WRITTE
 static int failed(const LangError *e, bool color) {
     Bytes b = {0};
     error_print(e, "error", color, &b);
-    fwrite(b.data, 1, b.n, stderr);
-    bytes_fini(&b);
+    bytes_write(&b, stderr);
     return error_exit_code(e);
 }
 

@@ -143,8 +143,7 @@ static bool on_did_open(Lsp *l, const IoValue *params, Bytes *out) {
         *old = d;
         return true;
     }
-    ARRAY_ROOM(l->doc, l->n_docs, l->docs_cap, 8);
-    l->doc[l->n_docs++] = d;
+    ARRAY_PUSH(l->doc, l->n_docs, l->docs_cap, 8, d);
     return true;
 }
 

@@ -29,8 +29,8 @@ static void add_finding(Index *x, size_t from, size_t to, bool is_warning, const
         bytes_puts(&b, "\nhint: ");
         error_words(hint, true, &b);
     }
-    ARRAY_ROOM(x->finding, x->n_findings, x->findings_cap, 8);
-    x->finding[x->n_findings++] = (Finding){from, to > from ? to : from + 1, is_warning, b.data};
+    ARRAY_PUSH(x->finding, x->n_findings, x->findings_cap, 8,
+               (Finding){from, to > from ? to : from + 1, is_warning, b.data});
 }
 
 typedef struct Reporter {
@@ -214,8 +214,7 @@ static void define(Walk *w, Use *u) {
 
 static void add_member(Walk *w, size_t at, const char *name, const AstFn *fn) {
     Index *x = w->x;
-    ARRAY_ROOM(x->member, x->n_members, x->members_cap, 16);
-    x->member[x->n_members++] = (Member){at, name, w->module, fn};
+    ARRAY_PUSH(x->member, x->n_members, x->members_cap, 16, (Member){at, name, w->module, fn});
 }
 
 /* The target of an assignment or loop. */
@@ -276,8 +275,7 @@ static void import(Walk *w, const AstFn *fn, const Node *n) {
 
 static void add_field(Walk *w, const Node *n) {
     Index *x = w->x;
-    ARRAY_ROOM(x->field, x->n_fields, x->fields_cap, 32);
-    x->field[x->n_fields++] = (FieldUse){doc_at(w->d, n->at), n};
+    ARRAY_PUSH(x->field, x->n_fields, x->fields_cap, 32, (FieldUse){doc_at(w->d, n->at), n});
 }
 
 static void walk_kids(Walk *w, const AstFn *fn, const Node *n, uint32_t from) {
@@ -365,11 +363,11 @@ static void arguments(Index *x, const Doc *d, const Node *n) {
     for (uint32_t k = 1; fn && k < n->n_kids; k++)
         for (int i = 0; n->kid[k]->kind == N_KEYWORD && i < fn->n_params; i++) {
             if (strcmp(fn->param[i].name, n->kid[k]->str)) continue;
-            ARRAY_ROOM(x->use, x->n_uses, x->uses_cap, 64);
-            x->use[x->n_uses++] = (Use){.at = doc_at(d, n->kid[k]->at),
-                                        .name = fn->param[i].name,
-                                        .owner = fn,
-                                        .slot = fn->param[i].slot};
+            ARRAY_PUSH(x->use, x->n_uses, x->uses_cap, 64,
+                       (Use){.at = doc_at(d, n->kid[k]->at),
+                             .name = fn->param[i].name,
+                             .owner = fn,
+                             .slot = fn->param[i].slot});
             break;
         }
 }
@@ -389,10 +387,8 @@ static void undefined(Index *x, const Use *u, Interp *in) {
     size_t n = strlen(u->name);
     snprintf(what, sizeof what, "'%.100s' is not defined", u->name);
     NameList names = {0};
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&x->defined, &i, &key, &value);)
-        names_add(&names, (const char *)(uintptr_t)key);
+    for (MapItem it = {0}; map_next(&x->defined, &it);)
+        names_add(&names, (const char *)(uintptr_t)it.key);
     names_of_builtins(in, &names);
     const char *habit = habit_hint(u->name, n), *space = habit ? NULL : space_with(in, u->name);
     const char *near = habit || space ? NULL : nearest_name(u->name, n, names.name, names.n);

@@ -92,8 +92,7 @@ static void collect(Files *f, Lsp *l) {
             if (to == f->n && f->n >= LSP_MAX_DOCS) f->is_cut = true;
             if (to == f->n && f->n < LSP_MAX_DOCS) read_file(f, path);
             if (to == f->n) continue;
-            ARRAY_ROOM(f->edge, f->n_edges, f->edges_cap, 32);
-            f->edge[f->n_edges++] = (Edge){k, to};
+            ARRAY_PUSH(f->edge, f->n_edges, f->edges_cap, 32, (Edge){k, to});
         }
     }
 }
@@ -284,10 +283,7 @@ typedef struct Places {
     size_t *at, n, cap;
 } Places;
 
-static void add_place(Places *p, size_t at) {
-    ARRAY_ROOM(p->at, p->n, p->cap, 16);
-    p->at[p->n++] = at;
-}
+static void add_place(Places *p, size_t at) { ARRAY_PUSH(p->at, p->n, p->cap, 16, at); }
 
 /* True if a name or field of file o is the base of a field: lib in lib.f. */
 static bool is_base(const Index *x, const Doc *o, const Node *n, size_t at) {

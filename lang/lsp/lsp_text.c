@@ -12,8 +12,7 @@ static void find_lines(Doc *d) {
     d->n_lines = 0;
     *d->last = (DocPlace){0};
     for (size_t at = 0;;) {
-        ARRAY_ROOM(d->line_at, d->n_lines, d->lines_cap, 64);
-        d->line_at[d->n_lines++] = at;
+        ARRAY_PUSH(d->line_at, d->n_lines, d->lines_cap, 64, at);
         const char *end = memchr(d->text.data + at, '\n', d->text.n - at);
         if (!end) return;
         at = (size_t)(end + 1 - d->text.data);

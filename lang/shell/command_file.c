@@ -319,8 +319,7 @@ static void print_entry(int number, const char *text) {
         text += n + 1;
     }
     bytes_putc(&b, '\n');
-    fwrite(b.data, 1, b.n, stdout);
-    bytes_fini(&b);
+    bytes_write(&b, stdout);
 }
 
 void command_history(Repl *r, const char *rest) {

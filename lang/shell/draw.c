@@ -35,8 +35,7 @@ static void row_end(Layout *l, bool is_wrapped) {
 
 static void row_begin(Layout *l) {
     Drawing *d = l->d;
-    ARRAY_ROOM(d->row, d->n_rows, d->cap, 8);
-    d->row[d->n_rows++] = (DrawRow){.at = d->bytes.n};
+    ARRAY_PUSH(d->row, d->n_rows, d->cap, 8, (DrawRow){.at = d->bytes.n});
     l->col = 0;
 }
 

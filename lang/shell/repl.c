@@ -58,8 +58,7 @@ void repl_report(Interp *in, const LangError *e, const char *severity) {
     }
     fflush(stdout);
     error_print_on(e, severity, in->config.color_err, error_columns(STDERR_FILENO), &b);
-    fwrite(b.data, 1, b.n, stderr);
-    bytes_fini(&b);
+    bytes_write(&b, stderr);
 }
 
 void repl_warn(void *interp, const LangError *w) { repl_report(interp, w, "warning"); }
@@ -74,8 +73,7 @@ void repl_debug(const char *letters, const Source *src, const Program *p) {
         arena_fini(&arena);
     }
     if (strchr(letters, 'a') && p) ast_print(p->body, &b);
-    fwrite(b.data ? b.data : "", 1, b.n, stderr);
-    bytes_fini(&b);
+    bytes_write(&b, stderr);
 }
 
 /* Adds a statement or command to the history of a terminal. */

@@ -407,7 +407,7 @@ static int by_id(const void *a, const void *b) {
 static uint64_t *live_ids(const Replay *r) {
     uint64_t *ids = xmalloc((r->handle.n + 1) * sizeof *ids);
     size_t n = 0;
-    for (size_t i = 0; map_next(&r->handle, &i, &ids[n], NULL);) n++;
+    for (MapItem it = {0}; map_next(&r->handle, &it);) ids[n++] = it.key;
     qsort(ids, n, sizeof *ids, by_id);
     return ids;
 }
@@ -433,12 +433,10 @@ static void drop_handles(Replay *r) {
 }
 
 static void replay_fini(Replay *r) {
-    uint64_t block;
-    void *bits;
     if (r->verify) stream_watch(r->stream, NULL, NULL);
     verify_close(r);
     drop_handles(r);
-    for (size_t i = 0; map_next(&r->seen, &i, &block, &bits);) free(bits);
+    for (MapItem it = {0}; map_next(&r->seen, &it);) free(it.value);
     map_fini(&r->handle);
     map_fini(&r->seen);
     replay_files_free(&r->files);

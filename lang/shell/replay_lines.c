@@ -146,11 +146,11 @@ enum { CLIENTS_SHOWN = 8 };
 /* "c1, c2, ...", in ascending order. */
 static const char *clients_text(Lines *l, const Map *senders) {
     Bytes b = {0};
-    uint64_t last = 0, client;
+    uint64_t last = 0;
     for (size_t k = 0; k < senders->n && k < CLIENTS_SHOWN; k++) {
         uint64_t next = UINT64_MAX;
-        for (size_t i = 0; map_next(senders, &i, &client, NULL);)
-            if (client > last && client < next) next = client;
+        for (MapItem it = {0}; map_next(senders, &it);)
+            if (it.key > last && it.key < next) next = it.key;
         bytes_printf(&b, "%sc%llu", k ? ", " : "", (unsigned long long)next);
         last = next;
     }
@@ -164,9 +164,9 @@ static const char *clients_text(Lines *l, const Map *senders) {
 static bool choose_client(Lines *l, const Map *senders, LangError *e) {
     if (l->client && map_get(senders, l->client)) return true;
     if (!l->client && senders->n == 1) {
-        uint64_t only = 0;
-        map_next(senders, &(size_t){0}, &only, NULL);
-        l->client = (uint32_t)only;
+        MapItem only = {0};
+        map_next(senders, &only);
+        l->client = (uint32_t)only.key;
         return true;
     }
     const Span head = {.src = l->src, .line = l->src->first_line, .col = 1, .len = 1};

@@ -74,9 +74,8 @@ static void screen_size(int *width, int *height) {
 }
 
 static void write_out(Bytes *b) {
-    fwrite(b->data ? b->data : "", 1, b->n, rl_outstream);
+    bytes_write(b, rl_outstream);
     fflush(rl_outstream);
-    bytes_fini(b);
 }
 
 static bool is_dumb(void) {

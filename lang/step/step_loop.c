@@ -49,11 +49,10 @@ static Period *distances(const Cut *c, bool is_loose, int *n) {
         map_put(&votes, d, (void *)((uintptr_t)map_get(&votes, d) + 1));
     }
     Period *list = xcalloc(votes.n + 1, sizeof *list);
-    uint64_t d;
-    void *count;
     *n = 0;
-    for (size_t i = 0; map_next(&votes, &i, &d, &count);)
-        list[(*n)++] = (Period){.p = (int)d, .votes = (double)(uintptr_t)count * (double)d};
+    for (MapItem it = {0}; map_next(&votes, &it);)
+        list[(*n)++] =
+            (Period){.p = (int)it.key, .votes = (double)(uintptr_t)it.value * (double)it.key};
     qsort(list, (size_t)*n, sizeof *list, by_votes);
     map_fini(&last);
     map_fini(&votes);

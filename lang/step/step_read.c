@@ -107,8 +107,7 @@ static bool fail_parse(const Step *s, uint32_t line, int shift, const Err *err, 
 
 static void add_line(Reader *r) {
     Step *s = r->s;
-    ARRAY_ROOM(s->line, s->n, s->cap, 256);
-    s->line[s->n++] = r->now;
+    ARRAY_PUSH(s->line, s->n, s->cap, 256, r->now);
 }
 
 StepInput *step_input(const Step *s, const char *name, size_t n) {

@@ -191,9 +191,8 @@ static void choose_before(Writer *w) {
             const Item *def = cut_def(c, c->carried[i].init[m]);
             if (def) w->needed[def - c->item] = true;
         }
-    uint64_t id;
-    for (size_t i = 0; map_next(&w->fixed, &i, &id, NULL);) {
-        const Item *def = cut_def(c, id);
+    for (MapItem it = {0}; map_next(&w->fixed, &it);) {
+        const Item *def = cut_def(c, it.key);
         if (def) w->needed[def - c->item] = true;
     }
     for (int i = c->bound[0]; i-- > 0;) {
@@ -298,12 +297,12 @@ static void find_frees(Writer *w, Map *last) {
         for (int m = 0; m + 1 < c->carried[i].distance; m++)
             map_remove(last, c->carried[i].slot[m]);
     }
-    uint64_t id;
-    for (size_t i = 0; map_next(&w->used, &i, &id, NULL);) {
+    for (MapItem it = {0}; map_next(&w->used, &it);) {
         bool is_slot = false;
         for (int k = 0; k < c->n_carried; k++)
-            for (int m = 0; m < c->carried[k].distance; m++) is_slot |= c->carried[k].slot[m] == id;
-        if (!is_slot) map_remove(last, id);
+            for (int m = 0; m < c->carried[k].distance; m++)
+                is_slot |= c->carried[k].slot[m] == it.key;
+        if (!is_slot) map_remove(last, it.key);
     }
 }
 

@@ -195,8 +195,7 @@ void handle_unref(Stream *s, Handle **hp) {
     if (h->is_lost) return;
     s->n_live--;
     if (s->mode == STREAM_CHECK || s->is_gone) return;
-    ARRAY_ROOM(s->frees, s->n_frees, s->cap_frees, 64);
-    s->frees[s->n_frees++] = (Operand){.kind = IN_TENSOR, .id = h->id};
+    ARRAY_PUSH(s->frees, s->n_frees, s->cap_frees, 64, (Operand){.kind = IN_TENSOR, .id = h->id});
     if (h->type.rank) s->free_bytes += type_bytes(&h->type);
 }
 

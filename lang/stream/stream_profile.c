@@ -32,8 +32,7 @@ static ProfileLine *line_of(StreamProfile *p, uint16_t file, uint32_t line) {
     uint64_t key = (uint64_t)file << 32 | line;
     uintptr_t at = (uintptr_t)map_get(&p->index, key);
     if (at) return &p->line[at - 1];
-    ARRAY_ROOM(p->line, p->n, p->cap, 64);
-    p->line[p->n++] = (ProfileLine){.file = file, .line = line};
+    ARRAY_PUSH(p->line, p->n, p->cap, 64, (ProfileLine){.file = file, .line = line});
     map_put(&p->index, key, (void *)(uintptr_t)p->n);
     return &p->line[p->n - 1];
 }

@@ -163,8 +163,7 @@ void parse_done(Parser *p, size_t from, size_t to) {
     if (!p->keeps_done || p->in_fstring) return;
     while (p->n_done && p->done[p->n_done - 1].from >= from) p->n_done--;
     if (to <= from) return;
-    ARRAY_ROOM(p->done, p->n_done, p->done_cap, 16);
-    p->done[p->n_done++] = (Done){from, to};
+    ARRAY_PUSH(p->done, p->n_done, p->done_cap, 16, (Done){from, to});
 }
 
 bool parse_comma(Parser *p) {
@@ -178,10 +177,7 @@ bool parse_comma(Parser *p) {
 
 /* ---- nodes ---- */
 
-void parse_push(Parser *p, Node *n) {
-    ARRAY_ROOM(p->scratch, p->n_scratch, p->scratch_cap, 64);
-    p->scratch[p->n_scratch++] = n;
-}
+void parse_push(Parser *p, Node *n) { ARRAY_PUSH(p->scratch, p->n_scratch, p->scratch_cap, 64, n); }
 
 /* The span from token `first` to the last token taken, cut at the end of first's line. */
 static Span stretch(const Parser *p, size_t first) {

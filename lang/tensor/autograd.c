@@ -588,8 +588,7 @@ static bool deliver(Walk *w, LangError *e) {
 static void log_tape(Interp *in, Tensor *y) {
     Bytes text = {0};
     autograd_tape_print(in, y, &text);
-    fwrite(text.data, 1, text.n, stderr);
-    bytes_fini(&text);
+    bytes_write(&text, stderr);
 }
 
 bool grad_backward(Interp *in, Tensor *y, Tensor *seed, bool retain, LangError *e) {

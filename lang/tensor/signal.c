@@ -17,8 +17,7 @@ Signals *signal_state(Interp *in) {
 static uint32_t number_of(Signals *s, const char *label) {
     uintptr_t n = (uintptr_t)map_get(&s->number, (uint64_t)(uintptr_t)label);
     if (n) return (uint32_t)n;
-    ARRAY_ROOM(s->label, s->n_labels, s->cap_labels, 16);
-    s->label[s->n_labels++] = label;
+    ARRAY_PUSH(s->label, s->n_labels, s->cap_labels, 16, label);
     map_put(&s->number, (uint64_t)(uintptr_t)label, (void *)(uintptr_t)s->n_labels);
     return s->n_labels;
 }

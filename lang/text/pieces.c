@@ -29,8 +29,7 @@ void pieces_text(Pieces *p, const char *s, size_t n) { show_escape(s, n, &p->for
 static void puts_(Pieces *p, const char *s) { pieces_text(p, s, strlen(s)); }
 
 void pieces_tensor(Pieces *p, Tensor *t, const char *spec, size_t n) {
-    ARRAY_ROOM(p->t, p->n, p->cap, 4);
-    p->t[p->n++] = tensor_ref(t);
+    ARRAY_PUSH(p->t, p->n, p->cap, 4, tensor_ref(t));
     bytes_putc(&p->format, '{');
     bytes_add(&p->format, spec, n);
     bytes_putc(&p->format, '}');

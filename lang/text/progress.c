@@ -135,9 +135,8 @@ static void erase(const Progress *p, Bytes *b) {
 }
 
 static void write_out(Bytes *b) {
-    fwrite(b->data, 1, b->n, stderr);
+    bytes_write(b, stderr);
     fflush(stderr);
-    bytes_fini(b);
 }
 
 /* Sets out to the bars on the screen, outermost first, and returns how many these are. Of more

@@ -76,10 +76,7 @@ static void subtract(Work *w, Container *c) {
     c->mark--;
 }
 
-static void push(Work *w, Container *c) {
-    ARRAY_ROOM(w->item, w->n, w->cap, 1024);
-    w->item[w->n++] = c;
-}
+static void push(Work *w, Container *c) { ARRAY_PUSH(w->item, w->n, w->cap, 1024, c); }
 
 static void reach(Work *w, Container *c) {
     if (c->mark == REACHED) return;

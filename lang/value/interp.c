@@ -71,8 +71,7 @@ void interp_warn(Interp *in, const LangError *w) {
     Bytes b = {0};
     if (in->clear_line) in->clear_line(in);
     error_print_on(w, "warning", in->config.color_err, error_columns(STDERR_FILENO), &b);
-    fwrite(b.data, 1, b.n, stderr);
-    bytes_fini(&b);
+    bytes_write(&b, stderr);
 }
 
 void interp_warn_once(Interp *in, const LangError *w) {

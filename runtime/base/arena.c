@@ -145,6 +145,11 @@ bool bytes_read(Bytes *b, const char *path, size_t most) {
     return ok;
 }
 
+void bytes_write(Bytes *b, FILE *out) {
+    if (b->n) fwrite(b->data, 1, b->n, out);
+    bytes_fini(b);
+}
+
 void bytes_fini(Bytes *b) {
     free(b->data);
     *b = (Bytes){0};

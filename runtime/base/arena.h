@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct ArenaBlock ArenaBlock;
 typedef struct Arena {
@@ -38,5 +39,6 @@ void bytes_printf(Bytes *b, const char *format, ...) __attribute__((format(print
 /* Appends the file at path, at most a little more than `most` bytes of it, and a NUL that is not
  * counted. Returns false, with errno set, if it cannot be read. */
 bool bytes_read(Bytes *b, const char *path, size_t most);
-void bytes_fini(Bytes *b); /* frees; b is valid and empty again */
+void bytes_write(Bytes *b, FILE *out); /* and frees it */
+void bytes_fini(Bytes *b);             /* frees; b is valid and empty again */
 #endif

@@ -78,6 +78,12 @@ void *xrealloc(void *p, size_t size_bytes);
         (cap) = (cap) ? 2 * (cap) : (first);                                                       \
         (p) = xrealloc((p), (size_t)(cap) * sizeof *(p));                                          \
     } while (0)
+/* Appends a value to the array p, which has n of cap, as ARRAY_ROOM. */
+#define ARRAY_PUSH(p, n, cap, first, ...)                                                          \
+    do {                                                                                           \
+        ARRAY_ROOM(p, n, cap, first);                                                              \
+        (p)[(n)++] = (__VA_ARGS__);                                                                \
+    } while (0)
 char *xstrdup(const char *s);
 char *xstrndup(const char *s, size_t n);
 #endif

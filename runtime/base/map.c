@@ -60,12 +60,11 @@ void *map_remove(Map *m, uint64_t key) {
     return value;
 }
 
-bool map_next(const Map *m, size_t *i, uint64_t *key, void **value) {
-    while (*i < m->cap && !m->slots[*i].value) ++*i;
-    if (*i >= m->cap) return false;
-    if (key) *key = m->slots[*i].key;
-    if (value) *value = m->slots[*i].value;
-    ++*i;
+bool map_next(const Map *m, MapItem *it) {
+    while (it->at < m->cap && !m->slots[it->at].value) it->at++;
+    if (it->at >= m->cap) return false;
+    it->key = m->slots[it->at].key;
+    it->value = m->slots[it->at++].value;
     return true;
 }
 

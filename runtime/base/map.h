@@ -19,8 +19,14 @@ typedef struct Map {
 void *map_get(const Map *m, uint64_t key);       /* NULL if absent */
 void map_put(Map *m, uint64_t key, void *value); /* value != NULL; replaces          */
 void *map_remove(Map *m, uint64_t key);          /* the old value, or NULL           */
-/* for (size_t i = 0; map_next(m, &i, &k, &v);) ... The map must not change during the loop. */
-bool map_next(const Map *m, size_t *i, uint64_t *key, void **value);
+/* for (MapItem it = {0}; map_next(m, &it);) ... it.key ... it.value ... The map must not change
+ * during the loop. */
+typedef struct MapItem {
+    size_t at;
+    uint64_t key;
+    void *value;
+} MapItem;
+bool map_next(const Map *m, MapItem *it);
 void map_fini(Map *m);
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* FNV-1a, for names and tables */
 #endif

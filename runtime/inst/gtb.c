@@ -434,12 +434,12 @@ static bool add_name(GtbReader *r, Part *p) {
     size_t n = (size_t)(p->end - p->at);
     const char *s = (const char *)p->at;
     if (r->n_names >= NAMES_MAX || n > MAX_STR || memchr(s, 0, n)) return bad(p, "not a name");
-    ARRAY_ROOM(r->name, r->n_names, r->cap_names, 64);
-    r->name[r->n_names++] = (GtbName){.s = s,
-                                      .n = (uint32_t)n,
-                                      .op = op_find(s, n),
-                                      .key = attr_find(s, n),
-                                      .dtype = dtype_find(s, n)};
+    ARRAY_PUSH(r->name, r->n_names, r->cap_names, 64,
+               (GtbName){.s = s,
+                         .n = (uint32_t)n,
+                         .op = op_find(s, n),
+                         .key = attr_find(s, n),
+                         .dtype = dtype_find(s, n)});
     return true;
 }
 

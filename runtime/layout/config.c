@@ -147,8 +147,7 @@ static void put(Config *c, const SignalConfig *s) {
         mine->name = xstrdup(s->name);
         set_text(&mine->file, s->file);
         mine->at = s->at;
-        ARRAY_ROOM(c->signal, c->n, c->cap, 8);
-        c->signal[c->n++] = mine;
+        ARRAY_PUSH(c->signal, c->n, c->cap, 8, mine);
         mine->next = map_get(&c->by_name, hash_bytes(s->name, n, 0));
         map_put(&c->by_name, hash_bytes(s->name, n, 0), mine);
     }

@@ -587,11 +587,9 @@ static void peer_remove(Hub *hub, Peer *p) {
  * descriptor is not mistaken for the one that broke. */
 static void hub_watch(Hub *hub) {
     for (int fd, kind; (kind = socket_event(&hub->socket, &fd));) {
-        uint64_t key;
-        void *value;
         if (kind != ZMQ_EVENT_DISCONNECTED) continue;
-        for (size_t i = 0; map_next(&hub->by_id, &i, &key, &value);) {
-            Peer *p = value;
+        for (MapItem it = {0}; map_next(&hub->by_id, &it);) {
+            Peer *p = it.value;
             if (p->fd != fd || p->is_lost) continue;
             p->is_lost = true;
             hub->n_lost++;
@@ -603,11 +601,9 @@ static void hub_watch(Hub *hub) {
  * ones. */
 static PeerId hub_next_lost(Hub *hub) {
     while (hub->n_lost > 0) {
-        uint64_t key;
-        void *value;
         Peer *lost = NULL;
-        for (size_t i = 0; !lost && map_next(&hub->by_id, &i, &key, &value);)
-            if (((Peer *)value)->is_lost) lost = value;
+        for (MapItem it = {0}; !lost && map_next(&hub->by_id, &it);)
+            if (((Peer *)it.value)->is_lost) lost = it.value;
         assert(lost);
         PeerId id = lost->is_dropped ? 0 : lost->id;
         peer_remove(hub, lost);
@@ -763,15 +759,13 @@ void hub_close(Hub **hub) {
     if (h->ring) {
         ring_hub_close(&h->ring);
     } else {
-        uint64_t key;
-        void *value;
-        for (size_t i = 0; map_next(&h->by_id, &i, &key, &value); free(value)) {
+        for (MapItem it = {0}; map_next(&h->by_id, &it); free(it.value)) {
             Msg bye;
             goodbye(&bye);
-            if (((Peer *)value)->is_dropped)
+            if (((Peer *)it.value)->is_dropped)
                 msg_fini(&bye);
             else
-                peer_send(h, value, &bye);
+                peer_send(h, it.value, &bye);
         }
         if (h->socket.is_inproc) inproc_remove(h->endpoint);
         hub_stop_listening(h);

@@ -9,9 +9,8 @@ static void take_out(Variant *i) {
 }
 
 void variants_fini(Variants *t) {
-    void *first;
-    for (size_t at = 0; map_next(&t->map, &at, NULL, &first);)
-        for (Variant *i = first, *next; i; i = next) {
+    for (MapItem it = {0}; map_next(&t->map, &it);)
+        for (Variant *i = it.value, *next; i; i = next) {
             next = i->next;
             take_out(i);
         }

@@ -134,8 +134,8 @@ static inline bool model_takes_terms(Op op) {
 
 static inline bool model_is_effect(Op op) {
     return op == OP_FETCH || op == OP_PEEK || op == OP_PRINT || op == OP_WRITE || op == OP_ASSERT ||
-           op == OP_SAVE || op == OP_TRACK || op == OP_SYNC || op == OP_PLOT ||
-           op == OP_HIST || op == OP_IMAGE;
+           op == OP_SAVE || op == OP_TRACK || op == OP_SYNC || op == OP_PLOT || op == OP_HIST ||
+           op == OP_IMAGE;
 }
 
 /* Executes an instruction here: on place `at` of group `on`. */
@@ -211,11 +211,9 @@ static inline void model_forget_bodies(ModelWorker *w, uint32_t client) {
 }
 
 static inline void model_free(ModelWorker *w) {
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&w->bodies, &i, &key, &value);) bodies_fini(value), free(value);
+    for (MapItem it = {0}; map_next(&w->bodies, &it);) bodies_fini(it.value), free(it.value);
     map_fini(&w->bodies);
-    for (size_t i = 0; map_next(&w->groups, &i, &key, &value);) free(value);
+    for (MapItem it = {0}; map_next(&w->groups, &it);) free(it.value);
     map_fini(&w->groups);
     for (int i = 0; i < NUMBERS; i++) {
         if (!w->placed[i].may_insert) continue; /* no frame has that number */

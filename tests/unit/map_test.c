@@ -34,11 +34,9 @@ static void test_against_model(uint64_t seed) {
     }
     CHECK_INT(m.n, n);
     size_t seen = 0;
-    uint64_t key;
-    void *value;
-    for (size_t i = 0; map_next(&m, &i, &key, &value);) {
-        size_t k = key >> 40 ? key >> 40 : key;
-        CHECK(k < KEYS && model[k] == value);
+    for (MapItem it = {0}; map_next(&m, &it);) {
+        size_t k = it.key >> 40 ? it.key >> 40 : it.key;
+        CHECK(k < KEYS && model[k] == it.value);
         seen++;
     }
     CHECK_INT(seen, n);

@@ -87,8 +87,7 @@ static bool add_node(Cuda *c, EngineGraph *g, Node n, const void *args) {
         return false;
     n.at = g->args.n;
     bytes_add(&g->args, args, n.bytes);
-    ARRAY_ROOM(g->node, g->n, g->cap, 8);
-    g->node[g->n++] = n;
+    ARRAY_PUSH(g->node, g->n, g->cap, 8, n);
     return true;
 }
 

@@ -238,11 +238,8 @@ const Maker cuda_maker = {
 };
 
 void cuda_free_kernels(Cuda *c) {
-    size_t i = 0;
-    uint64_t hash;
-    void *value;
-    while (map_next(&c->kernels, &i, &hash, &value))
-        for (CudaKernel *k = value, *next; k; k = next) {
+    for (MapItem it = {0}; map_next(&c->kernels, &it);)
+        for (CudaKernel *k = it.value, *next; k; k = next) {
             next = k->next;
             c->libs->cuModuleUnload(k->module);
             free(k);

@@ -386,11 +386,9 @@ static void import_end(Exec *x, Job *j, ErrCode poison) {
 
 IdleWhy move_idle_why(const Exec *x, uint32_t *on, uint16_t *op) {
     const Job *oldest = NULL;
-    uint64_t key;
-    void *value;
     *on = UINT32_MAX, *op = OP_COUNT;
-    for (size_t i = 0; map_next(&x->imports, &i, &key, &value);) {
-        const Job *j = value;
+    for (MapItem it = {0}; map_next(&x->imports, &it);) {
+        const Job *j = it.value;
         if (!oldest || j->number < oldest->number) oldest = j;
     }
     if (!oldest) return x->n_waiting ? IDLE_BLOCKED : IDLE_STARVED; /* blocked by pinned memory */

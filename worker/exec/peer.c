@@ -229,9 +229,8 @@ static void on_get(Exec *x, uint32_t rank, const Get *g) {
 }
 
 bool peer_has_older_pin(const Exec *x, uint64_t number) {
-    void *p;
-    for (size_t i = 0; map_next(&x->pins, &i, NULL, &p);)
-        if (((Pin *)p)->number < number) return true;
+    for (MapItem it = {0}; map_next(&x->pins, &it);)
+        if (((Pin *)it.value)->number < number) return true;
     return false;
 }
 
@@ -327,9 +326,8 @@ void peer_sweep(Exec *x, uint32_t client) {
     if (!x->early.n) return;
     Early **lost = xmalloc(x->early.n * sizeof *lost);
     size_t n = 0;
-    void *p;
-    for (size_t i = 0; map_next(&x->early, &i, NULL, &p);) {
-        Early *e = p;
+    for (MapItem it = {0}; map_next(&x->early, &it);) {
+        Early *e = it.value;
         if (client ? e->shard.client == client : is_past(x, &e->shard)) lost[n++] = e;
     }
     for (size_t i = 0; i < n; i++) early_free(x, lost[i], true);
@@ -373,9 +371,9 @@ void exec_on_peer(Exec *x, uint32_t rank, Msg *m) {
 
 /* Returns all values of a map in an array, which the caller frees. */
 static void **values(const Map *m, size_t *n) {
-    void **all = xmalloc((m->n + 1) * sizeof *all), *v;
+    void **all = xmalloc((m->n + 1) * sizeof *all);
     *n = 0;
-    for (size_t i = 0; map_next(m, &i, NULL, &v);) all[(*n)++] = v;
+    for (MapItem it = {0}; map_next(m, &it);) all[(*n)++] = it.value;
     return all;
 }
 

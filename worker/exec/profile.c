@@ -19,8 +19,7 @@ struct Profile {
 };
 
 static void add_row(Profile *p, SrcPos pos) {
-    ARRAY_ROOM(p->row, p->n, p->cap, 64);
-    p->row[p->n++] = (Row){.file = pos.file, .line = pos.line};
+    ARRAY_PUSH(p->row, p->n, p->cap, 64, (Row){.file = pos.file, .line = pos.line});
 }
 
 Profile *profile_new(void) {

@@ -154,9 +154,7 @@ static void tensor_drop(Store *s, Tensor *t) {
 }
 
 void names_leave(Store *s, Names **n) {
-    size_t i = 0;
-    void *t;
-    while (map_next(&(*n)->map, &i, NULL, &t)) tensor_drop(s, t);
+    for (MapItem it = {0}; map_next(&(*n)->map, &it);) tensor_drop(s, it.value);
     map_fini(&(*n)->map);
     (*n)->is_left = true;
     if ((*n)->n_storages == 0) free(*n);
@@ -220,22 +218,21 @@ static bool comes_before(const Tensor *a, uint64_t id_a, const Tensor *b, uint64
 void store_largest(const Names *n, char *buf, size_t size) {
     enum { TOP = 3 };
     const Tensor *top[TOP] = {0};
-    uint64_t top_id[TOP] = {0}, id;
-    void *p;
-    for (size_t i = 0; map_next(&n->map, &i, &id, &p);) {
-        const Tensor *t = p;
+    uint64_t top_id[TOP] = {0};
+    for (MapItem it = {0}; map_next(&n->map, &it);) {
+        const Tensor *t = it.value;
         if (t->offset || !t->storage->data || !t->storage->bytes)
             continue; /* a view into a storage: its whole is listed by another name */
         int same = 0; /* of several names of one storage, the oldest is listed */
         while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;
         if (same < TOP) {
-            if (id < top_id[same]) top[same] = t, top_id[same] = id;
+            if (it.key < top_id[same]) top[same] = t, top_id[same] = it.key;
             continue;
         }
         for (int k = 0; k < TOP; k++) {
-            if (!comes_before(t, id, top[k], top_id[k])) continue;
+            if (!comes_before(t, it.key, top[k], top_id[k])) continue;
             for (int m = TOP - 1; m > k; m--) top[m] = top[m - 1], top_id[m] = top_id[m - 1];
-            top[k] = t, top_id[k] = id;
+            top[k] = t, top_id[k] = it.key;
             break;
         }
     }

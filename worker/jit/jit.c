@@ -564,10 +564,8 @@ static void service_free(JitService *s) {
     }
     for (const Item *e = s->open; e; e = e->next) /* not compiled in time */
         if (is_pending(s, e) && e->key[0]) cache_want(&s->cache, e->key, true);
-    uint64_t key;
-    void *v;
-    for (size_t i = 0; map_next(&s->items, &i, &key, &v);) {
-        for (Item *e = v, *next; e; e = next) {
+    for (MapItem it = {0}; map_next(&s->items, &it);) {
+        for (Item *e = it.value, *next; e; e = next) {
             next = e->same_hash;
             item_free(s, e);
         }
@@ -862,10 +860,8 @@ JitStats jit_stats(Jit *j) {
     pthread_mutex_lock(&s->lock);
     all.is_off = s->is_off;
     all.compiler_calls = s->compiler_calls;
-    uint64_t key;
-    void *v;
-    for (size_t i = 0; map_next(&j->entries, &i, &key, &v);) {
-        for (const JitEntry *e = v; e; e = e->same_hash) {
+    for (MapItem it = {0}; map_next(&j->entries, &it);) {
+        for (const JitEntry *e = it.value; e; e = e->same_hash) {
             const Item *item = e->is_ours ? e->item : NULL;
             if (!item) continue;
             all.compiled += item->state == ITEM_COMPILED;

@@ -45,8 +45,7 @@ Onesided *onesided_open(const void *arena, uint64_t bytes, void (*wake)(void *ct
 void onesided_forget(Onesided *o, uint32_t rank) {
     if (rank >= o->n_owners) return;
     Owner *w = &o->owner[rank];
-    void *box;
-    for (size_t i = 0; map_next(&w->boxes, &i, &(uint64_t){0}, &box);) free(box);
+    for (MapItem it = {0}; map_next(&w->boxes, &it);) free(it.value);
     map_fini(&w->boxes);
     ucx_peer_close(o->ucx, &w->peer);
     *w = (Owner){.epoch = w->epoch + 1};
