@@ -7,7 +7,6 @@
 #include "lang/value/mapv.h"
 #include "lang/tensor/pair.h"
 #include "lang/value/frame.h"
-#include "lang/eval/eval.h"
 #include "lang/error/habit.h"
 #include "lang/eval/operate.h"
 #include "lang/eval/subscript.h"

@@ -6,7 +6,6 @@
  * The table is per process, like the interned names that are its keys. Constants, namespaces (gt,
  * nn, signal ...) and prelude functions are not in it: builtin_value sets the order of lookup.
  * SPDX-License-Identifier: MIT */
-#include "lang/error/habit.h"
 #include "lang/value/mapv.h"
 #include "lang/eval/eval.h"
 #include "lang/eval/call.h"

@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/eval/object.h"
 #include "lang/value/mapv.h"
-#include "runtime/base/map.h"
 #include "lang/eval/import.h"
 #include "lang/eval/call.h"
 #include "lang/eval/subscript.h"

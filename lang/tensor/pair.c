@@ -6,7 +6,6 @@
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/autograd.h"
 #include "lang/tensor/pair.h"
-#include "lang/tensor/tensor.h"
 #include <stdlib.h>
 #include <string.h>
 

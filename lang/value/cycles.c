@@ -8,7 +8,6 @@
  * outside and live, with all that they reach; the rest is garbage. References on the C stack count
  * as outside.
  * SPDX-License-Identifier: MIT */
-#include "lang/value/interp.h"
 #include "lang/error/interrupt.h"
 #include "lang/value/cycles.h"
 #include "lang/value/mapv.h"

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/err.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -105,14 +105,6 @@ bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int
     return region_meet(&mine, &theirs, from->axis, out) && !region_is_empty(out, t);
 }
 
-int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
-                 const TensorType *t, Pull *pull) {
-    int n = 0;
-    for (int k = 0; k < n_from; k++)
-        if (layout_pull(from, n_from, to, n_to, i, same, t, k, &pull[n].region)) pull[n++].from = k;
-    return n;
-}
-
 /* ---- Instructions ---- */
 
 static void set_ints(LocalInst *l, AttrKey key, const int64_t *ints, uint32_t n) {

@@ -85,22 +85,14 @@ typedef struct Region {
 /* The region that rank i holds. */
 Region layout_region(const Layout *l, const TensorType *t, int i);
 
-/* One source of the part that rank `to` needs. */
-typedef struct Pull {
-    int from;      /* rank in the source's group */
-    Region region; /* of the whole tensor; contained in what `from` holds */
-} Pull;
-/* The pulls that give rank i of n_to its part of layout `to`, from a tensor with layout `from`
- * on n_from ranks. `same`: both are one group, so that a replicated tensor is taken from the
- * rank itself. Split and replicated sources: disjoint regions that cover the part, in the order
- * of their rows. Partial sources: the same region from every rank that has a term (of all its
- * nodes), to be combined in that order, unless `to` is the same partial layout. A partial `to` of
- * whole values, which has no nodes: the value on rank 0;
- * the other terms are the neutral element (for float sums -0.0, which keeps zeros' signs). pull
- * has room for n_from. Returns the number of pulls. */
-int layout_pulls(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
-                 const TensorType *t, Pull *pull);
-/* The pull from rank k alone: for an owner, per reader. False: there is none. */
+/* Sets *out to what rank i of n_to takes from rank k of n_from, so that it has its part of layout
+ * `to`: a region of the whole tensor that rank k holds. Returns false if it takes nothing. `same`:
+ * both are one group, so that a replicated tensor is taken from the rank itself. Split and
+ * replicated sources: the regions of all ranks are disjoint and cover the part, in the order of
+ * their rows. Partial sources: the same region from every rank that has a term (of all its nodes),
+ * to be combined in that order, unless `to` is the same partial layout. A partial `to` of whole
+ * values, which has no nodes: the value on rank 0; the other terms are the neutral element (for
+ * float sums -0.0, which keeps zeros' signs). */
 bool layout_pull(const Layout *from, int n_from, const Layout *to, int n_to, int i, bool same,
                  const TensorType *t, int k, Region *out);
 uint64_t region_bytes(const Region *r, const TensorType *t);

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/auth.h"
 #include "runtime/base/sha256.h"
-#include "runtime/net/endpoint.h"
 #include "runtime/net/net.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -21,6 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool fuse_equal(const Fusion *a, const Fusion *b) {
+    return a->signature_bytes == b->signature_bytes &&
+           !memcmp(a->signature, b->signature, a->signature_bytes);
+}
+
 static Engine *engine[2]; /* 1 thread and 3 */
 static char cache_dir[64];
 static int n_far[FUSED_LEAVES + 1]; /* by kind of unit: runs with is_far */

@@ -10,6 +10,7 @@
 #include "dispatcher/rule/rule.h"
 #include "worker/prove/case.h"
 #include "runtime/layout/place.h"
+#include "tests/unit/pulls.h"
 #include "worker/engine/view.h"
 #include "worker/ref/ref.h"
 #include <math.h>

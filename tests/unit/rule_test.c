@@ -11,6 +11,7 @@
 #include "lang/value/interp.h"
 #include "lang/syntax/parse.h"
 #include "runtime/layout/place.h"
+#include "tests/unit/pulls.h"
 #include "tests/unit/check.h"
 
 enum { RANKS = 4, COPIES = 4, TENSORS = 20000, DEPTH = 8 };

@@ -6,6 +6,7 @@
 #include "runtime/wire/body.h"
 #include "runtime/layout/nodes.h"
 #include "runtime/layout/place.h"
+#include "tests/unit/pulls.h"
 #include "runtime/wire/frame.h"
 #include "runtime/wire/wire_peer.h"
 #include <string.h>

@@ -11,7 +11,6 @@
  * were launched 0.3 times per step of an MLP and never in charlm (tests/bench/cuda_host).
  * SPDX-License-Identifier: MIT */
 #include "worker/cuda/graph.h"
-#include "worker/cuda/kernel.h"
 #include <stdlib.h>
 #include <string.h>
 

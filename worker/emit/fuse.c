@@ -276,11 +276,6 @@ bool fuse_check_bad(const TensorType *space, const FusedBad *bad, Err *err) {
     return !has_row(bad) || index_is_bad(&b, err);
 }
 
-bool fuse_equal(const Fusion *a, const Fusion *b) {
-    return a->signature_bytes == b->signature_bytes &&
-           !memcmp(a->signature, b->signature, a->signature_bytes);
-}
-
 bool fuse_is_worth(const Fusion *f) {
     /* Zen 5, one thread, CPU time, medians of 5 to 9 interleaved runs, as one kernel beside one by
      * one: lines of 8 and 16 take 0.65, of 48 and 100 0.64 and 0.71, of 4 1.27 (v4) and 0.66 (v3).

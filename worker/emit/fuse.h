@@ -86,7 +86,6 @@ char **fuse_store(Fusion *f, FuseRef node);
  * kernel: nothing is stored, the space is empty, or a row is too long for the passes that it
  * needs. */
 bool fuse_done(Fusion *f);
-bool fuse_equal(const Fusion *a, const Fusion *b); /* equal signatures */
 /* True if the node reads at an index, so that it fails if that is out of range. */
 static inline bool fuse_may_fail(const FuseNode *n) { return op_has((Op)n->op, FACT_FAILS); }
 /* Which of those nodes node i is: its index in args.bad. */

@@ -18,7 +18,6 @@
 #include "worker/exec/peer.h"
 #include "worker/exec/watch.h"
 #include "runtime/layout/nodes.h"
-#include "runtime/wire/wire_peer.h"
 
 #include <stdlib.h>
 #include <string.h>

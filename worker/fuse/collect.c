@@ -11,7 +11,6 @@
 #include "worker/exec/queue.h"
 #include "worker/exec/watch.h"
 #include "worker/fuse/fit.h"
-#include "worker/emit/fuse.h"
 #include "worker/jit/jit_shipped.h"
 
 #include <assert.h>
