@@ -32,6 +32,7 @@ void loop_init(Loop *l, const TensorType *shape, const View *const *operand, int
 
 int64_t loop_offset(const Loop *l, int operand, int64_t i) {
     int64_t offset = 0;
+    if (l->rank == 1) return i * l->stride[operand][0];
     for (int d = l->rank - 1; d >= 0 && i != 0; d--) {
         int64_t outer = i / l->shape[d];
         offset += (i - outer * l->shape[d]) * l->stride[operand][d];

@@ -96,10 +96,15 @@ static void cut(Product *p) {
 static void block_range(void *ctx, int64_t begin, int64_t end, int thread) {
     const Product *p = ctx;
     void *side = pool_scratch(p->cpu->pool, thread, gemm_side(p->m, p->n, p->K));
+    const bool is_one = p->down * p->across == 1; /* block of each product */
     for (int64_t t = begin; t < end; t++) {
-        int64_t i = t / p->across / p->down, row = t / p->across % p->down;
-        int64_t m = p->M * row / p->down, h = p->M * (row + 1) / p->down - m;
-        int64_t n = t % p->across * p->n, width = p->N - n < p->n ? p->N - n : p->n;
+        int64_t i = t, row = 0, column = 0, m = 0, h = p->M;
+        if (!is_one) {
+            row = t / p->across, column = t - row * p->across;
+            i = row / p->down, row -= i * p->down;
+            m = p->M * row / p->down, h = p->M * (row + 1) / p->down - m;
+        }
+        int64_t n = column * p->n, width = p->N - n < p->n ? p->N - n : p->n;
         int64_t at = (i * p->M + m) * p->N + n;
         const char *a = p->a + (loop_offset(&p->batch, 0, i) + m * p->a_m) * p->size;
         const char *b = p->b + (loop_offset(&p->batch, 1, i) + n * p->b_n) * p->size;

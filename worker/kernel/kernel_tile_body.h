@@ -503,7 +503,8 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
     t.a_m = a_m, t.a_k = a_k, t.out_m = out_m, t.K = K, t.chunk = t.last = 0, t.depth = 0;
     const bool are_columns = a_m == 1 && M > 1;
     const int64_t most = are_columns ? TILE_M : N <= L ? ROWS_1 : TILE_ROWS;
-    const int64_t tiles = (M + most - 1) / most;
+    const int64_t tiles = M <= most ? 1 : (M + most - 1) / most;
+    const int64_t rows = tiles == 1 ? M : M / tiles, more = M - rows * tiles; /* of some tiles */
     const int64_t all = tiles * ((N + 2 * L - 1) / (2 * L)); /* over which `next` is spread */
     int64_t part = 0;
     for (int64_t n = 0; n < N; n += 2 * L) {
@@ -513,41 +514,25 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
             NAME(pack)(t.b, b_n, b_k, t.width, W * L, K, panel);
             t.b = panel, t.b_k = W * L;
         }
+        t.a = a, t.out = out + n;
         for (int64_t i = 0; i < tiles; i++) {
-            int64_t m = M * i / tiles, h = M * (i + 1) / tiles - m;
-            t.a = a + m * a_m, t.out = out + m * out_m + n;
-            for (int64_t j = 0; j < h; j++) __builtin_prefetch(t.out + j * out_m, 1);
+            const int64_t h = rows + (i < more);
             if (next) prefetch_next(next, part++, all);
             (are_columns ? NAME(tiles)[W][h] : NAME(rows)[W][h])(&t);
+            t.a += h * a_m, t.out += h * out_m;
         }
     }
 }
 
-/* See GemmFn. */
-static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
-                       const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
-                       void *side, const GemmNext *next) {
+/* Any product, in blocks. */
+static void NAME(gemm_blocks)(int64_t M, int64_t N, int64_t K, const T *a, int64_t a_m, int64_t a_k,
+                              const T *b, int64_t b_k, int64_t b_n, T *out, int64_t out_m, T *side,
+                              const GemmNext *next) {
     NAME(Block) s = {a, b, out, .M = M, .N = N, .a_m = a_m, .a_k = a_k};
     s.b_k = b_k, s.b_n = b_n;
     NAME(Tile) t;
     const int64_t leaves = tree_leaves(K);
     t.K = K, t.out_m = out_m, t.last = leaves - 1, t.depth = tree_depth(leaves);
-    if (M == 1 && N == 1 && leaves >= WIDE / 2) {
-        NAME(dot)(K, a, a_k, b, b_k, out);
-        return;
-    }
-    if (M <= FEW && N >= L && K >= L && a_k == 1 && b_k == 1 && b_n != 1) {
-        NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
-        return;
-    }
-    if (M <= MOST_LONG && b_n == 1 && N >= WIDE / 2 * L) {
-        NAME(long_rows_of)[M](N, K, a, a_m, a_k, b, b_k, out, out_m, side);
-        return;
-    }
-    if (M > 2 && K <= LEAF && M * N <= LEAF * LEAF) {
-        NAME(gemm_leaf)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side, next);
-        return;
-    }
     if (next) prefetch_next(next, 0, 1);
     s.outer = t.depth > CHUNK_LEVELS ? t.depth - CHUNK_LEVELS : 0;
     s.is_large = b_n == 1 && K > CACHED / (b_k ? b_k : 1);
@@ -577,6 +562,22 @@ static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a
                 NAME(run_panel)(&s, &t, p, k, depth);
         }
     }
+}
+
+/* See GemmFn. */
+static void NAME(gemm)(int64_t M, int64_t N, int64_t K, const void *a, int64_t a_m, int64_t a_k,
+                       const void *b, int64_t b_k, int64_t b_n, void *out, int64_t out_m,
+                       void *side, const GemmNext *next) {
+    if (M == 1 && N == 1 && tree_leaves(K) >= WIDE / 2)
+        NAME(dot)(K, a, a_k, b, b_k, out);
+    else if (M <= FEW && N >= L && K >= L && a_k == 1 && b_k == 1 && b_n != 1)
+        NAME(columns_of)[M](N, K, a, a_m, b, b_n, out, out_m, side);
+    else if (M <= MOST_LONG && b_n == 1 && N >= WIDE / 2 * L)
+        NAME(long_rows_of)[M](N, K, a, a_m, a_k, b, b_k, out, out_m, side);
+    else if (M > 2 && K <= LEAF && M * N <= LEAF * LEAF)
+        NAME(gemm_leaf)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side, next);
+    else
+        NAME(gemm_blocks)(M, N, K, a, a_m, a_k, b, b_k, b_n, out, out_m, side, next);
 }
 #undef VEC
 #undef L
