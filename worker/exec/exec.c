@@ -17,6 +17,7 @@
 #include "worker/exec/stage.h"
 #include "worker/exec/watch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum {
@@ -92,6 +93,7 @@ void exec_free(Exec **at) {
     stages_end(x, NULL);
     while (x->first) exec_retire(x, true);
     if (x->marks) marks_settle(x);
+    assert(!marks_are_awaited(x)); /* a mark refers to its client's job */
     while (x->clients) {
         x->clients->is_gone = true;
         queue_drop(x, x->clients);

@@ -40,7 +40,6 @@ typedef struct Entry {
 
 struct Marks {
     Fifo queue;              /* of Entry */
-    uint64_t n_put, n_taken; /* entries */
     int n_awaited;           /* of those in the queue, with a job or `run` */
     uint64_t opened, closed; /* slots; slot n is slot[n % SLOTS] */
     Slot slot[SLOTS];
@@ -202,7 +201,6 @@ static void put(Exec *x, Entry e) {
     e.opened = m->opened;
     e.n_calls = m->n_calls, e.work = m->work;
     m->n_calls = 0, m->work = 0;
-    m->n_put++;
     m->n_awaited += e.job || e.run;
     *(Entry *)fifo_push(&m->queue, sizeof e) = e;
 }
@@ -226,7 +224,6 @@ void marks_count(Exec *x, double work) {
 
 static void pass(Exec *x, const Entry *e) {
     Marks *m = x->marks;
-    m->n_taken++;
     m->n_awaited -= e->job || e->run;
     close_slots(x, e->opened);
     queue_count(x, -e->n_calls, -e->work);
@@ -260,9 +257,8 @@ bool marks_pass(Exec *x, bool wait) {
 }
 
 void marks_settle(Exec *x) {
-    Marks *m = x->marks;
     marks_put(x, NULL, NULL);
-    for (uint64_t end = m->n_put; m->n_taken < end;)
+    while (x->marks->queue.n) /* a job that is settled may let the next one take a mark */
         if (!marks_pass(x, true) && x->poll) x->poll(x->poll_ctx);
 }
 
