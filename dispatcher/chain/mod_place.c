@@ -2,18 +2,20 @@
  *
  * In a scope that names a group W and an axis, a source is created on W, split along the axis. It
  * is whole if the scope says `replicated`, or if its shape has no such axis or fewer than 2
- * elements along it. Any other operation runs on W. Operands elsewhere move there, in layouts that
- * let the result be split along the axis. But if an operand is already split on W, the operation's
- * own rule decides, as outside of scopes.
+ * elements along it. Any other operation runs on W, with the exceptions below. Operands elsewhere
+ * move there. The operation's rule (rule.h) chooses their layouts. It splits the result along the
+ * axis if no operand is split on W, or if split operands of a pointwise operation disagree.
  *
  * Outside of scopes an operation runs where its operands are. If they are on different groups, the
- * operand that is split over most ranks decides, then the largest, then the first. A view stays
- * on its operand's group, a source whose shape comes from an operand gets that operand's layout,
- * and `p op= e` (attribute keep) keeps the layout of p. An effect runs on one rank, and its
- * operands move there.
+ * operand that is split over most ranks decides, then the largest, then the first. A source of
+ * AUTO_BYTES or more goes to the group of GT_AUTO_SHARD, if that is set.
  *
- * A client whose tensors are all on its home worker costs nothing here, outside of scopes that name
- * other workers.
+ * In scopes and outside of them: a view stays on its operand's group, a source whose shape comes
+ * from an operand stays there too, and `p op= e` (attribute keep) keeps the layout of p. An effect
+ * runs on one rank, and its operands move there.
+ *
+ * An instruction costs nothing here if all tensors of its client are on the home worker, and if
+ * neither a scope nor GT_AUTO_SHARD names other workers. Exceptions: `shard`, `sync` and `check`.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/chain/convert.h"
 #include "dispatcher/chain/mod_scope.h"
@@ -78,8 +80,9 @@ static void place_results(Flow *f, const Members *g, const Layout *l) {
 
 /* ---- Effects ---- */
 
-/* The rank of an effect: home if it has a part of an operand or an operand is poisoned, else the
- * first rank of the first operand's group. */
+/* Returns the rank that runs an effect: home, if an operand is poisoned, if home has a part of an
+ * operand, or if the first operand is no tensor; else the first rank of the first operand's
+ * group. */
 static int rank_for(const Flow *f, TensorHandle **h) {
     const Client *c = f->client;
     for (int i = 0; i < f->inst.n_in; i++) {

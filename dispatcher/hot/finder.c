@@ -196,7 +196,8 @@ void finder_sees(Client *c, const Inst *inst) {
     uint64_t n = detector_repeats(k->detector, inst);
     if (!n) return;
     k->writes = k->is_new = true;
-    /* The body is defined within twice the threshold; as many rounds again should be hot. */
+    /* The body is defined within 2 * threshold repetitions. After that all should be hot, which is
+     * more than half of the trial. */
     k->trial = TRIAL + 4 * (uint64_t)k->threshold * n;
 }
 

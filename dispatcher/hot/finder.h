@@ -14,13 +14,14 @@
  * repeats, its frames pass unchanged. When a loop has repeated often enough, with edges or
  * without, the frames go through a detector of this client (detector.h). If that gains too little,
  * the frames pass unchanged again for as long as the trial took. Each further failed trial doubles
- * that time. When a client defines a body itself, its frames pass unchanged from then on. Bodies
- * that were defined for it stay defined, so its own bodies get higher numbers in its frames.
+ * that time. When a client defines a body itself, its frames are not rewritten from then on. Bodies
+ * that were defined for it stay defined, so finder_look adds to the numbers of its own bodies.
  *
- * Rewriting keeps the instructions and their numbers. It inserts `body` records and edges, which
- * have no sequence number. A frame of the client ends where it ended, and nothing waits for
- * instructions that have not arrived. Large payloads are kept by reference. A frame with a head
- * larger than writers make them passes unchanged.
+ * Rewriting keeps the instructions and their numbers. It inserts `body` records, which have no
+ * sequence number. Where an edge is missing, it inserts no record: it restarts the distances
+ * (frame_edge). A frame of the client ends where it ended, and nothing waits for instructions that
+ * have not arrived. Large payloads are kept by reference. A frame with a head larger than writers
+ * make them passes unchanged.
  *
  * Memory: 20 KiB per examined client, 64 KiB more with edges or once a body is found, and at most
  * BODY_BYTES for the forms of its bodies, with what belongs to them (detector.h).

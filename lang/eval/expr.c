@@ -1,6 +1,7 @@
-/* expr.c: evaluates expressions: names, literals, f-strings and comprehensions. Operators are in
- * operate.c, calls in call.c, subscripts in subscript.c. The result is a new reference. Temporaries
- * are released right after use, so that the `free` of their tensors is sent early.
+/* expr.c: evaluates expressions: names, literals, f-strings, comprehensions, and, or, not, if,
+ * chains of comparisons, and the common cases of + - * < == and a[i]. Other operators are in
+ * operate.c, calls in call.c, other subscripts in subscript.c. The result is a new reference.
+ * Temporaries are released right after use, so that the `free` of their tensors is sent early.
  * SPDX-License-Identifier: MIT */
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"

@@ -2,9 +2,10 @@
  * of instructions, directly into the frame under construction (LIVE), as lines of text (EMIT), or
  * not at all (CHECK).
  *
- * Issuing an instruction waits only in stream_room, if the window is full, and runs no effects.
- * Frees are issued with the next instruction, right after the last reader. stream_link.c moves the
- * frames, stream_reply.c handles the replies.
+ * Issuing an instruction waits until the stream is connected (stream_start), and while the window
+ * is full (stream_room, stream_room_control). It runs no effects, unless Ctrl-C ends the wait.
+ * Frees are issued before the next instruction. stream_link.c moves the frames, stream_reply.c
+ * handles the replies.
  * SPDX-License-Identifier: MIT */
 #include "lang/stream/stream_link.h"
 #include "runtime/base/clock.h"
@@ -410,7 +411,7 @@ Handle *stream_load(Stream *s, const TensorType *t, const LoadFrom *from, Span a
     return out[0];
 }
 
-/* True if b has all attributes of a. */
+/* True if b sets every attribute that a sets, to any value. */
 static bool has_all_attrs(const Inst *b, const Inst *a) {
     for (int i = 0; i < a->n_attr; i++)
         if (!inst_attr(b, (AttrKey)a->attr[i].key)) return false;
@@ -499,7 +500,8 @@ static void effect_line(Stream *s, const Effect *ef, Span at) {
     if (in != few) free(in);
 }
 
-/* Writes an effect without operands, which is not sent, or later. */
+/* Writes the text of an effect without operands. No worker gets such an effect, except a note: an
+ * early one is sent when the cluster starts. */
 static void text_line(Stream *s, const Effect *ef, Span at) {
     Inst inst = {
         .op = ef->op, .n_attr = (uint16_t)ef->n_attr, .attr = ef->attr, .pos = stream_pos(s, at)};
@@ -669,10 +671,9 @@ static void issue_sync(Stream *s) {
     stream_inst(s, &inst, NULL, NULL, 0);
 }
 
-/* True if all instructions are done. Small frees that are due can wait for the next instruction:
- * nothing is computed by them. Large ones cannot: another client may need the memory. The
- * acknowledgement of an answer follows it at once: a sync in between would cost as much as another
- * answer. */
+/* True if all instructions are done, so that no sync is needed. Small frees can wait for the next
+ * instruction. Large ones cannot: another client may need the memory. After an answer, waits up to
+ * FOLLOWS_US for its acknowledgement: a sync would cost as much as another answer. */
 static bool is_idle(Stream *s) {
     enum { FOLLOWS_US = 30, SMALL_BYTES = 1 << 20 };
     if (s->is_gone || s->frame.count > 0 || s->free_bytes >= SMALL_BYTES) return false;

@@ -38,7 +38,8 @@ int nodes_of(const Layout *l, int i, SumNode *node) {
     if (i > (extent - 1) / l->block) return 0;
     int64_t first = i * per, end = leaves - first > per ? first + per : leaves;
     while (first < end) {
-        /* What is left of the tree, and lacks only leaves that do not exist, is one node. */
+        /* Takes the largest node that begins at `first` and ends at `end` or before. On the last
+         * rank a node may reach beyond the last leaf: no leaves follow. */
         int level = first ? __builtin_ctzll((uint64_t)first) : 62;
         while (end < leaves && level > 0 && end - first < INT64_C(1) << level) level--;
         if (!first && end == leaves) level = tree_depth(leaves);

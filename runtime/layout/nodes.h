@@ -1,10 +1,10 @@
 /* nodes.h: terms of sums that have one order of additions (runtime/base/tree.h) on any workers.
  *
- * The elements that are summed have indices 0 .. extent - 1, and leaves of some of them at
- * multiples of that number are the bottom of a binary tree. Rank i has the elements from i * block
- * on, where `block` is a multiple of a leaf. It computes the largest nodes that lie within its
- * elements, at most two of each level; the nodes above are added where the terms are combined. So
- * the sum has the same bits on any number of ranks.
+ * The elements that are summed have indices 0 .. extent - 1. They are cut into leaves of equal
+ * size, the last of which may be shorter. The leaves are the bottom of a binary tree. Rank i has
+ * `block` elements, whole leaves, from i * block on. It computes the largest nodes that lie within
+ * its elements, at most two of each level; the nodes above are added where the terms are combined.
+ * So the sum has the same bits on any number of ranks.
  *
  * If every rank has one node at most (the block is a power of two of leaves, or one rank has all),
  * a term has the shape of the sum. Else the layout is stacked: a term has a leading axis, of as

@@ -1,8 +1,9 @@
 /* frame.c: encodes and decodes frames and their records. All input may be hostile: a record is
  * decoded through a cursor that never passes the record's end, and numbers are checked against
- * limits.h and the tables before they are used as sizes or indices. Decoding copies only
- * operands and attribute heads (into the scratch arena); strings, lists and payloads stay in
- * place. The layout is in frame.h.
+ * limits.h and the tables before they are used as sizes or indices. Decoding copies
+ * operands, attribute heads and hot records into the scratch arena, and lists and payloads that are
+ * not 8-byte aligned. Other lists and payloads, and strings, stay in place. The layout is in
+ * frame.h.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/frame.h"
 #include "runtime/wire/body.h"
@@ -426,7 +427,7 @@ static const char *next_record(FrameReader *r, Arena *scratch, const uint8_t **a
     return bad;
 }
 
-/* Defines a body, known from here on. */
+/* Executes `body`: adds a body to the table, or (two numbers, no forms) renames one. */
 static bool define(FrameReader *r, const Inst *in, Err *err) {
     const Operand *o = in->in;
     bool renames = in->n_in == 2 && o[0].kind == IN_IMM_INT && o[1].kind == IN_IMM_INT;

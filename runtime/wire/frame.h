@@ -9,7 +9,7 @@
  *              u32 body_bytes, u64 number (of its first record, over all clients; from clients: 0);
  *              then records; payloads over INLINE_BYTES are further parts of the message
  * Record:      u32 length (of the record, multiple of 8), u16 op, u8 n_out, u8 n_attr_form,
- *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u16 0, u32 line    (24 bytes)
+ *              u8 n_attr_arg, u8 flags, u16 n_in, u16 file, u16 col, u32 0, u32 line    (24 bytes)
  *   FORM       u32 per operand: kind in the low 2 bits, distance in 30 (a tensor made this many ids
  *              before `base`, since the last `edge`; 0: external or an immediate), padded to 8;
  *              then FORM attributes

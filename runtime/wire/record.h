@@ -24,7 +24,7 @@ typedef struct RecordHead {
     uint32_t length; /* of the whole record; what follows it is part of the form */
     uint16_t op;
     uint8_t n_out, n_attr_form, n_attr_arg, flags;
-    uint16_t n_in, file, col, zero;
+    uint16_t n_in, file, col, zero[2];
     uint32_t line;
 } RecordHead;
 

@@ -1,7 +1,6 @@
 /* emit_pass.h: the inner part of emit_fusion.c: writes the expressions of a fusion's nodes, and
  * the loop of one pass over a row's elements. The callers write the loops around it: emit_fusion.c
- * those over elements, blocks and long rows, emit_rows.c those over short rows, with all passes in
- * one loop.
+ * those over elements and blocks, emit_rows.c those over rows.
  *
  * Names in the source. The number of the input, node, ... in the fusion follows the letter:
  *   x input, y the input's value at the start of a row, s scalar, v value of the space,

@@ -3,16 +3,16 @@
  * Long rows, and rows of several lines, are computed one at a time, pass after pass, block by
  * block.
  *
- * In the loops over short rows a step is LANES elements, so that reductions stay in registers, in
- * the order of kernel_reduce.h.
+ * The loop over the elements of a short row takes LANES elements at a time. So the accumulators of
+ * reductions stay in registers, in the order of kernel_reduce.h. Below, `step` numbers the rows.
  *
  * Most short rows are staggered: one loop does pass 0 of a row, pass 1 of the row before it, pass 2
  * of the one before that. The passes of one row depend on each other (a division needs its sum),
  * those of different rows do not. So all units of the processor have work, the long chain of an
- * exponential hides the divisions of the row before, and memory is accessed all the time. A row's
- * position and its values for later passes are in slot step mod passes (or fewer slots if its
- * elements are kept: the L1 cache is small). A pass without a row, at both ends, reads and writes
- * `idle`.
+ * exponential hides the divisions of the row before, and memory is accessed all the time. The
+ * position of row s and its row values are in slot s mod n_passes. The kept elements of a node have
+ * only as many slots as that node needs (slots_of), because the L1 cache is small. A pass without a
+ * row, at both ends, reads and writes `idle`.
  *
  * Staggered passes keep the lines of several rows in the L1 cache, whose sets have 8 of them, and
  * rows of 4 KiB use the same set for element i. So short rows with more than EMIT_STREAMS pointers

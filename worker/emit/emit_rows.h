@@ -12,10 +12,10 @@ bool emit_is_total(const Emit *e, int i);
 /* The type in which a fold over the rows keeps what it has in the table. */
 const char *emit_folded(const Emit *e, int i);
 
-/* Returns the pointers to elements of all passes of a short row. More than EMIT_STREAMS are
- * computed in turn. Measured on Zen 4, rows of 512 to 4,096 elements, float32, in turn beside
- * staggered: layer norm with backward (15 pointers) takes 0.35 to 0.80 of the time; softmax with
- * backward (9) 0.86 to 1.3, layer norm (6) 0.95 to 1.6. */
+/* Returns the number of pointers to elements in all passes over a short row. With more than
+ * EMIT_STREAMS the passes run in turn. Measured on Zen 4, rows of 512 to 4,096 elements, float32,
+ * in turn beside staggered: layer norm with backward (15 pointers) takes 0.35 to 0.80 of the time;
+ * softmax with backward (9) 0.86 to 1.3, layer norm (6) 0.95 to 1.6. */
 enum { EMIT_STREAMS = 12 };
 int emit_streams(Emit *e);
 /* Divides the scratch memory. Returns its fixed bytes; *per_element: more bytes for each element of

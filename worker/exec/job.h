@@ -135,7 +135,7 @@ struct Client {
     uint64_t cancel_end;   /* instructions with a lower seq are dropped */
     uint64_t plan_hold;    /* instructions with a lower seq are issued one by one, without plans */
     uint32_t n_across;     /* jobs that wait for tensors of groups without this rank */
-    bool is_draining;      /* LOOK_DRAIN: nothing is issued until its queue is empty */
+    bool is_draining;      /* LOOK_DRAIN: no issue until a job is ready or none is left */
     bool is_cancel_reported, is_gone, has_ack;
     bool is_shared;  /* it issued moves or instructions with `on`: some ids are other workers' */
     bool checks_nan; /* `check nan=true`: every float result is checked */

@@ -1,11 +1,11 @@
 /* queue.c: jobs that are issued and not done: those in flight, those that wait, and the order in
  * which a client gets their reports.
  *
- * A job waits until the jobs that make its operands (their makers) have started. A move also waits
- * for descriptors from peers. After that a job waits for memory. Its results are named when it is
- * queued and get memory when it starts; until then, `data` of a view of them is an offset. A
- * storage lists the jobs that wait for it. Of a client's jobs that wait for nothing but memory, the
- * oldest that fits starts first.
+ * A job waits until the jobs that make its operands (their makers) have started. A move waits
+ * until they have finished, and for descriptors from peers. After that a job waits for memory. Its
+ * results are named when it is queued and get memory when it starts. While it is queued, `data` of
+ * its operand views is an offset in their storage (rebase). A storage lists the jobs that wait for
+ * it. Of a client's jobs that wait for nothing but memory, the oldest that fits starts first.
  *
  * Why there is no deadlock. An instruction has the same number on all workers. Of all unfinished
  * instructions on all workers, take the one with the smallest number. It waits only for older
@@ -18,8 +18,8 @@
  *  - Memory: a job waits only while calls in flight, older jobs or pins of older moves may free
  *    some. (A pin keeps a storage until a peer has read it; that reader is as old as the move.) If
  *    there is none of these, the job fails: out of memory.
- * A younger instruction may start before older ones that wait for memory. It must leave free what
- * the older ones will need, and a quarter of the arena more if one of them is of its own client.
+ * An instruction may start before older ones that wait. It must leave free what all waiting jobs of
+ * their clients will need, and a quarter of the arena more if one of them is of its own client.
  * SPDX-License-Identifier: MIT */
 #include "worker/exec/queue.h"
 #include "worker/exec/check.h"
@@ -53,8 +53,8 @@ enum { IN_FLIGHT_MIN = 4, IN_FLIGHT_MAX = 1024, AHEAD_NS = 100000000, PACE_NS = 
 enum { CALL_WORK = 1 << 14 }; /* work of starting a call */
 const double exec_first_pace = 0.25;
 
-/* Estimates the work of a call: the bytes that it moves, and for a product half a byte per
- * multiplication. */
+/* Estimates the work of a call, in bytes: CALL_WORK, plus the bytes that it moves, plus half a byte
+ * per multiplication of an operation with FACT_CUBIC (matmul, solve, factorizations). */
 double exec_work(const Call *call) {
     double work = CALL_WORK;
     for (int i = 0; i < call->n_in; i++)
@@ -118,8 +118,8 @@ static void release_all(Exec *x, Job *j) {
     j->n_held = j->call.n_out = 0;
 }
 
-/* Converts the data of j's operand views between addresses and offsets; they are offsets until the
- * job starts. */
+/* Converts the data of j's operand views between addresses and offsets. They are offsets from the
+ * time when the job is queued until it starts or its effect runs. */
 static void rebase(Job *j, bool to_memory) {
     if (op_info[j->inst.op].class_ == CLASS_SOURCE) return; /* call.in does not hold its model */
     for (int i = 0, k = 0; i < j->inst.n_in && k < j->n_held; i++) {
@@ -427,8 +427,8 @@ static bool has_older(const Client *c, const Job *j) {
     return o && o != j && o->number < j->number;
 }
 
-/* True if j may take `need` bytes before older waiting jobs. It must leave what these will need,
- * and a quarter of the arena more if one of them is of j's client. */
+/* True if j may take `need` bytes before older waiting jobs. It must leave what all waiting jobs of
+ * the clients of these will need, and a quarter of the arena more if one is of j's client. */
 bool queue_may_pass(const Exec *x, const Job *j, uint64_t need) {
     if (need == 0 || x->n_waiting == 0) return true;
     uint64_t used, peak, total, others = 0;

@@ -10,7 +10,7 @@ bool exec_is_far_ahead(const Exec *x);
 /* With an ordered engine: n more calls (< 0: fewer) are in flight, with so much work in all. */
 void queue_count(Exec *x, int n, double work);
 bool queue_is_much(const Exec *x, double work); /* some of what may be in flight */
-/* Estimates the work of a call, about the bytes that it moves; a matmul has more. */
+/* Estimates the work of a call: about the bytes that it moves, and more with FACT_CUBIC. */
 double exec_work(const Call *call);
 /* Retires the calls that are done, or goes on with what waits for marks. wait: waits for one. */
 void exec_retire(Exec *x, bool wait);

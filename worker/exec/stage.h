@@ -13,7 +13,7 @@
 
 typedef enum Look {
     LOOK_NONE,  /* the next instruction must be decoded and issued */
-    LOOK_DRAIN, /* nothing of this client must be issued until its queue is empty */
+    LOOK_DRAIN, /* issue nothing of this client until one of its jobs is ready or none is left */
     LOOK_DONE   /* instructions were executed; the frame's reader is after them */
 } Look;
 

@@ -222,7 +222,7 @@ void store_largest(const Names *n, char *buf, size_t size) {
     for (MapItem it = {0}; map_next(&n->map, &it);) {
         const Tensor *t = it.value;
         if (t->offset || !t->storage->data || !t->storage->bytes)
-            continue; /* a view into a storage: its whole is listed by another name */
+            continue; /* no memory, or a view that begins inside its storage */
         int same = 0; /* of several names of one storage, the oldest is listed */
         while (same < TOP && (!top[same] || top[same]->storage != t->storage)) same++;
         if (same < TOP) {

@@ -151,7 +151,8 @@ static inline bool tensor_is_sole(const Tensor *t) {
 /* Makes t a part of `whole`; sets t->view.part_axis, part_begin and whole_size. */
 void store_set_whole(Store *s, Tensor *t, const Whole *whole);
 bool store_drop(Store *s, Names *n, uint64_t id); /* false: no such id */
-/* Writes the three largest storages that n names, for messages: "t12 (1000, 1000) f32 3.8 MiB,
+/* Writes the three largest storages whose beginning n names, for messages: "t12 (1000, 1000)
+ * f32 3.8 MiB,
  * ..."; "" if there are none. */
 void store_largest(const Names *n, char *buf, size_t size);
 #endif

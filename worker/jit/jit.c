@@ -39,7 +39,9 @@ typedef enum ItemState {
     ITEM_FAILED
 } ItemState;
 
-/* A kernel. Owned by the JitService; `state` and the fields below it are under its lock. */
+/* A kernel. Owned by the JitService. Its lock protects same_hash, next, refs, state, the marks of
+ * urgency, why, compile_ms and batch. The thread that makes the kernel sets key, suffix, handle and
+ * bytes before `state`. */
 typedef struct Item Item;
 struct Item {
     Item *same_hash, *next; /* next: in the list of unfinished items */
@@ -81,7 +83,7 @@ struct JitService {
     Shipped shipped;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* of all below */
+    pthread_mutex_t lock; /* of `shipped`, items, open, compiler_calls and call */
     pthread_cond_t wake, idle;
     Map items;  /* signature's hash -> Item */
     Item *open; /* the unfinished ones, newest first */
@@ -338,8 +340,9 @@ static void keep(JitService *s, Item **e, int n, const char *object) {
     log_lost(s, why);
 }
 
-/* After disable_compiler: a compiler that hangs once would hang for each kernel, so it is not
- * called again, and all kernels that wait for it fail. Kernels on disk are still used. */
+/* Call this after disable_compiler. Fails all kernels that wait for the compiler, which is not
+ * called again: a compiler that hangs once would hang for each kernel. Kernels on disk are still
+ * used, unless there is no compiler: their names depend on it. */
 static void fail_wanted(JitService *s) {
     for (Item *e = s->open; e; e = e->next) {
         if (e->state != ITEM_WANTED) continue;
@@ -434,7 +437,8 @@ static void look_up(JitService *s, Item *e) {
     pthread_mutex_unlock(&s->lock);
 }
 
-/* ---- The thread: what is next (all under the lock) ---- */
+/* ---- The thread: what is next ---- */
+/* The caller holds the lock, except that item_unref and thread_main take it. */
 
 static uint64_t gain_of(const Item *e) {
     uint64_t ns = atomic_load_explicit(&e->lost_ns, memory_order_relaxed);
@@ -491,8 +495,8 @@ static void item_unref(JitService *s, Item *e) {
     if (--e->refs == 0 && !is_open) item_drop(s, e);
     pthread_mutex_unlock(&s->lock);
 }
-/* Returns the item that lost most time, of those worth compiling and not being compiled; or
- * NULL. */
+/* Returns the item to compile next, or NULL. Urgent ones come first, then the one that lost most
+ * time. Items that have lost less than worth_ns wait. */
 static Item *best_wanted(const JitService *s) {
     Item *best = NULL;
     for (Item *e = s->open; e; e = e->next)
@@ -501,8 +505,9 @@ static Item *best_wanted(const JitService *s) {
     return best;
 }
 
-/* Returns the number of kernels for the next call. A call for several takes less time than one call
- * each; but a program that ends soon should leave its best kernel to the next run. */
+/* Returns the number of kernels for the next compiler call: 1, 2, 4, then BATCH_MAX; always
+ * BATCH_MAX if worth_ns is 0. A call for several kernels takes less time than a call for each. But
+ * the first call has only the best kernel, so that a short program finishes it for the next run. */
 static int batch_limit(const JitService *s) {
     if (!s->worth_ns || s->compiler_calls >= BATCH_MAX) return BATCH_MAX;
     int n = 1 << s->compiler_calls;
