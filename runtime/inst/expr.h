@@ -63,6 +63,7 @@
 #define F_SIGMOID(a)      float_sigmoid(a)
 #define F_SOFTPLUS(a)     float_softplus(a)
 #define F_GELU(a)         float_gelu(a)
+#define F_GELU_DX(a)      float_gelu_dx(a)
 
 /* ---- Drop rows that do not take the kind: IF_ALL, IF_NUM, IF_INT, IF_BITS, IF_FLOAT ---- */
 
@@ -168,6 +169,11 @@ static inline double float_softplus(double a) { return float_max(a, 0) + log1p(e
 /* The limit at -inf is 0. */
 static inline double float_gelu(double a) {
     return a == -INFINITY ? 0 : a * 0.5 * erfc(-a * M_SQRT1_2);
+}
+/* The limits at infinity are 0 and 1. */
+static inline double float_gelu_dx(double a) {
+    if (isinf(a)) return a > 0;
+    return 0.5 * erfc(-a * M_SQRT1_2) + a * exp(-0.5 * a * a) * 0.3989422804014327;
 }
 static inline double float_lgamma(double a) {
     int sign;

@@ -25,6 +25,15 @@ typedef long double Quad;
 static double d_sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double d_softplus(double x) { return x > 40 ? x : log1p(exp(x)); }
 static double d_gelu(double x) { return x < -40 ? -0.0 : 0.5 * x * erfc(-x * M_SQRT1_2); }
+static Quad q_gelu_dx(Quad x) {
+    if (x < -100 || x > 100) return x < 0 ? -(Quad)0 : 1;
+    return Q(erfc)(-x / Q(sqrt)(2)) / 2 + x * Q(exp)(-x * x / 2) / Q(sqrt)(2 * Q(acos)(-1));
+}
+/* Near its root the two terms cancel. */
+static double d_gelu_dx(double x) {
+    if ((x > -1 && x < -0.5) || fabs(x) > 40) return (double)q_gelu_dx((Quad)x);
+    return 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) * 0.3989422804014327;
+}
 static double d_rsqrt(double x) { return 1 / sqrt(x); }
 /* By the asymptotic series from 40 on; where that does not converge, by reflection. */
 static Quad q_digamma(Quad x) {
@@ -91,6 +100,7 @@ static const Unary unary[] = {
     OWN(SIGMOID, sigmoid, 2, -1.10405f, -16.6355f, -88.7f, -103.9f),
     OWN(SOFTPLUS, softplus, 2, -0.449931f, 0.0206042f, 64, -103.9f),
     OWN(GELU, gelu, 2, -0.885506f, -1.4f, -13.3f, 0.651285f),
+    OWN(GELU_DX, gelu_dx, 2, -0.751792f, -0.827633f, -1.84f, -13.3f),
     ROW(FLOOR, floor, 0.5, 1, 0x1p23f),
     ROW(CEIL, ceil, 0.5, 1, 0x1p23f),
     ROW(ROUND, rint, 0.5, 0.5f, 0x1p22f),
@@ -335,6 +345,7 @@ static const Wide wide[] = {
     WIDE(ATAN, atan, -1e300, 1e300, 0.518),
     WIDE(ERF, erf, -6, 6, 1.43),
     {"gelu", OP_GELU, d_gelu64, q_gelu, -37, 10, 8},
+    {"gelu_dx", OP_GELU_DX, d_gelu_dx, q_gelu_dx, -38.6, 10, 5},
     {"sigmoid", OP_SIGMOID, d_sigmoid64, q_sigmoid, -700, 40, 2.4},
     {"softplus", OP_SOFTPLUS, d_softplus64, q_softplus, -700, 40, 1.5},
 };

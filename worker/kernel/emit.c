@@ -54,6 +54,7 @@ const char *emit_half_expr(Op op, DType d) {
     case OP_ERF: return "F_ERF_OF_HALF(a)";
     case OP_SOFTPLUS: return "F_SOFTPLUS_OF_HALF(a)";
     case OP_GELU: return "F_GELU_OF_HALF(a)";
+    case OP_GELU_DX: return "F_GELU_DX_OF_HALF(a)";
     default: return NULL;
     }
 }

@@ -5,7 +5,8 @@
  * Goals, tested by prologue_test: at most 1 ulp for exp, log, sqrt and 2 for the rest, over all
  * floats; infinities, nan and denormals as in C's libm. Measured (`make accuracy`), in ulp: exp
  * 0.88, log 0.85, sqrt 0.5; expm1 1.59, log1p 1.58, rsqrt 1.47, tanh 1.991, sigmoid 1.66, softplus
- * 1.992, erf 1.37, gelu 1.96; sin, cos, tan, pow and all that is computed in double 0.51.
+ * 1.992, erf 1.37, gelu 1.96, gelu_dx 1.87; sin, cos, tan, pow and all that is computed in double
+ * 0.51.
  *
  * Polynomials are minimax fits: Remez exchange, weighted so that the error is relative to the
  * function's value; coefficients are rounded from the lowest power up, and the others fitted again
@@ -17,9 +18,9 @@
  * "Software Manual for the Elementary Functions"; the two parts of the rest are added last. tanh is
  * expm1(2x) / (expm1(2x) + 2). log: the two-part e ln 2 and f; the rounding error of their sum is
  * kept. erf: 1 - e^q with a polynomial q, as in expm1. gelu: m(a), corrected to first order for the
- * rounding of its variable. sin, cos, tan: 2/pi by exponent as in Payne and Hanek, SIGNUM
- * Newsletter 18 (1983). pow, circular and hyperbolic functions but tanh, their inverses and other
- * bases are computed in double.
+ * rounding of its variable. gelu_dx: the distance to its root, in two parts, as a factor. sin, cos,
+ * tan: 2/pi by exponent as in Payne and Hanek, SIGNUM Newsletter 18 (1983). pow, circular and
+ * hyperbolic functions but tanh, their inverses and other bases are computed in double.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_KERNEL_PROLOGUE_F32_H
 #define GT_WORKER_KERNEL_PROLOGUE_F32_H
@@ -250,6 +251,14 @@ PRO_FN float f32_erf(float x) {
     float E = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, high), low); /* ln 2 is exact enough */
     return f32_with_sign(f32_fma(-E, s, 1 - s), x);
 }
+/* e^(-a^2 / 2) (y + low) for 0 <= a <= 15; sum is y + low, or y where that is nearly the same. */
+PRO_FN float f32_bell(float a, float y, float low, float sum) {
+    float s = a * a, s_low = f32_fma(a, a, -s), h = -0.5f * s;
+    float t = f32_fma(h, 0x1.715476p+0f, F32_ROUND + 191.0f), n = t - (F32_ROUND + 191.0f);
+    float r_low = f32_fma(s_low, -0.5f, n * 0x1.05c610p-29f);
+    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, h), r_low), scale = f32_pow2_of(t);
+    return (y + f32_fma(sum, q, low)) * scale * 0x1p-64f;
+}
 /* x Phi(x). Outside +-0.88 by a Phi(-a) = e^(-a^2 / 2) m(a), corrected for rounding. */
 PRO_FN float f32_gelu(float x) {
     const float C = 0x1.01cp+2f; /* with it the first coefficient of m is nearly a float */
@@ -263,15 +272,28 @@ PRO_FN float f32_gelu(float x) {
     float l = f32_fma(k, v, 0x1.2ac84ap-4f);
     float m = f32_fma(l, v, 0x1.82f634p-2f);
     float m_low = f32_fma(f32_fma(k, v, l), v_low, f32_fma(l, v, 0x1.82f634p-2f - m));
-    float s = a * a, low = f32_fma(a, a, -s), h = -0.5f * s;
-    float t = f32_fma(h, 0x1.715476p+0f, F32_ROUND + 191.0f), n = t - (F32_ROUND + 191.0f);
-    low = f32_fma(low, -0.5f, n * 0x1.05c610p-29f);
-    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, h), low), scale = f32_pow2_of(t);
-    float tail = (m + f32_fma(m, q, m_low)) * scale * 0x1p-64f;
+    float tail = f32_bell(a, m, m_low, m), s = a * a;
     float s2 = s * s, f = f32_fma(s, 0x1.469ad4p-7f, -0x1.105726p-4f); /* p: (Phi(x) - 1/2) / x */
     float g = f32_fma(s, 0x1.8fe732p-14f, -0x1.32d7d2p-10f); /* in s, 2^-26 in Phi, |x| <= 0.885 */
     float p = f32_fma(f32_fma(s2, g, f), s, 0x1.988450p-2f);
     return a < 0.88f ? x * f32_fma(x, p, 0.5f) : -(tail - f32_max(x, 0)); /* -0, not 0 */
+}
+/* With a = |x| and T = Phi(-a) - a phi(a): T for x < 0, else 1 - T. T = e^(-a^2 / 2) (R - a) H(a),
+ * where R is the root of T; H falls from 0.67 to 0.4. R - a and the product keep a low part. */
+PRO_FN float f32_gelu_dx(float x) {
+    const float C = 0x1.5dp+1f, R = 0x1.80ead2p-1f, R_low = -0x1.a03fd4p-27f;
+    float a = f32_at_most(f32_abs(x), 15.0f);
+    float d = a + C, v = (d - 2 * C) / d, v2 = v * v;
+    float i = f32_fma(v, 0x1.94a7f6p-5f, -0x1.ff9c0ap-4f); /* H in v, 2^-27 for a <= 15 */
+    float j = f32_fma(v, -0x1.bd4c62p-10f, -0x1.2693eap-7f);
+    float k = f32_fma(v, 0x1.9b4f04p-13f, 0x1.e2152ep-11f);
+    float l = f32_fma(v, -0x1.2f4524p-15f, -0x1.8ef978p-14f);
+    float p = f32_fma(v2 * v2, f32_fma(v2, l, k), f32_fma(v2, j, i));
+    float H = f32_fma(v, p, 0x1.efc50cp-2f), H_low = f32_fma(v, p, 0x1.efc50cp-2f - H);
+    float e = R - a, b = e - R, e_low = ((R - (e - b)) - (a + b)) + R_low;
+    float y = H * e, low = f32_fma(H, e_low, f32_fma(H_low, e, f32_fma(H, e, -y)));
+    float T = f32_bell(a, y, low, y + low);
+    return x < 0 ? T : 1 - T;
 }
 
 /* ---- circular functions ---- */

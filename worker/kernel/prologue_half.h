@@ -154,6 +154,22 @@ PRO_FN float f32_gelu_of_half(float x) {
     float q = f32_fma(f2, f32_fma(f2, f32_fma(f, 0x1.5bb356p-10f, 0x1.3cf488p-7f), h), g);
     return f32_fma(a, p * q * f32_pow2_of(t), x < 0 ? -0.0f : x);
 }
+/* The derivative of gelu, with T, R and H as f32_gelu_dx: p is 2^-64 H in w, 2^-24 up to 4.5. */
+PRO_FN float f32_gelu_dx_of_half(float x) {
+    const float round = F32_ROUND + 191.0f, c = 0x1.715476p-1f;
+    float a = f32_at_most(f32_abs(x), 14.0f);
+    float w = 1 / (a + 3.75f), w2 = w * w, s = a * a;
+    float i = f32_fma(w, 0x1.3f5c5p-66f, 0x1.984948p-66f);
+    float j = f32_fma(w, 0x1.721d96p-62f, 0x1.624a1ap-65f);
+    float k = f32_fma(w, 0x1.65744ap-58f, -0x1.9013acp-61f);
+    float p = f32_fma(w2, f32_fma(w2, f32_fma(w2, -0x1.6ea0eap-58f, k), j), i);
+    float t = f32_fma(s, -c, round), f = f32_fma(s, -c, round - t), f2 = f * f;
+    float g = f32_fma(f, 0x1.62e3f8p-1f, 1.0f);
+    float h = f32_fma(f, 0x1.c6c968p-5f, 0x1.ebf946p-3f);
+    float q = f32_fma(f2, f32_fma(f2, f32_fma(f, 0x1.5bab8p-10f, 0x1.3cdb6cp-7f), h), g);
+    float T = (0x1.80ead2p-1f - a) * p * q * f32_pow2_of(t);
+    return x < 0 ? T : 1 - T;
+}
 
 /* Circular functions of a half below 2^21 in magnitude. x = q pi + r: sin(x) = (-1)^q sin(r); for
  * the cosine q is a whole number and a half. The first difference in r is exact. */
