@@ -166,7 +166,7 @@ static const char *const keywords[][2] = {
     {"map_location", NO_DEVICE},
     {"non_blocking", NO_DEVICE},
     {"pin_memory", NO_DEVICE},
-    {"inplace", "drop it: values never change; use the result"},
+    {"inplace", "drop it: only parameters and buffers change in place; use the result"},
     {"generator", "drop it: seed(n) seeds all random numbers"},
     {"memory_format", "drop it: programs do not see the memory layout"},
     {"layout", "drop it: programs do not see the memory layout"},

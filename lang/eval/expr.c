@@ -53,7 +53,7 @@ static bool not_defined(Interp *in, const Node *n, LangError *e) {
     NameList names = {0};
     const Frame *f = in->frame;
     const char *space = space_with(in, n->str); /* Linear, Adam, StepLR */
-    if (space) { return error_label(e, e->at, "did you mean '%s.%s'?", space, n->str); }
+    if (space) return error_label(e, e->at, "did you mean '%s.%s'?", space, n->str);
     if (is_of_self(f, n->str)) return error_hint(e, "self.%s", n->str);
     for (const AstFn *a = f ? f->fn : NULL; a; a = a->outer) /* and the functions around it */
         for (int i = 0; a->slot_name && i < a->n_slots; i++)

@@ -493,7 +493,7 @@ bool iter_open(Interp *in, const Node *n, Value over, Iter *it, LangError *e) {
         if (over.tensor->pair) {
             char quote[80] = "";
             pair_error(over.tensor, n ? node_text(n, quote) : "", "a loop", e);
-            return n ? (error_locate(e, node_span(in, n)), false) : false;
+            return n && error_locate(e, node_span(in, n));
         }
         if (tensor_type(over.tensor)->rank == 0)
             return fail_at(in, n, e, "cannot loop over a tensor with one number");

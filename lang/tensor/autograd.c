@@ -476,7 +476,7 @@ static Tensor *seed_of(Interp *in, Tensor *y, Tensor *seed, LangError *e) {
     }
     const TensorType *s = tensor_type(seed);
     if (!type_same_shape(s, t)) {
-        error_set(e, "the initial gradient has shape %s, but the tensor has %s",
+        error_set(e, "the seed (the gradient of y) has shape %s, but the tensor has %s",
                   type_shape_text(s, a), type_shape_text(t, b));
         return NULL;
     }

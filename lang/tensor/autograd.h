@@ -36,9 +36,8 @@ struct GradNode {
     Tensor *param;                /* NODE_LEAF: its parameter, not owned; NULL once that is freed */
     Value f;                      /* NODE_CHECKPOINT: the function */
     uint64_t seed, rng, host_rng; /* NODE_CHECKPOINT: the random counters at its start */
-    Handle
-        *out[MAX_OUT]; /* values of results that the rule reads (exp, tanh, max ...), else NULL */
-    Attr *attr;        /* deep copy, part of this allocation */
+    Handle *out[MAX_OUT];  /* values of results that the rule reads (exp, max ...), else NULL */
+    Attr *attr;            /* deep copy, part of this allocation */
     GradNode *prev, *next; /* links of the interpreter's list of live nodes, which owns none */
     GradInput in[];
 };

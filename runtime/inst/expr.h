@@ -170,9 +170,9 @@ static inline double float_softplus(double a) { return float_max(a, 0) + log1p(e
 static inline double float_gelu(double a) {
     return a == -INFINITY ? 0 : a * 0.5 * erfc(-a * M_SQRT1_2);
 }
-/* The limits at infinity are 0 and 1. */
+/* The limits at infinity are -0 and 1. */
 static inline double float_gelu_dx(double a) {
-    if (isinf(a)) return a > 0;
+    if (isinf(a)) return a > 0 ? 1 : -0.0;
     return 0.5 * erfc(-a * M_SQRT1_2) + a * exp(-0.5 * a * a) * 0.3989422804014327;
 }
 static inline double float_lgamma(double a) {

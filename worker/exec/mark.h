@@ -38,7 +38,9 @@ void marks_put_job(Exec *x, Job *j);
 /* Goes on with what waits for marks that are done. wait: waits for the first one, for about a
  * millisecond. Returns false if none was done. */
 bool marks_pass(Exec *x, bool wait);
-void marks_settle(Exec *x); /* waits until all that was submitted is done and its failures known */
+/* Waits until all that was submitted is done and its failures are known, and for the marks that
+ * jobs take meanwhile: afterwards there are none. */
+void marks_settle(Exec *x);
 bool marks_has_slots(const Exec *x); /* a slot is open */
 /* True if something other than the bound of work in flight waits for the engine. */
 bool marks_are_awaited(const Exec *x);

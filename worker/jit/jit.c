@@ -83,7 +83,7 @@ struct JitService {
     Shipped shipped;
     pthread_t thread;
     bool has_thread;
-    pthread_mutex_t lock; /* of `shipped`, items, open, compiler_calls and call */
+    pthread_mutex_t lock; /* of items, open, compiler_calls, call, and of opening `shipped` */
     pthread_cond_t wake, idle;
     Map items;  /* signature's hash -> Item */
     Item *open; /* the unfinished ones, newest first */

@@ -244,8 +244,9 @@ bool cache_save_code(const char *head_name, const char *head, const char *name, 
     const char *dir = getenv("GT_SAVE_COMPILED_CODE");
     if (!dir || !*dir) return true;
     char above[PATH_MAX];
-    bool ok = snprintf(path, PATH_MAX, "%s/%s", dir, head_name) < PATH_MAX &&
-              folder_make_above(path, 0777, above);
+    if (strlen(dir) > PATH_MAX - NAME_MAX) return errno = ENAMETOOLONG, false;
+    snprintf(path, PATH_MAX, "%s/%s", dir, head_name);
+    bool ok = folder_make_above(path, 0777, above);
     if (ok && access(path, F_OK)) ok = cache_write(path, head, strlen(head));
     if (ok) snprintf(path, PATH_MAX, "%s/%s", dir, name);
     return ok && cache_write(path, text->data, text->n);

@@ -504,7 +504,8 @@ static void NAME(gemm_leaf)(int64_t M, int64_t N, int64_t K, const T *a, int64_t
     const bool are_columns = a_m == 1 && M > 1;
     const int64_t most = are_columns ? TILE_M : N <= L ? ROWS_1 : TILE_ROWS;
     const int64_t tiles = M <= most ? 1 : (M + most - 1) / most;
-    const int64_t rows = tiles == 1 ? M : M / tiles, more = M - rows * tiles; /* of some tiles */
+    const int64_t rows = tiles == 1 ? M : M / tiles,
+                  more = M - rows * tiles;                   /* `more` tiles have rows + 1 */
     const int64_t all = tiles * ((N + 2 * L - 1) / (2 * L)); /* over which `next` is spread */
     int64_t part = 0;
     for (int64_t n = 0; n < N; n += 2 * L) {

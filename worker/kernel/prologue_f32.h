@@ -133,14 +133,22 @@ PRO_FN float f32_exp(float x) {
     float s = f32_pow2_of(t);
     return f32_fma(q, s, s) * f32_of_bits((int32_t)((uint32_t)f32_bits(0x1p64f) ^ sign >> 1));
 }
-/* The same for x known to be <= 0 or nan: one scale is enough. */
+/* The same for x known to be <= 0 or nan: one scale is enough. A device bounds the argument in one
+ * instruction; a CPU, which takes two, replaces the result, in one (cross-entropy on v4: 5 %). The
+ * bits are the same, as the exponential of -104 is 0. */
 PRO_FN float f32_exp_below(float x) {
     const float round = F32_ROUND + (63.0f + 128.0f);
-    float c = f32_at_least(x, -104.0f); /* whose exponential is 0 as well */
-    float t = f32_fma(c, 0x1.715476p+0f, round), n = t - round;
-    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, c), n * 0x1.05c610p-29f);
-    float s = f32_pow2_of(t);
-    return f32_fma(q, s, s) * 0x1p-64f;
+#ifdef __CUDACC__
+    x = f32_at_least(x, -104.0f);
+#endif
+    float t = f32_fma(x, 0x1.715476p+0f, round), n = t - round;
+    float q = f32_exp_rest(f32_fma(n, -0x1.62e430p-1f, x), n * 0x1.05c610p-29f);
+    float s = f32_pow2_of(t), y = f32_fma(q, s, s) * 0x1p-64f;
+#ifdef __CUDACC__
+    return y;
+#else
+    return x < -104.0f ? 0 : y;
+#endif
 }
 /* Half the scale s, because 2^128 is not a float. */
 PRO_FN float f32_expm1(float x) {
