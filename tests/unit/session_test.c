@@ -161,6 +161,7 @@ static void keys(void) {
     type(&s, "\033[200~k = 5\rif k > 3 {\r  print(\"big\")\r}\rprint(\"next\")\033[201~\r");
     expect(&s, "\nbig\n");
     expect(&s, "next\n");
+    expect(&s, "gt> "); /* the end of file is a key of the prompt only */
     leave(&s, "\004", 0);
     expect_none();
 }
