@@ -5,6 +5,7 @@
 #include "lang/error/habit.h"
 #include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,61 +455,39 @@ int error_columns(int fd) {
 
 static const char *const habits[][2] = {
     {"_", "at the prompt ans is the value shown last"},
-    {"let", "assignment needs no word: x = 1"},
-    {"var", "assignment needs no word: x = 1"},
-    {"const", "assignment needs no word: x = 1"},
-    {"auto", "assignment needs no word: x = 1"},
+    {"let var const auto", "assignment needs no word: x = 1"},
     {"local", "a name that a function assigns is local: x = 1"},
     {"int", "assignment needs no type: x = 1"},
     {"float", "assignment needs no type: x = 1.0"},
     {"string", "assignment needs no type: x = \"a\""},
-    {"print", "print(x)"},
-    {"echo", "print(x)"},
-    {"puts", "print(x)"},
+    {"print echo puts", "print(x)"},
     {"printf", "print(f\"{x:.4f}\")"},
-    {"switch", "if x == 1 { … } elif x == 2 { … } else { … }"},
-    {"match", "if x == 1 { … } elif x == 2 { … } else { … }"},
-    {"case", "if x == 1 { … } elif x == 2 { … } else { … }"},
-    {"elseif", "elif"},
-    {"elsif", "elif"},
+    {"switch match case", "if x == 1 { … } elif x == 2 { … } else { … }"},
+    {"elseif elsif", "elif"},
     {"elif", "elif follows the } of an if"},
     {"else", "else follows the } of an if"},
     {"manual_seed", "seed(n)"},
     {"set_printoptions", "set_print(precision=4)"},
-    {"null", "write none"},
-    {"nil", "write none"},
-    {"undefined", "write none"},
-    {"NULL", "write none"},
-    {"nullptr", "write none"},
+    {"null nil undefined NULL nullptr", "write none"},
     {"NaN", "nan"},
-    {"func", "fn f(x) { … }"},
-    {"function", "fn f(x) { … }"},
-    {"fun", "fn f(x) { … }"},
-    {"proc", "fn f(x) { … }"},
-    {"struct", "module M(params) { self.x = … }"},
-    {"object", "module M(params) { self.x = … }"},
-    {"from", "import \"file.gt\" as name"},
-    {"require", "import \"file.gt\" as name"},
-    {"include", "import \"file.gt\" as name"},
-    {"use", "import \"file.gt\" as name"},
+    {"func function fun proc", "fn f(x) { … }"},
+    {"struct object __init__", "module M(params) { self.x = … }"},
+    {"from require include use", "import \"file.gt\" as name"},
     {"do", "while condition { … }"},
     {"until", "while not condition { … }"},
-    {"loop", "while true { … }"},
-    {"repeat", "while true { … }"},
+    {"loop repeat", "while true { … }"},
     {"unless", "if not condition { … }"},
     {"foreach", "for x in xs { … }"},
-    {"throw", "error(\"message\")"},
+    {"throw Exception ValueError RuntimeError TypeError KeyError", "error(\"message\")"},
     {"pass", "an empty block is { }"},
     {"end", "blocks end with }"},
     {"then", "if condition { … }"},
-    {"async", "every tensor operation is asynchronous already"},
-    {"await", "every tensor operation is asynchronous already"},
+    {"async await", "every tensor operation is asynchronous already"},
     {"delete", "del x; of a tensor: cat([x[:i], x[i + 1:]])"},
     {"this", "self"},
     {"and_then", "and"},
     {"torch", "tensor functions are builtins: randn(2, 3)"},
-    {"np", "tensor functions are builtins: zeros(2, 3)"},
-    {"numpy", "tensor functions are builtins: zeros(2, 3)"},
+    {"np numpy", "tensor functions are builtins: zeros(2, 3)"},
     {"os", "getenv(\"X\"), args, glob(pattern), shell(cmd)"},
     {"math", "math functions are builtins: sqrt(2)"},
     {"tuple", "list(x); (1, 2) is a list"},
@@ -527,13 +506,11 @@ static const char *const habits[][2] = {
     {"DataLoader", "for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"},
     {"EarlyStopping",
      "if val < best { best = val; wait = 0 } else { wait += 1 }; if wait == 5 { break }"},
-    {"TensorDataset",
+    {"TensorDataset Dataset",
      "drop it: for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"},
-    {"Dataset", "drop it: for idx in randperm(len(X)).split(64) { x = X[idx]; y = Y[idx]; … }"},
     {"compile", "drop it: kernels are compiled where it pays off"},
     {"newaxis", "none: x[:, none]"},
-    {"no_grad", "no_grad { … }"},
-    {"inference_mode", "no_grad { … }"},
+    {"no_grad inference_mode", "no_grad { … }"},
     {"quantize_per_tensor", "not here: x.half(), x.bfloat16(); int8: (x / s).round().to(int8)"},
     {"sparse_coo_tensor", "not here: zeros(2, 3), and x[i, j] = v; all tensors are dense"},
     {"FloatTensor", "tensor([1., 2.])"},
@@ -556,40 +533,25 @@ static const char *const habits[][2] = {
     {"defaultdict", "m.setdefault(k, []).append(x); m[k] = m.get(k, 0) + 1"},
     {"partial", "fn(y) => f(x, y)"},
     {"SummaryWriter", "track(loss=loss)"},
-    {"Exception", "error(\"message\")"},
-    {"ValueError", "error(\"message\")"},
-    {"RuntimeError", "error(\"message\")"},
-    {"TypeError", "error(\"message\")"},
-    {"KeyError", "error(\"message\")"},
     {"__name__", "if main { … }"},
-    {"__init__", "module M(params) { self.x = … }"},
     {"autocast", "m.to(bfloat16), x.bfloat16()"},
     {"setattr", "obj[\"name\"] = v"},
     {"vars", "named_parameters(), or a map"},
     {"Path", "paths are strings: dir + \"/\" + name"},
-    {"complex", "no complex numbers: two tensors"},
-    {"i0", "there are no Bessel functions"},
-    {"i1", "there are no Bessel functions"},
-    {"bessel_j0", "there are no Bessel functions"},
-    {"bessel_j1", "there are no Bessel functions"},
-    {"complex64", "no complex numbers: two tensors"},
-    {"complex128", "no complex numbers: two tensors"},
-    {"int16", "int32"},
-    {"uint16", "int32"},
+    {"complex complex64 complex128", "no complex numbers: two tensors"},
+    {"i0 i1 bessel_j0 bessel_j1", "there are no Bessel functions"},
+    {"int16 uint16", "int32"},
     {"Function", "f's value with g's gradient: g(x) + (f(x) - g(x)).detach()"},
     {"random_split", "i, j = randperm(len(x)).split([8, 2]); train, test = x[i], x[j]"},
     {"Binomial", "not here: sum(bernoulli(full([n], p))) draws one; gt-lang(7) lists what is"},
     {"eig", "eigh(a) of symmetric matrices; others have complex eigenvalues, which are not here"},
     {"eigvals", "eigvalsh(a) of symmetric matrices; others have complex eigenvalues"},
     {"functional_call", "a function of the weights: fn net(w, x) => ...; or m.load_state_dict(w)"},
-    {"pack_padded_sequence",
-     "pass the padded batch, then mask: y * mask; the last output: y[i, n - 1]"},
-    {"pad_packed_sequence",
+    {"pack_padded_sequence pad_packed_sequence",
      "pass the padded batch, then mask: y * mask; the last output: y[i, n - 1]"},
     {"finally", "ok, r = attempt(f, finally=g)"},
-    {"catch", "ok, r = attempt(f, x)"},
-    {"lenght", "len(x)"},
-    {"length", "len(x)"},
+    {"catch try except", "ok, r = attempt(f, x)"},
+    {"lenght length", "len(x)"},
     {"expit", "sigmoid(x)"},
     {"psi", "digamma(x)"},
     {"gamma", "exp(lgamma(x)), for x > 0"},
@@ -601,17 +563,13 @@ static const char *const habits[][2] = {
     {"nanmax", "where(isnan(x), -inf, x).max()"},
     {"nanmin", "where(isnan(x), inf, x).min()"},
     {"nancumsum", "where(isnan(x), 0, x).cumsum(axis)"},
-    {"loadtxt", "load(\"x.csv\")"},
-    {"genfromtxt", "load(\"x.csv\")"},
-    {"read_csv", "load(\"x.csv\")"},
+    {"loadtxt genfromtxt read_csv csv", "load(\"x.csv\")"},
     {"load_file", "load(\"x.safetensors\")"},
     {"save_file", "save(m, \"x.safetensors\")"},
     {"imread", "load(\"x.png\")"},
     {"imsave", "save(x, \"x.png\")"},
-    {"savetxt", "save(x, \"x.csv\")"},
-    {"to_csv", "save(x, \"x.csv\")"},
+    {"savetxt to_csv", "save(x, \"x.csv\")"},
     {"expm", "matrix_exp(x)"},
-    {"csv", "load(\"x.csv\")"},
     {"delattr", "del obj.name"},
     {"divmod", "[a // b, a % b]"},
     {"Counter", "for x in xs { m[x] = m.get(x, 0) + 1 }"},
@@ -624,11 +582,7 @@ static const char *const habits[][2] = {
     {"super", "drop the line: modules have no base; self.base = Base(…) holds another object"},
     {"staticmethod", "drop it: M.f(x) calls a method that does not use self"},
     {"property", "a method: x.area()"},
-    {"fft", NO_FFT},
-    {"ifft", NO_FFT},
-    {"rfft", NO_FFT},
-    {"irfft", NO_FFT},
-    {"stft", NO_FFT},
+    {"fft ifft rfft irfft stft", NO_FFT},
     {"Normal", "distributions.Normal"},
     {"Categorical", "distributions.Categorical"},
     {"Bernoulli", "distributions.Bernoulli"},
@@ -639,33 +593,36 @@ static const char *const habits[][2] = {
            "-oE …\")"},
     {"namedtuple", "module P(x, y) { }"},
     {"dataclass", "module Config(lr=0.1, steps=100) { }"},
-    {"True", "true"},
-    {"TRUE", "true"},
+    {"True TRUE", "true"},
     {"FALSE", "false"},
     {"def", "functions: fn f(x) { … }"},
     {"class", "module M(params) { self.x = …; fn f(x) { … } }"},
     {"lambda", "fn(x) => x + 1"},
     {"with", "signal a { … }   no_grad { … }   time \"label\" { … }"},
-    {"try", "ok, r = attempt(f, x)"},
-    {"except", "ok, r = attempt(f, x)"},
     {"raise", "error(\"message\"); error(r) raises what attempt returned"},
     {"yield", "return a list, or call a function for each element"},
-    {"global", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
-    {"nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
+    {"global nonlocal", "shared state lives in a map or object: s = {n: 0}, then s.n += 1"},
 };
+
+/* True if the words are the n letters of a name, apart from blanks and capitals. */
+static bool is_spelt(const char *words, const char *name, size_t n) {
+    const char *end = name + n;
+    for (; *words; words++)
+        if (*words != ' ' &&
+            (name == end || tolower((unsigned char)*words) != tolower((unsigned char)*name++)))
+            return false;
+    return name == end;
+}
 
 const char *habit_search(const char *words) {
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
-        const char *name = habits[i][0], *s = words;
-        while (*s && (*s == ' ' || tolower((unsigned char)*s) == tolower((unsigned char)*name)))
-            name += *s++ != ' ';
-        if (!*s && !*name) return habits[i][1];
+        const char *names = habits[i][0], *name;
+        for (size_t n; (name = words_next(&names, &n));)
+            if (is_spelt(words, name, n)) return habits[i][1];
     }
     return NULL;
 }
 
 const char *habit_hint(const char *s, size_t n) {
-    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
-        if (strlen(habits[i][0]) == n && !memcmp(habits[i][0], s, n)) return habits[i][1];
-    return NULL;
+    return words_row(habits, sizeof habits / sizeof *habits, s, n);
 }

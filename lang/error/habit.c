@@ -3,6 +3,7 @@
 #include "lang/error/habit.h"
 #include "lang/error/habit_call.h"
 #include "runtime/base/near.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,24 +32,21 @@ static const HabitRow rows[] = {
 
 /* Fields and methods, of any value or, behind its name and a dot, of one kind. */
 static const char *const members[][2] = {
-    {"device", NO_DEVICE},
-    {"cuda", NO_DEVICE},
-    {"is_cuda", NO_DEVICE},
-    {"pin_memory", NO_DEVICE},
+    {"device cuda is_cuda pin_memory tensor.get_device tensor.is_cpu tensor.is_pinned", NO_DEVICE},
     {"grad_fn", "debug.print_tape()"},
-    {"retain_grad", "grad(y, x) gives the gradient of any tensor"},
-    {"register_hook", "grad(y, x) gives the gradient of any tensor"},
+    {"retain_grad register_hook", "grad(y, x) gives the gradient of any tensor"},
     {"new_tensor", "tensor([1, 2], dtype=x.dtype)"},
     {"new_full", "full((2, 3), 1, dtype=x.dtype)"},
-    {"is_contiguous", "drop it: programs do not see the memory layout"},
-    {"stride", "drop it: programs do not see the memory layout"},
+    {"is_contiguous stride tensor.strides tensor.storage tensor.data_ptr tensor.untyped_storage "
+     "tensor.storage_offset",
+     "drop it: programs do not see the memory layout"},
     {"register_buffer", "self.name = buffer(x)"},
     {"register_parameter", "self.name = param(x)"},
     {"add_module", "self.name = layer"},
     {"param_groups", "opt.lr = 0.01"},
     {"apply", "for name, p in m.named_parameters() { … }"},
     {"requires_grad_", "x = param(x)"},
-    {"share_memory", "drop it: workers share what they need"},
+    {"share_memory tensor.share_memory_", "drop it: workers share what they need"},
     {"list.astype", "tensor(xs).to(float32)"},
     {"__class__", "type(x), a text"},
     {"__name__", "drop it: type(x) is a text"},
@@ -58,7 +56,7 @@ static const char *const members[][2] = {
     {"startsWith", "s.startswith(\"a\")"},
     {"nelement", "x.numel()"},
     {"ndimension", "x.ndim"},
-    {"element_size", "4 bytes for float32 and int32; see x.dtype"},
+    {"element_size tensor.itemsize", "4 bytes for float32 and int32; see x.dtype"},
     {"nbytes", "x.numel() times the size of x.dtype"},
     {"to_sparse", "not here: all tensors are dense; x.nonzero() lists the other elements"},
     {"to_dense", "drop it: all tensors are dense"},
@@ -69,27 +67,21 @@ static const char *const members[][2] = {
     {"register_forward_hook",
      "return a second result from forward, or store it: self.last = x.detach()"},
     {"short", "there is no int16: x.int()"},
-    {"length", "len(x)"},
-    {"len", "len(x)"},
+    {"length len", "len(x)"},
     {"str.encode", "bytes(s)"},
     {"tensor.decode", "text(x)"},
-    {"contains", "x in xs"},
-    {"includes", "x in xs"},
+    {"contains includes", "x in xs"},
     {"push", "xs.append(x)"},
-    {"values", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
-    {"indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
+    {"values indices", "values: x.max(1); indices: x.argmax(1); both: values, indices = x.topk(k)"},
     {"Poisson.sample",
      "of rate r, k numbers: sum(cumsum(-log(rand(int(2 * r) + 40, k)), 0) < r, 0)"},
     {"tensor.partition", "x.sort().values"},
     {"tensor.argpartition", "x.argsort()"},
     {"tensor.compress", "x[mask]"},
     {"tensor.addr", "x + outer(a, b)"},
-    {"tensor.itemsize", "4 bytes for float32 and int32; see x.dtype"},
     {"tensor.fill", "x = full_like(x, v)"},
     {"tensor.flat", "x.flatten()"},
-    {"tensor.real", "drop it: there are no complex numbers"},
-    {"tensor.conj", "drop it: there are no complex numbers"},
-    {"tensor.conjugate", "drop it: there are no complex numbers"},
+    {"tensor.real tensor.conj tensor.conjugate", "drop it: there are no complex numbers"},
     {"tensor.imag", "zeros_like(x): there are no complex numbers"},
     {"tensor.is_complex", "false: there are no complex numbers"},
     {"tensor.H", "x.T: there are no complex numbers"},
@@ -100,15 +92,7 @@ static const char *const members[][2] = {
     {"tensor.resize", "x = x.reshape(2, 3)"},
     {"tensor.resize_", "x = zeros(2, 3), or x = x.reshape(2, 3)"},
     {"tensor.sum_to_size", "x.sum(axis, keepdims=true)"},
-    {"tensor.tobytes", "save(x, \"x.npy\")"},
-    {"tensor.tofile", "save(x, \"x.npy\")"},
-    {"tensor.dump", "save(x, \"x.npy\")"},
-    {"tensor.strides", "drop it: programs do not see the memory layout"},
-    {"tensor.storage", "drop it: programs do not see the memory layout"},
-    {"tensor.data_ptr", "drop it: programs do not see the memory layout"},
-    {"tensor.get_device", NO_DEVICE},
-    {"tensor.is_cpu", NO_DEVICE},
-    {"tensor.share_memory_", "drop it: workers share what they need"},
+    {"tensor.tobytes tensor.tofile tensor.dump", "save(x, \"x.npy\")"},
     {"tensor.is_sparse", "false: all tensors are dense"},
     {"tensor.exponential_", "x = -log1p(-rand_like(x)) / rate"},
     {"tensor.random_", "x = randint(a, b, x.shape)"},
@@ -118,9 +102,6 @@ static const char *const members[][2] = {
     {"tensor.map_", "write f for both tensors: x = f(x, y)"},
     {"tensor.lu_solve", "solve(a, b)"},
     {"tensor.triangular_solve", "solve_triangular(a, x, upper=true)"},
-    {"tensor.is_pinned", NO_DEVICE},
-    {"tensor.untyped_storage", "drop it: programs do not see the memory layout"},
-    {"tensor.storage_offset", "drop it: programs do not see the memory layout"},
     {"tensor.new", "x.new_zeros(2, 3), or tensor(xs, dtype=x.dtype)"},
     {"rsample", "not here: sample() has no gradient; log_prob(x) has one"},
     {"generate_square_subsequent_mask",
@@ -129,17 +110,11 @@ static const char *const members[][2] = {
 
 /* Fields of the named tuples that are lists here. */
 static const char *const results[][2] = {
-    {"sign", "sign, logabsdet = slogdet(x)"},
-    {"logabsdet", "sign, logabsdet = slogdet(x)"},
-    {"eigenvalues", "values, vectors = eigh(x)"},
-    {"eigenvectors", "values, vectors = eigh(x)"},
-    {"U", "u, s, vh = svd(x)"},
-    {"S", "u, s, vh = svd(x)"},
-    {"Vh", "u, s, vh = svd(x)"},
-    {"Q", "q, r = qr(x)"},
-    {"R", "q, r = qr(x)"},
-    {"hist", "hist, edges = histogram(x)"},
-    {"bin_edges", "hist, edges = histogram(x)"},
+    {"sign logabsdet", "sign, logabsdet = slogdet(x)"},
+    {"eigenvalues eigenvectors", "values, vectors = eigh(x)"},
+    {"U S Vh", "u, s, vh = svd(x)"},
+    {"Q R", "q, r = qr(x)"},
+    {"hist bin_edges", "hist, edges = histogram(x)"},
 };
 
 /* What the values of a function's list are called. */
@@ -162,17 +137,11 @@ static const char *const unpacked[][2] = {
 
 /* Arguments, of any function or, behind its name and a dot, of one. */
 static const char *const keywords[][2] = {
-    {"device", NO_DEVICE},
-    {"map_location", NO_DEVICE},
-    {"non_blocking", NO_DEVICE},
-    {"pin_memory", NO_DEVICE},
+    {"device map_location non_blocking pin_memory", NO_DEVICE},
     {"inplace", "drop it: only parameters and buffers change in place; use the result"},
     {"generator", "drop it: seed(n) seeds all random numbers"},
-    {"memory_format", "drop it: programs do not see the memory layout"},
-    {"layout", "drop it: programs do not see the memory layout"},
-    {"foreach", "drop it: it only chooses how PyTorch computes"},
-    {"fused", "drop it: it only chooses how PyTorch computes"},
-    {"capturable", "drop it: it only chooses how PyTorch computes"},
+    {"memory_format layout", "drop it: programs do not see the memory layout"},
+    {"foreach fused capturable", "drop it: it only chooses how PyTorch computes"},
     {"flush", "drop it: a line appears as soon as its values are known"},
     {"use_reentrant", "drop it: there is one kind of checkpoint"},
     {"preserve_rng_state", "drop it: a checkpoint draws the same random numbers again"},
@@ -181,23 +150,15 @@ static const char *const keywords[][2] = {
     {"create_graph", "grad(y, xs, create_graph=true) gives gradients with a history"},
     {"allow_unused", "drop it: what y does not depend on has gradient 0"},
     {"verbose", "drop it, and print(opt.lr)"},
-    {"load.delimiter", SNIFFED},
-    {"load.sep", SNIFFED},
-    {"load.header", SNIFFED},
-    {"load.skiprows", SNIFFED},
-    {"load.skip_header", SNIFFED},
-    {"allow_pickle", "drop it: files hold values, never code"},
-    {"weights_only", "drop it: files hold values, never code"},
-    {"choice.size", SEVERAL},
-    {"choice.k", SEVERAL},
-    {"choice.replace", SEVERAL},
+    {"load.delimiter load.sep load.header load.skiprows load.skip_header", SNIFFED},
+    {"allow_pickle weights_only", "drop it: files hold values, never code"},
+    {"choice.size choice.k choice.replace", SEVERAL},
     {"num_workers", "drop it: programs name no devices; gtsh -w N says how many workers there are"},
 };
 
 static const char *const imports[][2] = {
-    {"torch", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
-    {"numpy", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
-    {"jax", "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
+    {"torch numpy jax",
+     "not needed: its functions are built in (randn, zeros, nn.Linear, optim.Adam, gt.x)"},
     {"os", "not needed: getenv(\"X\"), args, glob(pattern), exists(path), shell(cmd)"},
     {"sys", "not needed: args, exit(n), print(x, err=true)"},
     {"math", "not needed: sqrt(2), exp(1), pi, inf"},
@@ -205,8 +166,7 @@ static const char *const imports[][2] = {
     {"time", "not needed: time(), sleep(s), time \"label\" { … }"},
     {"json", "not needed: load(\"x.json\"), save(x, \"x.json\")"},
     {"yaml", "not needed: load(\"x.yaml\"), save(x, \"x.yaml\")"},
-    {"PIL", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
-    {"imageio", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
+    {"PIL imageio", "not needed: load(\"x.png\"), save(x, \"x.png\")"},
     {"safetensors", "not needed: load(\"x.safetensors\"), save(m, \"x.safetensors\")"},
     {"pickle", "not needed: save(obj, \"x.safetensors\"), load(path)"},
     {"copy", "not needed: copy(x)"},
@@ -218,7 +178,7 @@ static const char *const imports[][2] = {
     {"torchvision", "not here: load(\"train-images-idx3-ubyte.gz\"), load(\"x.png\")"},
     {"typing", "not needed: names have no types"},
     {"dataclasses", "not needed: module Config(lr=0.1, steps=100) { }"},
-    {"wandb", "not needed: track(loss=loss)"},
+    {"wandb tensorboard", "not needed: track(loss=loss)"},
     {"re", "not here: s.find, s.split, s.partition, s.replace, s.isalpha, s.startswith"},
     {"collections", "not needed: m[k] = m.get(k, 0) + 1; m.setdefault(k, []); xs.pop(0)"},
     {"functools", "not needed: fn(y) => f(x, y)"},
@@ -228,24 +188,19 @@ static const char *const imports[][2] = {
     {"pathlib", "not needed: paths are strings: dir + \"/\" + name"},
     {"scipy", "not here: linalg, optim and the math functions are built in"},
     {"sklearn", "not here: the layers of nn, optim and linalg are built in"},
-    {"seaborn", "not here: " PLOT},
-    {"sns", "not here: " PLOT},
+    {"seaborn sns", "not here: " PLOT},
     {"cv2", "not here: load(\"x.png\"), interpolate(x, size=[64, 64]), conv2d(x, w)"},
-    {"gym", "not here: write the environment as a module with reset and step"},
-    {"gymnasium", "not here: write the environment as a module with reset and step"},
+    {"gym gymnasium", "not here: write the environment as a module with reset and step"},
     {"transformers", "not here: load(\"model.safetensors\") reads weights; nn has the layers"},
     {"datasets", "not here: load(\"x.csv\"), load(\"x.json\"), load(\"x.npz\")"},
-    {"torchinfo", "not needed: summary(model, x)"},
-    {"torchsummary", "not needed: summary(model, x)"},
-    {"tensorboard", "not needed: track(loss=loss)"},
+    {"torchinfo torchsummary", "not needed: summary(model, x)"},
     {"shutil", "not here: shell(f\"cp '{a}' '{b}'\")"},
     {"tempfile", "not here: shell(\"mktemp -d\").strip()"},
     {"warnings", "not needed: print(x, err=true)"},
     {"operator", "not needed: fn(a, b) => a + b, fn(x) => x[1]"},
     {"bisect", "not needed: searchsorted(tensor(xs), x)"},
     {"threading", "not needed: gtsh -w N computes with several workers"},
-    {"requests", "not here: shell(\"curl -sO https://…\")"},
-    {"urllib", "not here: shell(\"curl -sO https://…\")"},
+    {"requests urllib", "not here: shell(\"curl -sO https://…\")"},
     {"einops", "not here: x.reshape(…).permute(…), einsum(\"ij,jk->ik\", a, b)"},
 };
 
@@ -683,43 +638,42 @@ bool habit_of_space(const char *space, const char *name, LangError *e) {
 }
 
 bool habit_is_result(const char *name) {
-    for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        if (!strcmp(results[i][0], name)) return true;
-    return false;
+    return words_row(results, sizeof results / sizeof *results, name, strlen(name)) != NULL;
 }
 
 bool habit_unpacked(const char *function, LangError *e) {
-    for (size_t i = 0; i < sizeof unpacked / sizeof *unpacked; i++)
-        if (!strcmp(unpacked[i][0], function)) return error_hint(e, "%s", unpacked[i][1]), true;
-    return false;
+    const char *hint =
+        words_row(unpacked, sizeof unpacked / sizeof *unpacked, function, strlen(function));
+    return hint && (error_hint(e, "%s", hint), true);
+}
+
+/* The row of a name, or of that name behind its owner's and a dot. */
+static const char *own_row(const char *const (*table)[2], size_t n_rows, const char *owner,
+                           const char *name) {
+    char path[128];
+    snprintf(path, sizeof path, "%s.%s", owner, name);
+    for (size_t i = 0; i < n_rows; i++)
+        if (words_have(table[i][0], name, strlen(name)) ||
+            words_have(table[i][0], path, strlen(path)))
+            return table[i][1];
+    return NULL;
 }
 
 bool habit_member(const char *kind, const char *name, LangError *e) {
     if (!strcmp(name, "copy") && strcmp(kind, "tensor")) return false;
-    for (size_t i = 0; i < sizeof results / sizeof *results && !strcmp(kind, "list"); i++)
-        if (!strcmp(results[i][0], name)) return error_hint(e, "%s", results[i][1]), true;
-    char path[128];
-    snprintf(path, sizeof path, "%s.%s", kind, name);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++)
-        if (!strcmp(members[i][0], name) || !strcmp(members[i][0], path)) {
-            error_hint(e, "%s", members[i][1]);
-            return true;
-        }
-    return false;
+    const char *hint = NULL;
+    if (!strcmp(kind, "list"))
+        hint = words_row(results, sizeof results / sizeof *results, name, strlen(name));
+    if (!hint) hint = own_row(members, sizeof members / sizeof *members, kind, name);
+    return hint && (error_hint(e, "%s", hint), true);
 }
 
 const char *habit_keyword(const char *function, const char *name) {
-    char path[128];
-    snprintf(path, sizeof path, "%s.%s", function, name);
-    for (size_t i = 0; i < sizeof keywords / sizeof *keywords; i++)
-        if (!strcmp(keywords[i][0], name) || !strcmp(keywords[i][0], path)) return keywords[i][1];
-    return NULL;
+    return own_row(keywords, sizeof keywords / sizeof *keywords, function, name);
 }
 
 const char *habit_import(const char *name) {
-    for (size_t i = 0; i < sizeof imports / sizeof *imports; i++)
-        if (!strcmp(imports[i][0], name)) return imports[i][1];
-    return NULL;
+    return words_row(imports, sizeof imports / sizeof *imports, name, strlen(name));
 }
 
 /* ---- import lines ---- */

@@ -10,6 +10,7 @@
 #include "lang/eval/builtin.h"
 #include "lang/tensor/autograd.h"
 #include "lang/value/frame.h"
+#include "runtime/base/words.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,8 +243,7 @@ static bool rewrite_argument(LangError *e, const char *name, bool is_own) {
 /* The advice of --check-nan about a nan inside these functions. */
 static const char *const nan_hints[][2] = {
     {"mean", "the mean of no elements is nan"},
-    {"std", "more elements than the correction, or unbiased=false"},
-    {"var", "more elements than the correction, or unbiased=false"},
+    {"std var", "more elements than the correction, or unbiased=false"},
     {"reciprocal", "reciprocal(x + 1e-8)"},
     {"logit", "logit(x, eps=1e-6)"},
 };
@@ -253,17 +253,19 @@ static const char *const nan_hints[][2] = {
 static void rewrite_nan(LangError *e, const char *name) {
     static const char start[] = "non-finite values first appear in '";
     const char *op = e->what + sizeof start - 1, *end = strchr(op, '\'');
-    char text[sizeof e->what], hint[sizeof e->hint];
+    char text[sizeof e->what];
     if (strncmp(e->what, start, sizeof start - 1) || !end || !*name) return;
     const char *dot = strrchr(name, '.'), *last = dot ? dot + 1 : name;
     size_t n = (size_t)(end - op);
     if (*last == '_' || (strlen(last) == n && !memcmp(last, op, n))) return;
     bool is_division = n == 3 && !memcmp(op, "div", 3) && strncmp(e->hint, "too large", 9);
     if (is_division) {
-        snprintf(hint, sizeof hint, "a division by 0 inside %s", last);
-        for (size_t k = 0; k < sizeof nan_hints / sizeof *nan_hints; k++)
-            if (!strcmp(nan_hints[k][0], last)) snprintf(hint, sizeof hint, "%s", nan_hints[k][1]);
-        error_hint(e, "%s", hint);
+        const char *advice =
+            words_row(nan_hints, sizeof nan_hints / sizeof *nan_hints, last, strlen(last));
+        if (advice)
+            error_hint(e, "%s", advice);
+        else
+            error_hint(e, "a division by 0 inside %s", last);
     }
     snprintf(text, sizeof text, "%s%s%s", start, name, end);
     snprintf(e->what, sizeof e->what, "%s", text);

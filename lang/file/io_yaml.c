@@ -8,6 +8,7 @@
 #include "lang/error/interrupt.h"
 #include "runtime/base/map.h"
 #include "runtime/layout/config.h"
+#include "runtime/base/words.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -19,13 +20,6 @@
 enum { MAX_YAML_DEPTH = 100, ALIAS_BASE = 16 << 20, ALIAS_RATIO = 16 };
 
 /* ---- Scalars ---- */
-
-static bool is_word(const char *s, const char *words) {
-    size_t n = strlen(s);
-    for (const char *w = words; *w; w += strcspn(w, " ") + (w[strcspn(w, " ")] == ' '))
-        if (strcspn(w, " ") == n && !memcmp(w, s, n)) return true;
-    return false;
-}
 
 static bool read_int(const char *s, IoValue *out) {
     int base = !strncmp(s, "0x", 2) ? 16 : !strncmp(s, "0o", 2) ? 8 : 10;
@@ -43,11 +37,11 @@ static bool read_int(const char *s, IoValue *out) {
 static bool read_float(const char *s, IoValue *out) {
     const char *p = s + (*s == '-' || *s == '+');
     out->kind = IO_FLOAT;
-    if (is_word(p, ".inf .Inf .INF")) {
+    if (words_have(".inf .Inf .INF", p, strlen(p))) {
         out->f = *s == '-' ? -INFINITY : INFINITY;
         return true;
     }
-    if (is_word(s, ".nan .NaN .NAN")) {
+    if (words_have(".nan .NaN .NAN", s, strlen(s))) {
         out->f = NAN;
         return true;
     }
@@ -71,9 +65,9 @@ static bool read_float(const char *s, IoValue *out) {
 /* Reads a plain scalar by the core schema; false: it is a string. */
 static bool read_plain(const char *s, IoValue *out) {
     *out = (IoValue){0};
-    if (!*s || is_word(s, "~ null Null NULL")) return true;
-    bool is_true = is_word(s, "true True TRUE");
-    if (is_true || is_word(s, "false False FALSE")) {
+    if (!*s || words_have("~ null Null NULL", s, strlen(s))) return true;
+    bool is_true = words_have("true True TRUE", s, strlen(s));
+    if (is_true || words_have("false False FALSE", s, strlen(s))) {
         *out = (IoValue){.kind = IO_BOOL, .b = is_true};
         return true;
     }

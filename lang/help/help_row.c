@@ -3,61 +3,29 @@
 #include "lang/help/help.h"
 #include "lang/help/help_text.h"
 #include "runtime/inst/op_rule.h"
+#include "runtime/base/words.h"
 #include <string.h>
 
 /* Functions and the operation that does their work, where that has another name. */
 static const char *const others[][2] = {
-    {"amax", "max"},
-    {"amin", "min"},
-    {"avg_pool1d", "avg_pool"},
-    {"avg_pool2d", "avg_pool"},
-    {"avg_pool3d", "avg_pool"},
-    {"bfloat16", "cast"},
-    {"bmm", "matmul"},
-    {"bool", "cast"},
-    {"byte", "cast"},
-    {"char", "cast"},
-    {"concat", "cat"},
-    {"concatenate", "cat"},
-    {"conv1d", "conv"},
-    {"conv2d", "conv"},
-    {"conv3d", "conv"},
-    {"conv_transpose1d", "conv_dx"},
-    {"conv_transpose2d", "conv_dx"},
-    {"conv_transpose3d", "conv_dx"},
+    {"avg_pool1d avg_pool2d avg_pool3d", "avg_pool"},
+    {"bfloat16 bool byte char double float half int long to type type_as", "cast"},
+    {"concat concatenate", "cat"},
+    {"conv1d conv2d conv3d", "conv"},
+    {"conv_transpose1d conv_transpose2d conv_transpose3d", "conv_dx"},
     {"cummin", "cummax"},
-    {"double", "cast"},
-    {"empty", "full"},
-    {"empty_like", "full"},
-    {"flatten", "reshape"},
-    {"float", "cast"},
-    {"full_like", "full"},
-    {"half", "cast"},
+    {"tensor", "data"},
+    {"item tolist", "fetch"},
+    {"empty empty_like full_like ones ones_like zeros zeros_like", "full"},
     {"index_select", "index"},
-    {"int", "cast"},
-    {"item", "fetch"},
-    {"long", "cast"},
-    {"max_pool1d", "max_pool"},
-    {"max_pool2d", "max_pool"},
-    {"max_pool3d", "max_pool"},
-    {"mm", "matmul"},
-    {"ones", "full"},
-    {"ones_like", "full"},
+    {"bmm mm", "matmul"},
+    {"amax", "max"},
+    {"max_pool1d max_pool2d max_pool3d", "max_pool"},
+    {"amin", "min"},
+    {"swapaxes t transpose", "permute"},
     {"rand_like", "rand"},
     {"randn_like", "randn"},
-    {"squeeze", "reshape"},
-    {"swapaxes", "permute"},
-    {"t", "permute"},
-    {"tensor", "data"},
-    {"to", "cast"},
-    {"tolist", "fetch"},
-    {"transpose", "permute"},
-    {"type", "cast"},
-    {"type_as", "cast"},
-    {"unsqueeze", "reshape"},
-    {"view", "reshape"},
-    {"zeros", "full"},
-    {"zeros_like", "full"},
+    {"flatten squeeze unsqueeze view", "reshape"},
 };
 
 static const char *last_name(const char *name) {
@@ -70,9 +38,8 @@ static Op op_of(const char *name) {
     size_t n = strlen(name);
     Op op = op_find(name, n);
     if (op == OP_COUNT && n > 1 && name[n - 1] == '_') op = op_find(name, n - 1);
-    for (size_t i = 0; op == OP_COUNT && i < sizeof others / sizeof *others; i++)
-        if (!strcmp(others[i][0], name)) op = op_find(others[i][1], strlen(others[i][1]));
-    return op;
+    const char *other = words_row(others, sizeof others / sizeof *others, name, n);
+    return op == OP_COUNT && other ? op_find(other, strlen(other)) : op;
 }
 
 static void put_wrapped(Bytes *line, int width, Bytes *out) {

@@ -2,6 +2,7 @@
  * keywords only at the start of a statement; the tokens after them distinguish them from names.
  * SPDX-License-Identifier: MIT */
 #include "lang/syntax/parse.h"
+#include "runtime/base/words.h"
 #include <string.h>
 
 static bool ends_statement(int kind) {
@@ -281,19 +282,16 @@ static void warn_never_called(Parser *p, const AstFn *fn) {
     static const char *const names[][2] = {
         {"__init__", "the module's own block is the constructor: module M(n) { self.n = n }"},
         {"__call__", "fn forward(x)"},
-        {"__len__", "a list or map in self._items makes m[i], len(m) and loops work"},
-        {"__getitem__", "a list or map in self._items makes m[i], len(m) and loops work"},
+        {"__len__ __getitem__ __iter__",
+         "a list or map in self._items makes m[i], len(m) and loops work"},
         {"__setitem__", "a list or map in self._items makes m[i] = v work"},
-        {"__iter__", "a list or map in self._items makes m[i], len(m) and loops work"},
         {"__next__", "return a list, or call a function for each element"},
-        {"__repr__", "fn extra_repr() gives the text in the parentheses"},
-        {"__str__", "fn extra_repr() gives the text in the parentheses"},
+        {"__repr__ __str__", "fn extra_repr() gives the text in the parentheses"},
         {"__hash__", "keys are strings, ints and lists of such: m[x.name]"},
         {"__enter__", "attempt(f, finally=g)"},
     };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(fn->name, names[i][0]))
-            parse_warn(p, fn->at, names[i][1], "nothing calls %s", fn->name);
+    const char *hint = words_row(names, sizeof names / sizeof *names, fn->name, strlen(fn->name));
+    if (hint) parse_warn(p, fn->at, hint, "nothing calls %s", fn->name);
 }
 
 static Node *fn_statement(Parser *p, size_t first) {

@@ -3,6 +3,7 @@
 #include "runtime/base/limits.h"
 #include "runtime/base/flags.h"
 #include "runtime/base/near.h"
+#include "runtime/base/words.h"
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,24 +108,15 @@ static int switch_of(const char *s) {
     return -1;
 }
 
-static bool is_among(const char *s, const char *words) {
-    size_t n = strlen(s);
-    for (const char *w = words; *w; w += strcspn(w, " "), w += *w == ' ')
-        if (strcspn(w, " ") == n && !memcmp(w, s, n)) return true;
-    return false;
-}
-
 /* "0, 1 or wait" */
 static bool refuse(const struct Row *row, const char *s, Err *err) {
     char list[80];
     size_t n = 0;
-    for (const char *w = row->words; *w;) {
-        size_t length = strcspn(w, " ");
-        const char *next = w + length + (w[length] == ' ');
-        const char *before = n == 0 ? "" : *next ? ", " : " or ";
+    const char *words = row->words, *w;
+    for (size_t length; (w = words_next(&words, &length));) {
+        const char *before = n == 0 ? "" : *words ? ", " : " or ";
         n += (size_t)snprintf(list + n, sizeof list - n, "%s%.*s", before, (int)length, w);
         assert(n < sizeof list);
-        w = next;
     }
     return err_set(err, ERR_ARG, "%s needs %s, not '%.60s'", row->name, list, s);
 }
@@ -135,7 +127,7 @@ static bool check(const struct Row *row, Err *err) {
     if (!s) return true;
     if (!row->words) return flag_int(row->name, s, row->least, MANY, &n, err);
     if (row->hidden && !strncmp(s, row->hidden, strlen(row->hidden))) return true;
-    bool ok = (is_switch(row) && switch_of(s) >= 0) || is_among(s, row->words);
+    bool ok = (is_switch(row) && switch_of(s) >= 0) || words_have(row->words, s, strlen(s));
     return ok || refuse(row, s, err);
 }
 
