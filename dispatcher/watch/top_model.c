@@ -1,7 +1,7 @@
 /* top_model.c: see top_model.h.
  * SPDX-License-Identifier: MIT */
 #include "dispatcher/watch/top_model.h"
-#include "dispatcher/watch/record.h"
+#include "dispatcher/watch/tape_words.h"
 #include "runtime/base/err.h"
 #include "runtime/base/map.h"
 #include <math.h>
@@ -64,31 +64,49 @@ const char *const top_word_key[TOP_WORDS] = {
     [TOP_FILE] = "file",     [TOP_IN_SIGNAL] = "signal",  [TOP_DEVICE] = "device",
 };
 
-static int find_key(const char *const *key, int n, const char *name) {
+static int find_key(const char *const *key, int n, Word name) {
     for (int k = 0; k < n; k++)
-        if (!strcmp(key[k], name)) return k;
+        if (word_is(name, key[k])) return k;
     return -1;
 }
 
 /* Stores one pair in a row. */
-static void take_pair(TopRow *row, const RecordPair *pair) {
-    const char *key = row->kind == TOP_OP && !strcmp(pair->key, "count") ? "insts" : pair->key;
+static void take_pair(TopRow *row, Word key, const char *value) {
+    if (row->kind == TOP_OP && word_is(key, "count")) key = (Word){"insts", strlen("insts")};
     char *end;
     int k = find_key(top_word_key, TOP_WORDS, key);
     if (k >= 0) {
-        snprintf(row->word[k], TOP_TEXT, "%.*s", TOP_TEXT - 1, pair->value);
+        snprintf(row->word[k], TOP_TEXT, "%s", value);
         return;
     }
     if ((k = find_key(top_counter_key, TOP_COUNTERS, key)) >= 0) {
-        double v = strtod(pair->value, &end);
-        if (end == pair->value || *end || !(v >= 0 && v < 1e18)) return;
+        double v = strtod(value, &end);
+        if (end == value || *end || !(v >= 0 && v < 1e18)) return;
         row->count[k] = v;
         row->has |= UINT64_C(1) << k;
         return;
     }
     if ((k = find_key(top_number_key, TOP_NUMBERS, key)) < 0) return;
-    long long v = strtoll(pair->value, &end, 10);
-    if (end != pair->value && !*end && v != TOP_UNKNOWN) row->number[k] = v;
+    long long v = strtoll(value, &end, 10);
+    if (end != value && !*end && v != TOP_UNKNOWN) row->number[k] = v;
+}
+
+/* Stores what follows the first word of a record; what is not a pair is skipped. */
+static void take_pairs(TopModel *m, TopRow *row, Words *w) {
+    Word word, key, value;
+    uint64_t now;
+    Bytes text = {0};
+    while (word_next(w, &word)) {
+        if (!word_pair(word, &key, &value)) continue;
+        if (row == &m->dispatcher && word_is(key, "now_us") &&
+            word_number(value, INT64_MAX, &now) && now > 0)
+            m->now_us = (int64_t)now;
+        text.n = 0;
+        bytes_puts(&text, ""); /* data is not NULL */
+        word_text(value, &text);
+        take_pair(row, key, text.data);
+    }
+    bytes_fini(&text);
 }
 
 static void clear(TopRow *row) {
@@ -236,11 +254,10 @@ static void add_to_signal(TopModel *m, const TopRow *got, const TopRow *before) 
 }
 
 /* Reads one record of `kind` into its row. */
-static void take_row(TopModel *m, TopKind kind, Record *r) {
+static void take_row(TopModel *m, TopKind kind, Words *w) {
     TopRow got = {.kind = kind};
-    RecordPair pair;
     clear(&got);
-    while (record_next(r, &pair)) take_pair(&got, &pair);
+    take_pairs(m, &got, w);
     TopRow *row = row_of(m, kind, identify(&got, m->rows[kind].n));
     if (!row || row->snapshot == m->n_snapshots) return;
     if (kind == TOP_WORKER) {
@@ -252,18 +269,10 @@ static void take_row(TopModel *m, TopKind kind, Record *r) {
     sample(row, got.number[TOP_CLOCK_US] > 0 ? got.number[TOP_CLOCK_US] : m->now_us);
 }
 
-static void take_dispatcher(TopModel *m, Record *r) {
-    RecordPair pair;
+static void take_dispatcher(TopModel *m, Words *w) {
     clear(&m->dispatcher);
     memset(m->dispatcher.count, 0, sizeof m->dispatcher.count);
-    while (record_next(r, &pair)) {
-        if (!strcmp(pair.key, "now_us")) {
-            char *end;
-            long long now = strtoll(pair.value, &end, 10);
-            if (end != pair.value && !*end && now > 0) m->now_us = now;
-        }
-        take_pair(&m->dispatcher, &pair);
-    }
+    take_pairs(m, &m->dispatcher, w);
     sample(&m->dispatcher, m->now_us);
 }
 
@@ -285,11 +294,12 @@ void top_model_take(TopModel *m, const char *text, size_t n, int64_t at_us) {
         for (const char *line = text, *end = text + n; line < end;) {
             const char *newline = memchr(line, '\n', (size_t)(end - line));
             size_t length = (size_t)((newline ? newline : end) - line);
-            Record r;
-            if (record_begin(&r, line, length)) {
-                int kind = find_key(kind_name, TOP_KINDS, r.kind);
-                if (pass == 0 && !strcmp(r.kind, "dispatcher")) take_dispatcher(m, &r);
-                if (pass == 1 && kind >= 0) take_row(m, (TopKind)kind, &r);
+            Words w = {line, line, line + length};
+            Word word;
+            if (word_next(&w, &word)) {
+                int kind = find_key(kind_name, TOP_KINDS, word);
+                if (pass == 0 && word_is(word, "dispatcher")) take_dispatcher(m, &w);
+                if (pass == 1 && kind >= 0) take_row(m, (TopKind)kind, &w);
             }
             line += length + 1;
         }

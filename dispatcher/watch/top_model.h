@@ -1,7 +1,7 @@
 /* top_model.h: what gt-top knows of a run: snapshots go in as text, rows with smoothed rates come
  * out. No terminal, no clock, no connection.
  *
- * A snapshot has a record (record.h) for the dispatcher and one for each worker, client and
+ * A snapshot (monitor.h) has a record for the dispatcher and one for each worker, client and
  * operation. Its counters are cumulative. The rate of a counter is its increase over the last
  * TOP_WINDOW_US by the clock of the process that counted it, smoothed exponentially. The busy and
  * idle times of a signal are estimates: a worker's time between two snapshots counts for the signal

@@ -2,7 +2,6 @@
  * pages of several widths, keys, JSON. top_pty_test.c shows it on a terminal.
  * SPDX-License-Identifier: MIT */
 #include "check.h"
-#include "dispatcher/watch/record.h"
 #include "dispatcher/watch/top_json.h"
 #include "dispatcher/watch/top_keys.h"
 #include "dispatcher/watch/top_table.h"
@@ -13,39 +12,33 @@
 /* ---- Records ---- */
 
 static void records(void) {
-    Record r;
-    RecordPair p;
-    const char *line = "  worker rank=0 name=\"a \\\"b\\\" \\x1b\\n\" bare = =x  last=\"torn";
-    CHECK(record_begin(&r, line, strlen(line)));
-    CHECK_STR(r.kind, "worker");
-    CHECK(record_next(&r, &p));
-    CHECK_STR(p.key, "rank");
-    CHECK_STR(p.value, "0");
-    CHECK(record_next(&r, &p));
-    CHECK_STR(p.value, "a \"b\" \x1b\n");
-    CHECK(record_next(&r, &p));
-    CHECK_STR(p.key, "last");
-    CHECK_STR(p.value, "torn");
-    CHECK(!record_next(&r, &p));
-    CHECK(!record_begin(&r, "", 0));
-    CHECK(!record_begin(&r, "   ", 3));
-    /* Long words are cut, and any bytes end. */
-    char junk[3000];
-    memset(junk, 'k', sizeof junk);
-    junk[1000] = '=';
-    CHECK(record_begin(&r, junk, sizeof junk));
-    CHECK_INT(strlen(r.kind), RECORD_KEY - 1);
+    TopModel m = {0};
+    const char *line = "  worker rank=0 host=\"a \\\"b\\\" \\x1b\\n\" bare = =x  engine=\"torn";
+    top_model_take(&m, line, strlen(line), 0);
+    CHECK_INT(m.rows[TOP_WORKER].n, 1);
+    const TopRow *row = top_model_find(&m, TOP_WORKER, 0);
+    CHECK(row);
+    CHECK_INT(row->number[TOP_RANK], 0);
+    CHECK_STR(row->word[TOP_HOST], "a \"b\" \x1b\n");
+    CHECK_STR(row->word[TOP_ENGINE], "torn");
+    top_model_take(&m, "   ", 3, 0);
+    CHECK_INT(m.rows[TOP_WORKER].n, 0);
+    /* Long values are cut, and any bytes end. */
+    char junk[3000] = "worker engine=";
+    size_t head = strlen(junk);
+    memset(junk + head, 'k', sizeof junk - head);
+    top_model_take(&m, junk, sizeof junk, 0);
+    CHECK_INT(strlen(m.rows[TOP_WORKER].row[0].word[TOP_ENGINE]), TOP_TEXT - 1);
     Rand random = {7};
     for (int round = 0; round < 2000; round++) {
-        size_t n = (size_t)rand_below(&random, 200);
-        for (size_t i = 0; i < n; i++)
+        size_t n = head + (size_t)rand_below(&random, 200);
+        for (size_t i = round % 2 ? head : 0; i < n; i++)
             junk[i] = rand_below(&random, 3) ? " =\"\\x1a\n"[rand_below(&random, 8)]
                                              : (char)rand_below(&random, 256);
-        int pairs = 0;
-        if (record_begin(&r, junk, n))
-            while (record_next(&r, &p)) pairs++;
-        CHECK(pairs <= 200);
+        if (round % 2) memcpy(junk, "worker engine=", head);
+        top_model_take(&m, junk, n, 0);
     }
+    top_model_fini(&m);
 }
 
 /* ---- Rates ---- */
