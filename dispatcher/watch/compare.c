@@ -67,7 +67,7 @@ static void add_run(Rows *r, const Timeline *t, bool is_new) {
         add_slices(r, t, lane->transfer, lane->n_transfers, is_new);
         for (size_t i = 0; i < lane->n_idle; i++) {
             const Idle *idle = &lane->idle[i];
-            snprintf(what, sizeof what, "idle: %s", idle_cause_name[idle->cause]);
+            snprintf(what, sizeof what, "idle: %s", idle_why_name[idle->cause]);
             add_row(r, what, is_new, idle->end_ns - idle->begin_ns);
         }
     }

@@ -200,10 +200,10 @@ static void put_shares(Screen *s, const WorkerLane *w) {
     if (there <= 0) return;
     bytes_printf(s->out, " %3.0f%% busy", 100 * (double)w->sum.busy_ns / there);
     int most = 0;
-    for (int i = 1; i < IDLE_CAUSES; i++)
+    for (int i = 1; i < IDLE_WHYS; i++)
         if (w->sum.idle_ns[i] > w->sum.idle_ns[most]) most = i;
     double share = 100 * (double)w->sum.idle_ns[most] / there;
-    if (share >= 0.5) bytes_printf(s->out, ", %.0f%% %s", share, idle_cause_name[most]);
+    if (share >= 0.5) bytes_printf(s->out, ", %.0f%% %s", share, idle_why_name[most]);
 }
 
 static void worker(Screen *s, const WorkerLane *w, const Path *path) {

@@ -9,9 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const idle_cause_name[IDLE_CAUSES] = {"starved", "blocked", "comm", "compile",
-                                                  "device"};
-
 Timeline *timeline_new(const TimelineOptions *options) {
     Timeline *t = xcalloc(1, sizeof *t);
     if (options) t->options = *options;

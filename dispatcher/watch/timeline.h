@@ -18,22 +18,13 @@
 #define GT_DISPATCHER_WATCH_TIMELINE_H
 #include "dispatcher/watch/op_class.h"
 #include "runtime/inst/tape.h"
+#include "runtime/wire/wire_watch.h"
 
 #define TIMELINE_RECORDS  (UINT32_C(6) << 20) /* default of TimelineOptions.records_max */
 #define TIMELINE_IDLE_NS  50000               /* shorter gaps have no cause, in tapes and here */
 #define TIMELINE_NO_ID    UINT64_MAX          /* Slice.id of an effect: print, save, ... */
 #define TIMELINE_NO_TIME  INT64_MIN
 #define TIMELINE_LINE_MAX (16u << 20) /* bytes of a tape's line */
-
-typedef enum IdleCause {
-    IDLE_STARVED, /* no instruction had been sent */
-    IDLE_BLOCKED, /* an input from another worker was missing */
-    IDLE_COMM,    /* waited for a transfer */
-    IDLE_COMPILE, /* waited for a kernel */
-    IDLE_DEVICE,  /* waited for its device, which computed */
-    IDLE_CAUSES
-} IdleCause;
-extern const char *const idle_cause_name[IDLE_CAUSES];
 
 /* What a worker executed, from a `done` line. Strings (file, name, ...) are numbers for
  * timeline_text; 0 is "". */
@@ -60,7 +51,7 @@ enum { TIMELINE_INS = 6, TIMELINE_ROWS = 16 };
 /* Time without computing, of at least TIMELINE_IDLE_NS, inside one gap of the compute lane. */
 typedef struct Idle {
     int64_t begin_ns, end_ns;
-    int cause;     /* IdleCause */
+    int cause;     /* IdleWhy */
     int on;        /* the rank that was waited for, or -1 */
     uint32_t name; /* operation that waited, or that was compiled; 0: unknown */
     uint32_t file, line;
@@ -117,7 +108,7 @@ typedef struct ClientLane {
 /* How a worker's time within the window divides. busy + the idle causes + gaps = the time that it
  * was there. Computing counts before transfers, these before idleness. */
 typedef struct WorkerTotals {
-    int64_t there_ns, busy_ns, idle_ns[IDLE_CAUSES];
+    int64_t there_ns, busy_ns, idle_ns[IDLE_WHYS];
     int64_t gap_ns; /* without a cause: shorter than TIMELINE_IDLE_NS, or unknown */
     int64_t class_ns[WATCH_CLASS_COUNT]; /* sums of slices; of transfers also those in parallel */
     uint64_t moved;                      /* bytes that came over */

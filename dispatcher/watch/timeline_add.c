@@ -454,8 +454,8 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
 
 /* Returns -1 for a cause that only a later version knows. */
 static int cause_of(Word w) {
-    for (int i = 0; i < IDLE_CAUSES; i++)
-        if (word_is(w, idle_cause_name[i])) return i;
+    for (int i = 0; i < IDLE_WHYS; i++)
+        if (word_is(w, idle_why_name[i])) return i;
     return -1;
 }
 

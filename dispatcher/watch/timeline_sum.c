@@ -131,7 +131,7 @@ WorkerTotals timeline_total(const Timeline *t) {
         all.there_ns += w->there_ns;
         all.busy_ns += w->busy_ns;
         all.gap_ns += w->gap_ns;
-        for (int c = 0; c < IDLE_CAUSES; c++) all.idle_ns[c] += w->idle_ns[c];
+        for (int c = 0; c < IDLE_WHYS; c++) all.idle_ns[c] += w->idle_ns[c];
         for (int c = 0; c < WATCH_CLASS_COUNT; c++) all.class_ns[c] += w->class_ns[c];
         all.moved = sum_u64(all.moved, w->moved);
         all.n_ops += w->n_ops;
@@ -169,7 +169,7 @@ Win timeline_win(const Timeline *t) {
     int64_t most = 0, taken = 0;
     OpTotal *op;
     size_t n = timeline_ops(t, &op);
-    for (int c = 0; c < IDLE_CAUSES; c++)
+    for (int c = 0; c < IDLE_WHYS; c++)
         if (all.idle_ns[c] > most) most = taken = all.idle_ns[c], win.cause = c;
     size_t k = 0;
     while (k < n && op[k].class_ == WATCH_TRANSFER) k++; /* comm has these */

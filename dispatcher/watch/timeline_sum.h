@@ -40,7 +40,7 @@ WorkerTotals timeline_total(const Timeline *t);
  * time is gone, all else takes as long as before, and the workers share the gain evenly; it is an
  * upper bound. If nothing was executed, nothing could be saved. */
 typedef struct Win {
-    int cause;  /* IdleCause; -1: an operation, or nothing */
+    int cause;  /* IdleWhy; -1: an operation, or nothing */
     bool is_op; /* op counts */
     OpTotal op;
     int rank, on; /* of a cause: the worker that waits longest, and the one it waits for, or -1 */

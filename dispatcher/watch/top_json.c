@@ -45,13 +45,13 @@ static void put_fractions(Bytes *b, const TopRow *row, bool *has, const char *ke
     bytes_putc(b, '}');
 }
 static const char *class_name(int k) { return watch_class_info[k].name; }
-static const char *cause_name(int k) { return top_cause_name[k]; }
+static const char *cause_name(int k) { return idle_why_name[k]; }
 
 static void put_row(Bytes *b, const TopRow *row) {
     bool has = false;
-    double busy[WATCH_CLASS_COUNT], idle[TOP_CAUSES];
+    double busy[WATCH_CLASS_COUNT], idle[IDLE_WHYS];
     top_row_busy(row, busy);
-    for (int c = 0; c < TOP_CAUSES; c++) idle[c] = row->rate[TOP_IDLE + c] * 1e-6;
+    for (int c = 0; c < IDLE_WHYS; c++) idle[c] = row->rate[TOP_IDLE + c] * 1e-6;
     bytes_putc(b, '{');
     for (int k = 0; k < TOP_NUMBERS; k++) {
         if (row->number[k] == TOP_UNKNOWN || (k == TOP_BLOCKED_ON && row->number[k] < 0)) continue;
@@ -70,7 +70,7 @@ static void put_row(Bytes *b, const TopRow *row) {
         bytes_printf(b, "%.0f,\"%s_per_s\":%.3f", row->count[c], name, row->rate[c]);
     }
     put_fractions(b, row, &has, "busy", TOP_BUSY, WATCH_CLASS_COUNT, busy, class_name);
-    put_fractions(b, row, &has, "idle", TOP_IDLE, TOP_CAUSES, idle, cause_name);
+    put_fractions(b, row, &has, "idle", TOP_IDLE, IDLE_WHYS, idle, cause_name);
     bytes_putc(b, '}');
 }
 

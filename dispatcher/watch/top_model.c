@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const top_cause_name[TOP_CAUSES] = {"starved", "blocked", "comm", "compile", "device"};
-
 /* ---- Keys ---- */
 
 const char *const top_counter_key[TOP_COUNTERS] = {
@@ -19,11 +17,11 @@ const char *const top_counter_key[TOP_COUNTERS] = {
     [TOP_BUSY + WATCH_REDUCE] = "busy_us.reduce",
     [TOP_BUSY + WATCH_OTHER] = "busy_us.other",
     [TOP_BUSY + WATCH_TRANSFER] = "busy_us.transfer",
-    [TOP_IDLE + TOP_STARVED] = "idle_us.starved",
-    [TOP_IDLE + TOP_BLOCKED] = "idle_us.blocked",
-    [TOP_IDLE + TOP_COMM] = "idle_us.comm",
-    [TOP_IDLE + TOP_COMPILE] = "idle_us.compile",
-    [TOP_IDLE + TOP_COMPUTES] = "idle_us.device",
+    [TOP_IDLE + IDLE_STARVED] = "idle_us.starved",
+    [TOP_IDLE + IDLE_BLOCKED] = "idle_us.blocked",
+    [TOP_IDLE + IDLE_COMM] = "idle_us.comm",
+    [TOP_IDLE + IDLE_COMPILE] = "idle_us.compile",
+    [TOP_IDLE + IDLE_DEVICE] = "idle_us.device",
     [TOP_INSTS] = "insts",
     [TOP_TIME] = "us",
     [TOP_FRAME_BYTES] = "frame_bytes",
@@ -157,13 +155,13 @@ double top_row_busy(const TopRow *row, double of_class[WATCH_CLASS_COUNT]) {
     return busy * scale;
 }
 
-TopCause top_row_idle(const TopRow *row, double *fraction) {
-    TopCause best = TOP_CAUSES;
+IdleWhy top_row_idle(const TopRow *row, double *fraction) {
+    IdleWhy best = IDLE_WHYS;
     *fraction = 0;
-    for (int c = 0; c < TOP_CAUSES; c++) {
+    for (int c = 0; c < IDLE_WHYS; c++) {
         double part = row->rate[TOP_IDLE + c] * 1e-6;
         if (part <= *fraction) continue;
-        best = (TopCause)c;
+        best = (IdleWhy)c;
         *fraction = part;
     }
     if (*fraction > 1) *fraction = 1;

@@ -13,6 +13,7 @@
 #ifndef GT_DISPATCHER_WATCH_TOP_MODEL_H
 #define GT_DISPATCHER_WATCH_TOP_MODEL_H
 #include "dispatcher/watch/op_class.h"
+#include "runtime/wire/wire_watch.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,21 +31,10 @@ enum {
 
 typedef enum TopKind { TOP_WORKER, TOP_CLIENT, TOP_SIGNAL, TOP_OP, TOP_KINDS } TopKind;
 
-/* Why a worker was idle. */
-typedef enum TopCause {
-    TOP_STARVED,
-    TOP_BLOCKED,
-    TOP_COMM,
-    TOP_COMPILE,
-    TOP_COMPUTES,
-    TOP_CAUSES
-} TopCause;
-extern const char *const top_cause_name[TOP_CAUSES];
-
 typedef enum TopCounter {
     TOP_BUSY,                                /* us, one per WatchClass */
-    TOP_IDLE = TOP_BUSY + WATCH_CLASS_COUNT, /* us, one per TopCause */
-    TOP_INSTS = TOP_IDLE + TOP_CAUSES,       /* instructions; of an op: how often it ran */
+    TOP_IDLE = TOP_BUSY + WATCH_CLASS_COUNT, /* us, one per IdleWhy */
+    TOP_INSTS = TOP_IDLE + IDLE_WHYS,        /* instructions; of an op: how often it ran */
     TOP_TIME,                                /* us; of an op */
     TOP_FRAME_BYTES,                         /* received from clients */
     TOP_SENT_BYTES,                          /* sent to workers */
@@ -137,9 +127,9 @@ const TopRow *top_model_find(const TopModel *m, TopKind kind, uint64_t id);
 /* Fractions of the time, 0 to 1, that a worker or signal was busy with a class, and in all. They
  * are scaled down if several threads make the sum exceed 1. */
 double top_row_busy(const TopRow *row, double of_class[WATCH_CLASS_COUNT]);
-/* The main cause of a worker's idle time, and the fraction of the time that it takes; TOP_CAUSES:
+/* The main cause of a worker's idle time, and the fraction of the time that it takes; IDLE_WHYS:
  * none is known. */
-TopCause top_row_idle(const TopRow *row, double *fraction);
+IdleWhy top_row_idle(const TopRow *row, double *fraction);
 /* True if the counter c was in the snapshot. */
 static inline bool top_row_has(const TopRow *row, int c) { return row->has >> c & 1; }
 #endif

@@ -69,11 +69,11 @@ static double idle(Row *row, int unused) {
 static const char *why_text(Row *row, char *buf) {
     double fraction;
     char on[24] = "";
-    TopCause cause = top_row_idle(row, &fraction);
-    if (cause == TOP_CAUSES || fraction < 0.005) return nothing;
-    if ((cause == TOP_BLOCKED || cause == TOP_COMM) && row->number[TOP_BLOCKED_ON] >= 0)
+    IdleWhy cause = top_row_idle(row, &fraction);
+    if (cause == IDLE_WHYS || fraction < 0.005) return nothing;
+    if ((cause == IDLE_BLOCKED || cause == IDLE_COMM) && row->number[TOP_BLOCKED_ON] >= 0)
         snprintf(on, sizeof on, " w%lld", (long long)row->number[TOP_BLOCKED_ON]);
-    snprintf(buf, CELL, "%s%s %.0f%%", top_cause_name[cause], on, fraction * 100);
+    snprintf(buf, CELL, "%s%s %.0f%%", idle_why_name[cause], on, fraction * 100);
     return buf;
 }
 
@@ -297,7 +297,7 @@ static void draw_bar(const TopModel *m, Row *row, TopGrid *g, int y, int x, int 
         is_known = top_row_has(row, TOP_TIME);
     } else {
         all = top_row_busy(row, part);
-        for (int c = 0; c < TOP_IDLE + TOP_CAUSES; c++) is_known |= top_row_has(row, c);
+        for (int c = 0; c < TOP_IDLE + IDLE_WHYS; c++) is_known |= top_row_has(row, c);
     }
     if (!is_known || !row->has_rate) return;
     top_put_bar(g, y, x, width - PERCENT, part);

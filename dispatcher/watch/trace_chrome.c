@@ -132,7 +132,7 @@ static void put_compile(Json *j, int pid, const Compile *c) {
 
 static void put_idle(Json *j, int pid, const Idle *idle) {
     char text[1200];
-    snprintf(text, sizeof text, idle->on >= 0 ? "%s on w%d" : "%s", idle_cause_name[idle->cause],
+    snprintf(text, sizeof text, idle->on >= 0 ? "%s on w%d" : "%s", idle_why_name[idle->cause],
              idle->on);
     begin(j, "X", pid, TID_IDLE, text);
     fputs(",\"cat\":\"idle\"", j->f);

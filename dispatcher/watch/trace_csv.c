@@ -63,7 +63,7 @@ static void put_idle(const Timeline *t, FILE *f, int rank, const Idle *idle) {
     put_text(f, timeline_text(t, idle->name));
     fputs(",,,,,,", f);
     if (idle->on >= 0) fprintf(f, "w%d", idle->on);
-    fprintf(f, ",%s,", idle_cause_name[idle->cause]);
+    fprintf(f, ",%s,", idle_why_name[idle->cause]);
     put_text(f, idle->line ? timeline_text(t, idle->file) : "");
     putc(',', f);
     if (idle->line) fprintf(f, "%u", idle->line);

@@ -80,7 +80,7 @@ static void put_row(const char *name, const WorkerTotals *w, bool idle, FILE *f)
     char bytes[24];
     fprintf(f, "  %-8s %6.1f%%", name, percent(w->busy_ns, w->there_ns));
     fprintf(f, " %6.1f%%", percent(w->idle_ns[IDLE_COMM], w->there_ns));
-    for (int c = 0; idle && c < IDLE_CAUSES; c++)
+    for (int c = 0; idle && c < IDLE_WHYS; c++)
         if (c != IDLE_COMM) fprintf(f, " %7.1f%%", percent(w->idle_ns[c], w->there_ns));
     fprintf(f, " %6.1f%% %9" PRIu64 " %11s\n", percent(w->gap_ns, w->there_ns), w->n_ops,
             bytes_text(w->moved, bytes));
@@ -91,8 +91,8 @@ static void put_workers(const Timeline *t, const WorkerTotals *all, FILE *f) {
     int n = 0;
     bool idle = has_idle(t);
     fprintf(f, "  %-8s %7s %7s", "worker", "busy", "comm");
-    for (int c = 0; idle && c < IDLE_CAUSES; c++)
-        if (c != IDLE_COMM) fprintf(f, " %8s", idle_cause_name[c]);
+    for (int c = 0; idle && c < IDLE_WHYS; c++)
+        if (c != IDLE_COMM) fprintf(f, " %8s", idle_why_name[c]);
     fprintf(f, " %7s %9s %11s\n", "rest", "ops", "moved in");
     for (int i = 0; i < t->n_workers; i++) {
         if (!t->worker[i].is_known) continue;
@@ -127,7 +127,7 @@ static void put_waits(const Timeline *t, FILE *f) {
         const Idle *w = &wait[i].idle;
         snprintf(place, sizeof place, "w%d", wait[i].rank);
         fprintf(f, "  %-14s %9s  at %.6f s, %s", place, time_text(w->end_ns - w->begin_ns, time),
-                (double)w->begin_ns / 1e9, idle_cause_name[w->cause]);
+                (double)w->begin_ns / 1e9, idle_why_name[w->cause]);
         if (w->on >= 0) fprintf(f, " on w%d", w->on);
         if (w->name) fprintf(f, ", before %s", op_name(t, w->name, name));
         put_position(t, f, w->file, w->line);
@@ -152,7 +152,7 @@ static void put_links(const Timeline *t, FILE *f) {
 }
 
 static void put_win(const Timeline *t, FILE *f) {
-    static const char *const what[IDLE_CAUSES] = {
+    static const char *const what[IDLE_WHYS] = {
         "waiting for instructions (starved)", "waiting for other workers (blocked)",
         "waiting for transfers (comm)", "waiting for kernels (compile)",
         "waiting for the device (device)"};

@@ -10,7 +10,7 @@
 
 ViewShares view_shares(const Timeline *t) {
     ViewShares s = {0};
-    double there = 0, busy = 0, class_[WATCH_CLASS_COUNT] = {0}, cause[IDLE_CAUSES] = {0};
+    double there = 0, busy = 0, class_[WATCH_CLASS_COUNT] = {0}, cause[IDLE_WHYS] = {0};
     double idle = 0;
     for (int w = 0; w < t->n_workers; w++) {
         if (!t->worker[w].is_known) continue;
@@ -21,7 +21,7 @@ ViewShares view_shares(const Timeline *t) {
         busy += (double)sum->busy_ns;
         idle += (double)sum->gap_ns;
         for (int c = 0; c < WATCH_CLASS_COUNT; c++) class_[c] += (double)sum->class_ns[c];
-        for (int i = 0; i < IDLE_CAUSES; i++) {
+        for (int i = 0; i < IDLE_WHYS; i++) {
             cause[i] += (double)sum->idle_ns[i];
             idle += (double)sum->idle_ns[i];
         }
@@ -30,7 +30,7 @@ ViewShares view_shares(const Timeline *t) {
     s.busy = busy / there;
     s.idle = idle / there;
     for (int c = 0; c < WATCH_CLASS_COUNT; c++) s.class_[c] = class_[c] / there;
-    for (int i = 0; i < IDLE_CAUSES; i++) s.cause[i] = cause[i] / there;
+    for (int i = 0; i < IDLE_WHYS; i++) s.cause[i] = cause[i] / there;
     return s;
 }
 
@@ -179,13 +179,13 @@ void view_idle(const Timeline *t, Bytes *out) {
     if (s.idle < 0.005) return;
     bytes_printf(out, "idle %.0f%%", 100 * s.idle);
     const char *before = ": ";
-    for (int i = 0; i < IDLE_CAUSES; i++) {
+    for (int i = 0; i < IDLE_WHYS; i++) {
         if (s.cause[i] < 0.005) continue;
-        bytes_printf(out, "%s%.0f%% %s", before, 100 * s.cause[i], idle_cause_name[i]);
+        bytes_printf(out, "%s%.0f%% %s", before, 100 * s.cause[i], idle_why_name[i]);
         before = ", ";
     }
     double rest = s.idle; /* short gaps, and what the tape does not explain */
-    for (int i = 0; i < IDLE_CAUSES; i++) rest -= s.cause[i];
+    for (int i = 0; i < IDLE_WHYS; i++) rest -= s.cause[i];
     if (rest >= 0.005 && before[0] == ',')
         bytes_printf(out, "%s%.0f%% of unknown cause", before, 100 * rest);
 }
@@ -334,9 +334,9 @@ void view_place(const Timeline *t, uint32_t file, uint32_t line, Bytes *out) {
 }
 
 void view_cause(const Idle *idle, Bytes *out) {
-    static const char *const words[IDLE_CAUSES] = {"no instruction", "waits for another worker",
-                                                   "waits for a transfer", "waits for a kernel",
-                                                   "waits for its device"};
+    static const char *const words[IDLE_WHYS] = {"no instruction", "waits for another worker",
+                                                 "waits for a transfer", "waits for a kernel",
+                                                 "waits for its device"};
     if (idle->cause != IDLE_STARVED && idle->cause != IDLE_COMPILE && idle->on >= 0)
         bytes_printf(out, "waits for w%d", idle->on);
     else

@@ -12,7 +12,7 @@ enum { VIEW_WORKERS = 64, VIEW_CLIENTS = 8 }; /* lanes shown; a line counts the 
  * may exceed 1. */
 typedef struct ViewShares {
     double class_[WATCH_CLASS_COUNT];
-    double busy, idle, cause[IDLE_CAUSES]; /* idle: with or without a cause */
+    double busy, idle, cause[IDLE_WHYS]; /* idle: with or without a cause */
     uint64_t n_ops;
     int n_workers;
 } ViewShares;

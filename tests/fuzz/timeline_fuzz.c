@@ -36,7 +36,7 @@ static void check_worker(const WorkerLane *w) {
     }
     for (size_t i = 1; i < w->n_bands; i++)
         if (w->band[i].begin_ns < w->band[i - 1].end_ns) die("bands of a worker overlap");
-    for (int i = 0; i < IDLE_CAUSES; i++) sum += w->sum.idle_ns[i];
+    for (int i = 0; i < IDLE_WHYS; i++) sum += w->sum.idle_ns[i];
     if (sum != w->sum.there_ns) die("the parts of a worker's time are not the whole");
 }
 

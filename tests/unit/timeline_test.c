@@ -51,7 +51,7 @@ static void check_idle(const WorkerLane *w, size_t i, int64_t begin_us, int64_t 
     const Idle *idle = &w->idle[i];
     CHECK_INT(idle->begin_ns, begin_us * 1000);
     CHECK_INT(idle->end_ns, end_us * 1000);
-    CHECK_STR(idle_cause_name[idle->cause], idle_cause_name[cause]);
+    CHECK_STR(idle_why_name[idle->cause], idle_why_name[cause]);
     CHECK_INT(idle->on, on);
 }
 

@@ -94,9 +94,9 @@ static void device_computes(void) {
              "dispatcher now_us=%d workers=1 clients=0\n"
              "worker rank=0 idle_us.starved=%d idle_us.device=%d\n",
              1000000 + i * 250000, i * 2500, i * 225000);
-    CHECK_INT(top_row_idle(top_model_find(&m, TOP_WORKER, 0), &fraction), TOP_COMPUTES);
+    CHECK_INT(top_row_idle(top_model_find(&m, TOP_WORKER, 0), &fraction), IDLE_DEVICE);
     CHECK(near(fraction, 0.9));
-    CHECK_STR(top_cause_name[TOP_COMPUTES], "device");
+    CHECK_STR(idle_why_name[IDLE_DEVICE], "device");
     top_model_fini(&m);
 }
 
@@ -117,12 +117,12 @@ static void fractions(void) {
     CHECK(w0 && w1);
     CHECK(near(top_row_busy(w0, part), 0.5));
     CHECK(near(part[WATCH_MATMUL], 0.4) && near(part[WATCH_POINTWISE], 0.1));
-    CHECK_INT(top_row_idle(w0, &fraction), TOP_BLOCKED);
+    CHECK_INT(top_row_idle(w0, &fraction), IDLE_BLOCKED);
     CHECK(near(fraction, 0.2));
     CHECK(near(w0->rate[TOP_INSTS], 2000));
     CHECK(near(top_row_busy(w1, part), 1)); /* two threads: scaled to 1 */
     CHECK(near(part[WATCH_MATMUL], 0.5) && near(part[WATCH_REDUCE], 0.5));
-    CHECK_INT(top_row_idle(w1, &fraction), TOP_CAUSES);
+    CHECK_INT(top_row_idle(w1, &fraction), IDLE_WHYS);
     CHECK(!top_row_has(w1, TOP_INSTS));
     CHECK_INT(w1->number[TOP_PID], TOP_UNKNOWN);
     /* A signal has its part of the time of both workers. */
