@@ -29,7 +29,6 @@ typedef struct CanvasOps {
     /* Boxes of one colour. tip: their tooltip, or NULL. */
     void (*fill)(Canvas *, const Box *box, size_t n, uint32_t rgb, double alpha, const char *tip);
     void (*hatch)(Canvas *, Box box, uint32_t rgb, const char *tip);
-    void (*outline)(Canvas *, Box box, uint32_t rgb, double width);
     /* Lines from point to point. */
     void (*line)(Canvas *, const Point *p, size_t n, uint32_t rgb, double width, double alpha);
     /* The area that the points enclose. */

@@ -47,13 +47,6 @@ static void page_hatch(Canvas *c, Box box, uint32_t rgb, const char *tip) {
     cairo_restore(cr);
 }
 
-static void page_outline(Canvas *c, Box box, uint32_t rgb, double width) {
-    set_colour(of(c), rgb, 1);
-    cairo_set_line_width(of(c), width);
-    cairo_rectangle(of(c), box.x, box.y, box.w, box.h);
-    cairo_stroke(of(c));
-}
-
 static void trace(cairo_t *cr, const Point *p, size_t n) {
     for (size_t i = 0; i < n; i++) (i == 0 ? cairo_move_to : cairo_line_to)(cr, p[i].x, p[i].y);
 }
@@ -117,8 +110,8 @@ static bool page_finish(Canvas *c, Bytes *out, Err *err) {
     return err_set(err, ERR_IO, "the picture failed: %s", cairo_status_to_string(status));
 }
 
-static const CanvasOps page_ops = {page_fill, page_hatch, page_outline, page_line,
-                                   page_area, page_curve, page_text,    page_finish};
+static const CanvasOps page_ops = {page_fill,  page_hatch, page_line,  page_area,
+                                   page_curve, page_text,  page_finish};
 
 Canvas *canvas_cairo(CanvasFormat format, double width, double height, double dpi, Err *err) {
     double scale = format == CANVAS_PNG ? dpi / 96 : 72.0 / 96;

@@ -128,15 +128,6 @@ static void svg_hatch(Canvas *c, Box box, uint32_t rgb, const char *tip) {
     put_end(&s->body, "rect", tip);
 }
 
-static void svg_outline(Canvas *c, Box box, uint32_t rgb, double width) {
-    Bytes *b = &((Svg *)c)->body;
-    put_box(b, box);
-    bytes_puts(b, " fill=\"none\"");
-    put_style(b, "stroke", rgb, 1);
-    put_attribute(b, "stroke-width", width);
-    put_end(b, "rect", NULL);
-}
-
 static void put_points(Bytes *b, const Point *p, size_t n) {
     for (size_t i = 0; i < n; i++) {
         bytes_putc(b, i == 0 ? 'M' : 'L');
@@ -215,8 +206,8 @@ static bool svg_finish(Canvas *c, Bytes *out, Err *err) {
     return true;
 }
 
-static const CanvasOps svg_ops = {svg_fill, svg_hatch, svg_outline, svg_line,
-                                  svg_area, svg_curve, svg_text,    svg_finish};
+static const CanvasOps svg_ops = {svg_fill,  svg_hatch, svg_line,  svg_area,
+                                  svg_curve, svg_text,  svg_finish};
 
 Canvas *canvas_svg(double width, double height, Err *err) {
     Svg *s = xcalloc(1, sizeof *s);

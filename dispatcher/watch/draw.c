@@ -192,13 +192,11 @@ static double draw(Canvas *c, const DrawRun *run, int n_runs, const DrawOptions 
 
 static void no_fill(Canvas *c, const Box *b, size_t n, uint32_t rgb, double a, const char *tip) {}
 static void no_hatch(Canvas *c, Box b, uint32_t rgb, const char *tip) {}
-static void no_outline(Canvas *c, Box b, uint32_t rgb, double w) {}
 static void no_line(Canvas *c, const Point *p, size_t n, uint32_t rgb, double w, double a) {}
 static void no_area(Canvas *c, const Point *p, size_t n, uint32_t rgb, double a) {}
 static void no_curve(Canvas *c, const Point p[4], uint32_t rgb, double w, double a) {}
 static void no_text(Canvas *c, double x, double y, TextStyle style, const char *s) {}
-static const CanvasOps nothing = {no_fill, no_hatch, no_outline, no_line,
-                                  no_area, no_curve, no_text,    NULL};
+static const CanvasOps nothing = {no_fill, no_hatch, no_line, no_area, no_curve, no_text, NULL};
 
 double draw_height(const DrawRun *run, int n_runs, const DrawOptions *options) {
     Canvas c = {&nothing, options->width, 0};
