@@ -12,27 +12,8 @@ typedef struct Svg {
     int n_hatches;
 } Svg;
 
-/* A length with at most two decimals, without zeros at the end. */
-static void put_number(Bytes *b, double v) {
-    long long hundredths = llround(v * 100);
-    if (hundredths < 0) {
-        bytes_putc(b, '-');
-        hundredths = -hundredths;
-    }
-    bytes_printf(b, "%lld", hundredths / 100);
-    int rest = (int)(hundredths % 100);
-    if (rest == 0) return;
-    if (rest % 10 == 0)
-        bytes_printf(b, ".%d", rest / 10);
-    else
-        bytes_printf(b, ".%02d", rest);
-}
-
-static void put_attribute(Bytes *b, const char *name, double v) {
-    bytes_printf(b, " %s=\"", name);
-    put_number(b, v);
-    bytes_putc(b, '"');
-}
+/* v to two decimals, for %.10g, which writes no zeros at the end; never -0. */
+static double cut(double v) { return (round(v * 100) + 0.0) / 100; }
 
 /* Text as XML wants it: what XML forbids becomes "?". */
 static void put_text(Bytes *b, const char *s) {
@@ -53,12 +34,7 @@ static void put_text(Bytes *b, const char *s) {
 
 static void put_style(Bytes *b, const char *what, uint32_t rgb, double alpha) {
     bytes_printf(b, " %s=\"#%06x\"", what, (unsigned)rgb);
-    if (alpha < 1) {
-        bytes_printf(b, " %s-opacity", what);
-        bytes_puts(b, "=\"");
-        put_number(b, alpha);
-        bytes_putc(b, '"');
-    }
+    if (alpha < 1) bytes_printf(b, " %s-opacity=\"%.10g\"", what, cut(alpha));
 }
 
 static void put_end(Bytes *b, const char *element, const char *tip) {
@@ -72,11 +48,8 @@ static void put_end(Bytes *b, const char *element, const char *tip) {
 }
 
 static void put_box(Bytes *b, Box box) {
-    bytes_puts(b, "<rect");
-    put_attribute(b, "x", box.x);
-    put_attribute(b, "y", box.y);
-    put_attribute(b, "width", box.w);
-    put_attribute(b, "height", box.h);
+    bytes_printf(b, "<rect x=\"%.10g\" y=\"%.10g\" width=\"%.10g\" height=\"%.10g\"", cut(box.x),
+                 cut(box.y), cut(box.w), cut(box.h));
 }
 
 static void svg_fill(Canvas *c, const Box *box, size_t n, uint32_t rgb, double alpha,
@@ -92,19 +65,9 @@ static void svg_fill(Canvas *c, const Box *box, size_t n, uint32_t rgb, double a
     bytes_puts(b, "<path");
     put_style(b, "fill", rgb, alpha);
     bytes_puts(b, " d=\"");
-    for (size_t i = 0; i < n; i++) {
-        bytes_putc(b, 'M');
-        put_number(b, box[i].x);
-        bytes_putc(b, ' ');
-        put_number(b, box[i].y);
-        bytes_putc(b, 'h');
-        put_number(b, box[i].w);
-        bytes_putc(b, 'v');
-        put_number(b, box[i].h);
-        bytes_putc(b, 'h');
-        put_number(b, -box[i].w);
-        bytes_putc(b, 'z');
-    }
+    for (size_t i = 0; i < n; i++)
+        bytes_printf(b, "M%.10g %.10gh%.10gv%.10gh%.10gz", cut(box[i].x), cut(box[i].y),
+                     cut(box[i].w), cut(box[i].h), cut(-box[i].w));
     bytes_putc(b, '"');
     put_end(b, "path", tip);
 }
@@ -128,23 +91,23 @@ static void svg_hatch(Canvas *c, Box box, uint32_t rgb, const char *tip) {
     put_end(&s->body, "rect", tip);
 }
 
-static void put_points(Bytes *b, const Point *p, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        bytes_putc(b, i == 0 ? 'M' : 'L');
-        put_number(b, p[i].x);
-        bytes_putc(b, ' ');
-        put_number(b, p[i].y);
-    }
+static void put_points(Bytes *b, const Point *p, size_t n, const char *before) {
+    for (size_t i = 0; i < n; i++)
+        bytes_printf(b, "%c%.10g %.10g", before[i > 0], cut(p[i].x), cut(p[i].y));
+}
+
+/* Begins a line, up to its points. */
+static void put_stroke(Bytes *b, uint32_t rgb, double width, double alpha) {
+    bytes_puts(b, "<path fill=\"none\"");
+    put_style(b, "stroke", rgb, alpha);
+    bytes_printf(b, " stroke-width=\"%.10g\" d=\"", cut(width));
 }
 
 static void svg_line(Canvas *c, const Point *p, size_t n, uint32_t rgb, double width,
                      double alpha) {
     Bytes *b = &((Svg *)c)->body;
-    bytes_puts(b, "<path fill=\"none\"");
-    put_style(b, "stroke", rgb, alpha);
-    put_attribute(b, "stroke-width", width);
-    bytes_puts(b, " d=\"");
-    put_points(b, p, n);
+    put_stroke(b, rgb, width, alpha);
+    put_points(b, p, n, "ML");
     bytes_puts(b, "\"/>\n");
 }
 
@@ -153,33 +116,23 @@ static void svg_area(Canvas *c, const Point *p, size_t n, uint32_t rgb, double a
     bytes_puts(b, "<path");
     put_style(b, "fill", rgb, alpha);
     bytes_puts(b, " d=\"");
-    put_points(b, p, n);
+    put_points(b, p, n, "ML");
     bytes_puts(b, "z\"/>\n");
 }
 
 static void svg_curve(Canvas *c, const Point p[4], uint32_t rgb, double width, double alpha) {
     Bytes *b = &((Svg *)c)->body;
-    bytes_puts(b, "<path fill=\"none\"");
-    put_style(b, "stroke", rgb, alpha);
-    put_attribute(b, "stroke-width", width);
-    bytes_puts(b, " d=\"");
-    put_points(b, p, 1);
-    for (int i = 1; i < 4; i++) {
-        bytes_putc(b, i == 1 ? 'C' : ' ');
-        put_number(b, p[i].x);
-        bytes_putc(b, ' ');
-        put_number(b, p[i].y);
-    }
+    put_stroke(b, rgb, width, alpha);
+    put_points(b, p, 1, "M");
+    put_points(b, p + 1, 3, "C ");
     bytes_puts(b, "\"/>\n");
 }
 
 static void svg_text(Canvas *c, double x, double y, TextStyle style, const char *text) {
     static const char *const anchor[] = {"start", "middle", "end"};
     Bytes *b = &((Svg *)c)->body;
-    bytes_puts(b, "<text");
-    put_attribute(b, "x", x);
-    put_attribute(b, "y", y);
-    put_attribute(b, "font-size", style.size);
+    bytes_printf(b, "<text x=\"%.10g\" y=\"%.10g\" font-size=\"%.10g\"", cut(x), cut(y),
+                 cut(style.size));
     put_style(b, "fill", style.rgb, 1);
     if (style.align != TEXT_LEFT) bytes_printf(b, " text-anchor=\"%s\"", anchor[style.align]);
     if (style.is_bold) bytes_puts(b, " font-weight=\"bold\"");
@@ -190,14 +143,11 @@ static void svg_text(Canvas *c, double x, double y, TextStyle style, const char 
 
 static bool svg_finish(Canvas *c, Bytes *out, Err *err) {
     Svg *s = (Svg *)c;
-    bytes_puts(out, "<svg xmlns=\"http://www.w3.org/2000/svg\"");
-    put_attribute(out, "width", c->width);
-    put_attribute(out, "height", c->height);
-    bytes_puts(out, " viewBox=\"0 0 ");
-    put_number(out, c->width);
-    bytes_putc(out, ' ');
-    put_number(out, c->height);
-    bytes_puts(out, "\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n");
+    bytes_printf(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%1$.10g\" height=\"%2$.10g\" "
+        "viewBox=\"0 0 %1$.10g %2$.10g\" font-family=\"DejaVu Sans, Verdana, sans-serif\">\n",
+        cut(c->width), cut(c->height));
     bytes_puts(out, "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
     bytes_add(out, s->body.data, s->body.n);
     bytes_puts(out, "</svg>\n");
