@@ -18,6 +18,14 @@ typedef struct Line {
     Words w;  /* at the sixth column */
 } Line;
 
+/* The number of a word's text. */
+static uint32_t intern_word(Timeline *t, Word w) {
+    Bytes *text = &t->state->scratch;
+    text->n = 0;
+    word_text(w, text);
+    return timeline_intern(t, text->data, text->n);
+}
+
 static bool bad(const Line *l, Word word, Err *err, const char *what) {
     return err_set(err, ERR_PARSE, "column %d: %s", (int)(word.s - l->w.begin) + 1, what);
 }
@@ -97,21 +105,18 @@ static uint32_t signal_inside(Timeline *t, uint32_t parent, uint32_t name) {
 /* A client's program enters or leaves a signal. Bands stay open (end_ns TIMELINE_NO_TIME) until
  * then. */
 static bool add_signal(Timeline *t, const Line *l, ClientLane *c, const InstWords *inst) {
-    TimelineState *st = t->state;
-    ClientState *open = &st->client[c - t->client];
-    st->scratch.n = 0;
-    word_text(inst->first, &st->scratch);
-    uint32_t name = timeline_intern(t, st->scratch.data ? st->scratch.data : "", st->scratch.n);
+    ClientState *open = &t->state->client[c - t->client];
+    uint32_t name = intern_word(t, inst->first);
     if (word_is(inst->op, "signal enter")) {
         uint32_t signal = signal_inside(t, c->signal, name);
         if (!signal) return true;
         c->signal = signal;
-        RECORD_ROOM(t, c->band, c->n_bands, c->bands_cap, 16);
-        open->open[open->n_open++] = (uint32_t)c->n_bands;
-        c->band[c->n_bands++] = (Band){.begin_ns = l->at_ns,
-                                       .end_ns = TIMELINE_NO_TIME,
-                                       .signal = signal,
-                                       .depth = t->signal[signal].depth};
+        RECORD_PUSH(t, c->band, c->n_bands, c->bands_cap, 16,
+                    (Band){.begin_ns = l->at_ns,
+                           .end_ns = TIMELINE_NO_TIME,
+                           .signal = signal,
+                           .depth = t->signal[signal].depth});
+        open->open[open->n_open++] = (uint32_t)c->n_bands - 1;
         return true;
     }
     uint32_t leaving = c->signal;
@@ -167,11 +172,8 @@ static Asked *asked_add(Timeline *t, const ClientLane *c, uint64_t id, uint64_t 
 }
 
 static void set_position(Timeline *t, const InstWords *inst, uint32_t *file, uint32_t *line) {
-    TimelineState *st = t->state;
     if (!inst->line) return;
-    st->scratch.n = 0;
-    word_text(inst->file, &st->scratch);
-    *file = timeline_intern(t, st->scratch.data ? st->scratch.data : "", st->scratch.n);
+    *file = intern_word(t, inst->file);
     *line = inst->line;
 }
 
@@ -240,20 +242,16 @@ static bool add_received(Timeline *t, const Line *l, ClientLane *c, const InstWo
     timeline_extend(t, l->at_ns, l->at_ns);
     if (op == OP_NOTE) {
         TimelineMark m = {.at_ns = l->at_ns, .event = l->event, .client = c->id, .rank = -1};
-        t->state->scratch.n = 0;
-        word_text(inst->first, &t->state->scratch);
-        m.text = timeline_intern(t, t->state->scratch.data ? t->state->scratch.data : "",
-                                 t->state->scratch.n);
+        m.text = intern_word(t, inst->first);
         set_position(t, inst, &m.file, &m.line);
-        RECORD_ROOM(t, t->mark, t->n_marks, t->marks_cap, 16);
-        t->mark[t->n_marks++] = m;
+        RECORD_PUSH(t, t->mark, t->n_marks, t->marks_cap, 16, m);
     }
-    RECORD_ROOM(t, c->event, c->n_events, c->events_cap, 64);
-    c->event[c->n_events++] = (TimelineEvent){.at_ns = l->at_ns,
-                                              .id = inst->out,
-                                              .client = c->id,
-                                              .op = (uint16_t)op,
-                                              .class_ = (uint8_t)watch_class(op)};
+    RECORD_PUSH(t, c->event, c->n_events, c->events_cap, 64,
+                (TimelineEvent){.at_ns = l->at_ns,
+                                .id = inst->out,
+                                .client = c->id,
+                                .op = (uint16_t)op,
+                                .class_ = (uint8_t)watch_class(op)});
     return true;
 }
 
@@ -291,13 +289,13 @@ static bool add_sent(Timeline *t, const Line *l, ClientLane *c, const InstWords 
     t->is_chosen = t->is_chosen && st->is_wanted[signal];
     if (!t->is_chosen) return true;
     timeline_extend(t, l->at_ns, l->at_ns);
-    RECORD_ROOM(t, t->sent, t->n_sent, t->sent_cap, 64);
-    t->sent[t->n_sent++] = (TimelineEvent){.at_ns = l->at_ns,
-                                           .id = inst->out,
-                                           .client = c->id,
-                                           .op = (uint16_t)op,
-                                           .class_ = (uint8_t)watch_class(op),
-                                           .is_inserted = is_inserted};
+    RECORD_PUSH(t, t->sent, t->n_sent, t->sent_cap, 64,
+                (TimelineEvent){.at_ns = l->at_ns,
+                                .id = inst->out,
+                                .client = c->id,
+                                .op = (uint16_t)op,
+                                .class_ = (uint8_t)watch_class(op),
+                                .is_inserted = is_inserted});
     return true;
 }
 
@@ -442,13 +440,10 @@ static bool add_done(Timeline *t, Line *l, Err *err) {
     if (a) add_operands(t, a, &s);
     cut(t, &s.begin_ns, &s.end_ns);
     timeline_extend(t, s.begin_ns, s.end_ns);
-    if (s.class_ == WATCH_TRANSFER) {
-        RECORD_ROOM(t, w->transfer, w->n_transfers, w->transfers_cap, 64);
-        w->transfer[w->n_transfers++] = s;
-    } else {
-        RECORD_ROOM(t, w->slice, w->n_slices, w->slices_cap, 64);
-        w->slice[w->n_slices++] = s;
-    }
+    if (s.class_ == WATCH_TRANSFER)
+        RECORD_PUSH(t, w->transfer, w->n_transfers, w->transfers_cap, 64, s);
+    else
+        RECORD_PUSH(t, w->slice, w->n_slices, w->slices_cap, 64, s);
     return true;
 }
 
@@ -484,8 +479,7 @@ static bool add_idle(Timeline *t, Line *l, Err *err) {
     if (!t->is_chosen || idle.cause < 0 || t->options.client) return true;
     WorkerLane *w = worker_of(t, l->rank);
     cut(t, &idle.begin_ns, &idle.end_ns);
-    RECORD_ROOM(t, w->idle, w->n_idle, w->idle_cap, 32);
-    w->idle[w->n_idle++] = idle;
+    RECORD_PUSH(t, w->idle, w->n_idle, w->idle_cap, 32, idle);
     return true;
 }
 
@@ -506,8 +500,7 @@ static bool add_compile(Timeline *t, Line *l, Err *err) {
     if (!t->is_chosen) return true;
     WorkerLane *w = worker_of(t, l->rank);
     cut(t, &c.begin_ns, &c.end_ns);
-    RECORD_ROOM(t, w->compile, w->n_compiles, w->compiles_cap, 16);
-    w->compile[w->n_compiles++] = c;
+    RECORD_PUSH(t, w->compile, w->n_compiles, w->compiles_cap, 16, c);
     return true;
 }
 
@@ -522,8 +515,7 @@ static bool add_memory(Timeline *t, Line *l, Err *err) {
     t->is_chosen = is_within(t, l->at_ns, l->at_ns) && !t->options.signal;
     if (!t->is_chosen) return true;
     WorkerLane *w = worker_of(t, l->rank);
-    RECORD_ROOM(t, w->sample, w->n_samples, w->samples_cap, 32);
-    w->sample[w->n_samples++] = m;
+    RECORD_PUSH(t, w->sample, w->n_samples, w->samples_cap, 32, m);
     return true;
 }
 
@@ -544,15 +536,9 @@ static bool add_report(Timeline *t, Line *l, Err *err) {
 
 /* The text of the first quoted word. */
 static uint32_t quoted(Timeline *t, Words w) {
-    Word word;
-    t->state->scratch.n = 0;
-    while (word_next(&w, &word)) {
-        if (*word.s != '"') continue;
-        word_text(word, &t->state->scratch);
-        break;
-    }
-    return timeline_intern(t, t->state->scratch.data ? t->state->scratch.data : "",
-                           t->state->scratch.n);
+    for (Word word; word_next(&w, &word);)
+        if (*word.s == '"') return intern_word(t, word);
+    return 0;
 }
 
 static bool add_mark(Timeline *t, const Line *l, uint32_t text) {
@@ -564,8 +550,7 @@ static bool add_mark(Timeline *t, const Line *l, uint32_t text) {
         if (inst_words(l->w.at, (size_t)(l->w.end - l->w.at), &inst))
             set_position(t, &inst, &m.file, &m.line);
     }
-    RECORD_ROOM(t, t->mark, t->n_marks, t->marks_cap, 16);
-    t->mark[t->n_marks++] = m;
+    RECORD_PUSH(t, t->mark, t->n_marks, t->marks_cap, 16, m);
     return true;
 }
 

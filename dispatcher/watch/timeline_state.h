@@ -79,11 +79,11 @@ struct TimelineState {
 
 /* The number of a string; 0 for "" and if there are too many. */
 uint32_t timeline_intern(Timeline *t, const char *s, size_t n);
-/* Makes room for one more record in an array. False: the limit is reached (is_cut). */
+/* Makes room for one more record. False: the limit is reached (is_cut). */
 bool timeline_room(Timeline *t);
-#define RECORD_ROOM(t, array, n, cap, first)                                                       \
+#define RECORD_PUSH(t, array, n, cap, first, ...)                                                  \
     do {                                                                                           \
         if (!timeline_room(t)) return true;                                                        \
-        ARRAY_ROOM(array, n, cap, first);                                                          \
+        ARRAY_PUSH(array, n, cap, first, __VA_ARGS__);                                             \
     } while (0)
 #endif

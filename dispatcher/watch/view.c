@@ -4,6 +4,7 @@
 #include "dispatcher/watch/axis.h"
 #include "runtime/base/err.h"
 #include "runtime/base/limits.h"
+#include "runtime/base/utf8.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -343,28 +344,13 @@ void view_cause(const Idle *idle, Bytes *out) {
         bytes_puts(out, words[idle->cause]);
 }
 
-/* The length of the character of UTF-8 that begins at s, or 0. */
-static size_t character(const unsigned char *s) {
-    if (s[0] >= ' ' && s[0] < 0x7f) return 1;
-    size_t n = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
-               : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
-               : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
-                                             : 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80) return 0;
-    if (n == 2 && s[0] == 0xc2 && s[1] < 0xa0) return 0; /* a control character */
-    if (n == 3 && ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] >= 0xa0) ||
-                   (s[0] == 0xef && s[1] == 0xbf && s[2] >= 0xbe)))
-        return 0;
-    if (n == 4 && ((s[0] == 0xf0 && s[1] < 0x90) || (s[0] == 0xf4 && s[1] >= 0x90))) return 0;
-    return n;
-}
-
 /* What stands for the character at s: its length, or 0 for "?". *size: what to skip. */
 static size_t next_character(const char *s, size_t *size) {
-    size_t n = character((const unsigned char *)s);
+    uint32_t cp = 0;
+    size_t n = (size_t)utf8_decode(s, strnlen(s, 4), &cp);
+    bool is_control = cp < ' ' || (cp >= 0x7f && cp < 0xa0) || cp == 0xfffe || cp == 0xffff;
     *size = n ? n : 1;
-    return n;
+    return is_control ? 0 : n;
 }
 
 void view_clean(Bytes *out, const char *s, size_t most) {
