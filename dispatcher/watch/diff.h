@@ -65,9 +65,8 @@ typedef struct DiffClient {
     uint32_t number;
     DiffStep *step; /* in the order of the stream; ids rise */
     size_t n, cap;
-    size_t hint;      /* index of the step that was found last */
-    Map sums;         /* id of a collective -> DiffHash */
-    size_t n_skipped; /* instructions whose ids do not rise */
+    size_t hint; /* index of the step that was found last */
+    Map sums;    /* id of a collective -> DiffHash */
 } DiffClient;
 
 typedef struct DiffTape {
@@ -117,8 +116,7 @@ typedef struct DiffGap {
 } DiffGap;
 typedef struct DiffPairs {
     const DiffClient *a, *b;
-    uint32_t *b_of; /* of each step of a: the index of its counterpart, or DIFF_ALONE */
-    size_t n_pairs;
+    uint32_t *b_of;         /* of each step of a: the index of its counterpart, or DIFF_ALONE */
     DiffGap gap[DIFF_GAPS]; /* the first ones */
     size_t n_gaps;
     bool has_parted; /* from the last gap on nothing corresponds */

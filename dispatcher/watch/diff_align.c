@@ -109,7 +109,6 @@ void diff_align(DiffPairs *p, const DiffClient *a, const DiffClient *b) {
             if (i == a->n || j == b->n) break;
         }
         p->b_of[i++] = (uint32_t)j++;
-        p->n_pairs++;
     }
     add_gap(p, (DiffGap){i, a->n, j, b->n});
 }

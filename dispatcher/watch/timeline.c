@@ -13,7 +13,6 @@ Timeline *timeline_new(const TimelineOptions *options) {
     Timeline *t = xcalloc(1, sizeof *t);
     if (options) t->options = *options;
     if (!t->options.records_max) t->options.records_max = TIMELINE_RECORDS;
-    t->header = "";
     t->state = xcalloc(1, sizeof *t->state);
     t->state->text = xmalloc(sizeof *t->state->text);
     t->state->text[0] = "";

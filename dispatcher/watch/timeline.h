@@ -30,21 +30,21 @@
  * timeline_text; 0 is "". */
 typedef struct Slice {
     int64_t begin_ns, end_ns;
-    int64_t sent_ns;        /* when the dispatcher sent it, or TIMELINE_NO_TIME */
-    uint64_t id;            /* of the first result, or TIMELINE_NO_ID */
-    uint64_t bytes, moved;  /* of the results here; that came from other workers (see has_moved) */
-    uint32_t client;        /* 0: none */
-    uint32_t name;          /* of the operation, also if this version does not know it */
-    uint32_t file, line;    /* source position; line 0: unknown. Inserted conversions have that of
-                             * the instruction that needs them */
-    uint32_t signal;        /* innermost active signal: Timeline.signal; 0: none */
-    uint32_t from, n_from;  /* ranks that were read: Timeline.rank[from ...] */
-    uint32_t in, n_in;      /* operands' ids: Timeline.operand[in ...]; at most TIMELINE_INS */
-    uint32_t seq;           /* the line of the tape */
-    uint16_t op;            /* Op; OP_COUNT: unknown */
-    uint8_t class_;         /* WatchClass */
-    uint8_t row;            /* 0, unless it overlaps another slice of its lane */
-    bool has_moved, has_us; /* the tape says how much was moved, how long it took */
+    int64_t sent_ns;       /* when the dispatcher sent it, or TIMELINE_NO_TIME */
+    uint64_t id;           /* of the first result, or TIMELINE_NO_ID */
+    uint64_t bytes, moved; /* of the results here; that came from other workers (see has_moved) */
+    uint32_t client;       /* 0: none */
+    uint32_t name;         /* of the operation, also if this version does not know it */
+    uint32_t file, line;   /* source position; line 0: unknown. Inserted conversions have that of
+                            * the instruction that needs them */
+    uint32_t signal;       /* innermost active signal: Timeline.signal; 0: none */
+    uint32_t from, n_from; /* ranks that were read: Timeline.rank[from ...] */
+    uint32_t in, n_in;     /* operands' ids: Timeline.operand[in ...]; at most TIMELINE_INS */
+    uint32_t seq;          /* the line of the tape */
+    uint16_t op;           /* Op; OP_COUNT: unknown */
+    uint8_t class_;        /* WatchClass */
+    uint8_t row;           /* 0, unless it overlaps another slice of its lane */
+    bool has_moved;        /* the tape says how much was moved */
 } Slice;
 enum { TIMELINE_INS = 6, TIMELINE_ROWS = 16 };
 
@@ -72,8 +72,7 @@ typedef struct MemorySample {
  * worker from the first to the last slice of it in a row. */
 typedef struct Band {
     int64_t begin_ns, end_ns;
-    uint32_t signal; /* Timeline.signal */
-    uint32_t depth;  /* 0: outermost. Workers have only the innermost signal, at depth 0 */
+    uint32_t signal; /* Timeline.signal; of workers only the innermost one */
 } Band;
 
 typedef struct TimelineEvent { /* a line of event > or = */
@@ -118,8 +117,7 @@ typedef struct WorkerTotals {
 typedef struct WorkerLane {
     int rank;
     bool is_known; /* it joined or did something */
-    uint32_t engine, threads;
-    uint64_t memory;
+    uint32_t engine;
     int64_t joined_ns, left_ns;
     Slice *slice, *transfer; /* the two lanes, by begin once settled */
     size_t n_slices, slices_cap, n_transfers, transfers_cap;
@@ -163,7 +161,6 @@ typedef struct TimelineOptions {
 typedef struct TimelineState TimelineState;
 typedef struct Timeline {
     TimelineOptions options;
-    const char *header; /* the first line, or "" */
     ClientLane *client; /* in order of appearance */
     size_t n_clients, clients_cap;
     WorkerLane *worker; /* by rank; some may not be is_known */
@@ -192,7 +189,6 @@ typedef struct Timeline {
                         * still read, and chosen */
     uint64_t cut_line; /* is_cut: the line that was left out first */
     bool is_torn;      /* the last line had no end, and was skipped */
-    bool has_idle;     /* the tape has idle lines; otherwise causes are derived */
     bool has_moved;    /* ... and says how much was moved, unless it is nothing */
     TimelineState *state;
 } Timeline;

@@ -112,10 +112,7 @@ static bool add_signal(Timeline *t, const Line *l, ClientLane *c, const InstWord
         if (!signal) return true;
         c->signal = signal;
         RECORD_PUSH(t, c->band, c->n_bands, c->bands_cap, 16,
-                    (Band){.begin_ns = l->at_ns,
-                           .end_ns = TIMELINE_NO_TIME,
-                           .signal = signal,
-                           .depth = t->signal[signal].depth});
+                    (Band){.begin_ns = l->at_ns, .end_ns = TIMELINE_NO_TIME, .signal = signal});
         open->open[open->n_open++] = (uint32_t)c->n_bands - 1;
         return true;
     }
@@ -373,7 +370,6 @@ static bool read_done(Timeline *t, Line *l, Slice *s, uint64_t *heaviest, Err *e
         if (!word_pair(word, &key, &value)) continue;
         if (word_is(key, "us")) {
             TRY(us_of(l, value, &ns, err));
-            s->has_us = true;
         } else if (word_is(key, "bytes")) {
             TRY(number_of(l, value, &s->bytes, err));
         } else if (word_is(key, "moved")) {
@@ -474,7 +470,6 @@ static bool add_idle(Timeline *t, Line *l, Err *err) {
         }
     }
     idle.begin_ns = l->at_ns - ns;
-    t->has_idle = true;
     t->is_chosen = is_within(t, idle.begin_ns, idle.end_ns) && !t->options.signal;
     if (!t->is_chosen || idle.cause < 0 || t->options.client) return true;
     WorkerLane *w = worker_of(t, l->rank);
@@ -591,17 +586,6 @@ static bool add_group(Timeline *t, Line *l, uint64_t id, Err *err) {
     return true;
 }
 
-static void read_engine(Timeline *t, Words w, WorkerLane *lane) {
-    Word word, key, value;
-    uint64_t n;
-    lane->engine = quoted(t, w);
-    while (word_next(&w, &word)) {
-        if (!word_pair(word, &key, &value) || !word_number(value, INT64_MAX, &n)) continue;
-        if (word_is(key, "threads")) lane->threads = (uint32_t)n;
-        if (word_is(key, "memory")) lane->memory = n;
-    }
-}
-
 static bool add_coming(Timeline *t, Line *l, Err *err) {
     Word word = {0};
     uint64_t group;
@@ -613,7 +597,7 @@ static bool add_coming(Timeline *t, Line *l, Err *err) {
         return add_group(t, l, group, err);
     if (l->rank >= 0) {
         WorkerLane *w = worker_of(t, l->rank);
-        if (comes) read_engine(t, l->w, w);
+        if (comes) w->engine = quoted(t, l->w);
         if (comes && w->joined_ns == TIMELINE_NO_TIME) w->joined_ns = l->at_ns;
         w->left_ns = comes ? TIMELINE_NO_TIME : l->at_ns;
     } else if (l->client) {
@@ -638,7 +622,6 @@ static bool add_header(Timeline *t, const char *line, size_t n, Err *err) {
     }
     if (memcmp(line + 4, "1 ", 2) != 0)
         return err_set(err, ERR_VERSION, "column 5: this program reads tapes of version 1");
-    t->header = arena_strndup(&t->state->arena, line, n < TEXT_BYTES ? n : TEXT_BYTES);
     t->is_chosen = true;
     return true;
 }

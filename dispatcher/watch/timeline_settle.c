@@ -276,7 +276,7 @@ static void settle_bands(WorkerLane *w) {
         if (w->n_bands && w->band[w->n_bands - 1].end_ns > begin)
             begin = w->band[w->n_bands - 1].end_ns;
         ARRAY_PUSH(w->band, w->n_bands, w->bands_cap, 16,
-                   (Band){begin, s->end_ns > begin ? s->end_ns : begin, s->signal, 0});
+                   (Band){begin, s->end_ns > begin ? s->end_ns : begin, s->signal});
     }
 }
 

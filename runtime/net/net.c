@@ -198,11 +198,6 @@ static void socket_close(Socket *s) {
     if (s->wake_fd >= 0) close(s->wake_fd);
 }
 
-static void socket_wake(Socket *s) {
-    uint64_t one = 1;
-    while (write(s->wake_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
-}
-
 /* Returns the kind of the monitor's next event, 0 for none; *fd: the descriptor concerned. */
 static int socket_event(Socket *s, int *fd) {
     if (!s->monitor) return 0;
@@ -737,10 +732,11 @@ bool hub_wait(Hub *hub, int timeout_ms) {
 }
 
 void hub_wake(Hub *hub) {
+    uint64_t one = 1;
     if (hub->ring)
         ring_hub_wake(hub->ring);
     else
-        socket_wake(&hub->socket);
+        while (write(hub->socket.wake_fd, &one, sizeof one) < 0 && errno == EINTR) continue;
 }
 
 /* ZeroMQ closes in the background, but the endpoint must be free when this returns. */
@@ -957,13 +953,6 @@ bool link_wait(Link *link, int timeout_ms) {
     if (link->ring) return ring_link_wait(link->ring, timeout_ms);
     if (link->is_gone || link->socket.has_broken) return true;
     return socket_wait(&link->socket, look_timeout(link, timeout_ms));
-}
-
-void link_wake(Link *link) {
-    if (link->ring)
-        ring_link_wake(link->ring);
-    else
-        socket_wake(&link->socket);
 }
 
 bool net_wait(Link *link, Hub *hub, int timeout_ms) {

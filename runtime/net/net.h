@@ -11,9 +11,9 @@
  * Sending has no high-water mark: credit limits the flow, and hub_unread finds a peer that does not
  * read the messages that need no credit. A hub reads up to some thousand messages of a peer ahead;
  * further ones stay in the peer's memory. A ROUTER has ROUTER_MANDATORY: a send to a peer that is
- * gone is an error. Sends never block. One thread uses a Hub, and one thread uses a Link; _wake may
- * be called from any thread. A worker has both ends: it waits for its link to the dispatcher and
- * for the hub of its peers with net_wait.
+ * gone is an error. Sends never block. One thread uses a Hub, and one thread uses a Link;
+ * hub_wake may be called from any thread. A worker has both ends: it waits for its link to the
+ * dispatcher and for the hub of its peers with net_wait.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_RUNTIME_NET_NET_H
 #define GT_RUNTIME_NET_NET_H
@@ -60,7 +60,7 @@ bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hu
 /* While it is held, sends may leave the hub asleep; the end of that wakes it. So that several
  * messages cost one wake-up, and the first does not overtake the thread that sends the rest. */
 void link_hold(Link *link, bool is_held);
-int link_recv(Link *link, Msg *msg);  /* 1 message, 0 nothing, -1 the hub is gone */
+int link_recv(Link *link, Msg *msg); /* 1 message, 0 nothing, -1 the hub is gone */
 /* Why the hub is gone, if more is known: it is another user's, or has another token. NULL:
  * nothing more is known. Borrowed. */
 const Err *link_error(const Link *link);
@@ -70,9 +70,8 @@ bool link_has_bytes(const Link *link, int within_ms);
  * has noticed. */
 bool link_is_connected(const Link *link);
 bool link_wait(Link *link, int timeout_ms);
-void link_wake(Link *link);
-/* True if link_recv or hub_recv may have an event, or after link_wake or hub_wake. link was
- * opened beside hub. */
+/* True if link_recv or hub_recv may have an event, or after hub_wake. link was opened beside hub.
+ */
 bool net_wait(Link *link, Hub *hub, int timeout_ms);
 
 /* Sets the secret that all ends of ipc and tcp prove to each other from now on; NULL or "":

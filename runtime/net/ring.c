@@ -49,11 +49,6 @@ static void waiter_notify(Waiter *w) {
         syscall(SYS_futex, &w->sleeping, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-static void waiter_wake(Waiter *w) {
-    atomic_store(&w->woken, 1);
-    waiter_notify(w);
-}
-
 /* Waits until is_ready(ctx), a wake, a signal or the timeout; spins a little first. timeout_ms <
  * 0: no limit. */
 static bool waiter_wait(Waiter *w, bool (*is_ready)(const void *ctx), const void *ctx,
@@ -346,7 +341,10 @@ bool ring_hub_wait(RingHub *hub, int timeout_ms) {
     return waiter_wait(hub->waiter, hub_is_ready, hub, timeout_ms);
 }
 
-void ring_hub_wake(RingHub *hub) { waiter_wake(hub->waiter); }
+void ring_hub_wake(RingHub *hub) {
+    atomic_store(&hub->waiter->woken, 1);
+    waiter_notify(hub->waiter);
+}
 
 /* ---- Links ---- */
 
@@ -420,8 +418,6 @@ static bool link_is_ready(const void *ctx) {
 bool ring_link_wait(RingLink *link, int timeout_ms) {
     return waiter_wait(link->conn->link_waiter, link_is_ready, link->conn, timeout_ms);
 }
-
-void ring_link_wake(RingLink *link) { waiter_wake(link->conn->link_waiter); }
 
 /* ---- Both ---- */
 

@@ -28,7 +28,6 @@ bool ring_link_send(RingLink *link, Msg *msg);
 void ring_link_hold(RingLink *link, bool is_held);
 int ring_link_recv(RingLink *link, Msg *msg);
 bool ring_link_wait(RingLink *link, int timeout_ms);
-void ring_link_wake(RingLink *link);
 /* link was opened beside hub. */
 bool ring_wait(RingLink *link, RingHub *hub, int timeout_ms);
 #endif

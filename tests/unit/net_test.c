@@ -209,16 +209,8 @@ static void test_wait(const char *endpoint) {
     pthread_join(thread, NULL);
     Link *link = link_open(hub_endpoint(hub), &err);
     CHECK(!link_wait(link, 0));
-    link_wake(link);
-    CHECK(link_wait(link, 1000));
     link_close(&link);
     hub_close(&hub);
-}
-
-static void *wake_link_later(void *link) {
-    usleep(20000);
-    link_wake(link);
-    return NULL;
 }
 
 static void *send_later(void *link) {
@@ -287,7 +279,6 @@ static void test_beside(const char *far_at, const char *near_at) {
     CHECK_INT(link_get(link, &m), 1);
     CHECK_INT(value(&m), 6);
     CHECK(is_woken(link, near, wake_later, near));
-    CHECK(is_woken(link, near, wake_link_later, link));
     /* A wake before a wait is not lost, and ends one wait. */
     hub_wake(near);
     CHECK(net_wait(link, near, 1000));
