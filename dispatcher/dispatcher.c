@@ -169,8 +169,8 @@ static void client_remove(Dispatcher *d, Client *c) {
     if (c->rank >= 0 && d->worker[c->rank]) d->worker[c->rank]->n_clients--;
     dispatcher_report(d, "client c%u disconnected after %llu instructions", c->id,
                       (unsigned long long)c->next_seq);
-    if (d->tape) tape_remove_client(d, c);
-    recorder_client(d, c, false);
+    recorder_needs(d, c);
+    recorder_note(d, note_client(c, false));
     map_remove(&d->client_by_peer, c->peer);
     map_remove(&d->client_by_id, c->id);
     release_groups(d, c);
@@ -207,8 +207,7 @@ static void client_add(Dispatcher *d, PeerId peer, const Hello *h) {
     if (d->config.signals) config_merge(&c->signals, d->config.signals, &at, &err);
     map_put(&d->client_by_peer, peer, c);
     map_put(&d->client_by_id, c->id, c);
-    if (d->tape) tape_add_client(d, c);
-    recorder_client(d, c, true);
+    recorder_note(d, note_client(c, true));
     dispatcher_report(d, "client c%u connected%s", c->id,
                       has_workers(d) ? "" : ", waiting for workers");
     if (has_workers(d)) welcome_client(d, c);
@@ -263,8 +262,7 @@ static void worker_add(Dispatcher *d, PeerId peer, const Hello *h) {
     Msg m;
     wire_welcome(&welcome, &m);
     dispatcher_post(d, peer, &m, false);
-    if (d->tape) tape_add_worker(d, w);
-    recorder_worker(d, w, true);
+    recorder_note(d, note_worker(w, true));
     listener_on_worker(d, w);
     member_add(d, w);
     for (const Members *g = d->groups.first; g; g = g->younger) dispatcher_send_group(d, w, g);
@@ -297,8 +295,7 @@ static void worker_remove(Dispatcher *d, WorkerPeer *w, const char *why) {
         question_answer(d, w, "", 0);
     }
     dispatcher_report(d, "worker w%d is gone: %s", w->rank, why);
-    if (d->tape) tape_remove_worker(d, w);
-    recorder_worker(d, w, false);
+    recorder_note(d, note_worker(w, false));
     if (!w->is_lost) worker_stops(d, w);
     d->worker[w->rank] = NULL;
     member_remove(d, w);
@@ -537,12 +534,10 @@ static void on_reply(Dispatcher *d, Client *c, Msg *m) {
         dispatcher_post(d, c->peer, m, false);
 }
 
-static void note_failure(Dispatcher *d, const Msg *m) {
+static void record_failure(Dispatcher *d, const Msg *m) {
     Failure f;
     if (!d->tape && !d->config.record_bytes) return;
-    if (!wire_read_failure(m, &f, NULL)) return;
-    if (d->tape) tape_failed(d, &f);
-    recorder_failure(d, &f);
+    if (wire_read_failure(m, &f, NULL)) recorder_note(d, note_failure(d, &f));
 }
 
 /* Consumes m. */
@@ -564,7 +559,7 @@ static void on_worker_message(Dispatcher *d, WorkerPeer *w, Msg *m) {
         break;
     case MSG_ERROR:
         if (!(c = client_of(d, w, m))) break;
-        note_failure(d, m);
+        record_failure(d, m);
         on_error(d, c, w, m);
         break;
     case MSG_STATS_REPLY:

@@ -76,28 +76,13 @@ void recorder_frame(Dispatcher *d, const Client *c, const Msg *m) {
     while (b->n & 7) b->data[b->n++] = 0;
 }
 
-static void add_line(Dispatcher *d, PastEntry *e, Bytes *text) {
-    e->kind = PAST_LINE;
-    e->data = text->data;
-    e->n = text->n;
-    add(d, e);
-    bytes_fini(text);
-}
-
-void recorder_failure(Dispatcher *d, const Failure *f) {
-    if (!d->config.record_bytes) return;
-    bool has_worker = f->worker != UINT16_MAX;
-    PastEntry e = {.event = TAPE_FAILED, .place = has_worker ? 'w' : '-', .client = f->client};
-    if (has_worker) e.number = f->worker;
-    Bytes text = {0};
-    tape_put_failure(d, f, &text);
-    add_line(d, &e, &text);
-}
-
-static void client_line(const Client *c, PastEntry *e, Bytes *text) {
-    *e = (PastEntry){.event = TAPE_COMES, .place = '-', .client = c->id};
-    bytes_puts(text, "client ");
-    inst_quote(text, c->name, strlen(c->name));
+void recorder_note(Dispatcher *d, Note n) {
+    n.line.kind = PAST_LINE;
+    n.line.data = n.text.data;
+    n.line.n = n.text.n;
+    if (d->tape) tape_note(d, &n);
+    if (d->config.record_bytes) add(d, &n.line);
+    bytes_fini(&n.text);
 }
 
 /* Adds e to b, up to PREFACE_BYTES; NULL: to the recorder. */
@@ -126,79 +111,33 @@ static void put_needs(Dispatcher *d, Buf *b, const Client *c) {
     }
 }
 
-void recorder_client(Dispatcher *d, const Client *c, bool comes) {
-    PastEntry e;
-    Bytes text = {0};
-    if (!d->config.record_bytes) return;
-    client_line(c, &e, &text);
-    if (!comes) {
-        put_needs(d, NULL, c);
-        e.event = TAPE_LEAVES, text.n = 0;
-        bytes_puts(&text, "client left");
-    }
-    add_line(d, &e, &text);
-}
-
-void recorder_worker(Dispatcher *d, const WorkerPeer *w, bool comes) {
-    if (!d->config.record_bytes) return;
-    PastEntry e = {.event = comes ? TAPE_COMES : TAPE_LEAVES, .place = 'w'};
-    Bytes text = {0};
-    e.number = (uint32_t)w->rank;
-    if (comes)
-        tape_put_worker(w, &text);
-    else
-        bytes_puts(&text, "worker left");
-    add_line(d, &e, &text);
-}
-
-static void group_line(const Members *g, PastEntry *e, Bytes *text) {
-    *e = (PastEntry){.event = TAPE_COMES, .place = 'g', .number = g->id};
-    tape_put_group(g, text);
-}
-
-void recorder_group(Dispatcher *d, const Members *g) {
-    if (!d->config.record_bytes) return;
-    PastEntry e;
-    Bytes text = {0};
-    group_line(g, &e, &text);
-    add_line(d, &e, &text);
+void recorder_needs(Dispatcher *d, const Client *c) {
+    if (d->config.record_bytes) put_needs(d, NULL, c);
 }
 
 /* ---- For a reader ---- */
 
-static void put_line(Buf *b, PastEntry *e, Bytes *text) {
-    e->kind = PAST_LINE;
-    e->data = text->data, e->n = text->n;
-    past_add(b, e);
-    text->n = 0;
+static void put_line(Buf *b, int64_t at_ns, Note n) {
+    n.line.kind = PAST_LINE;
+    n.line.at_ns = at_ns;
+    n.line.data = n.text.data, n.line.n = n.text.n;
+    past_add(b, &n.line);
+    bytes_fini(&n.text);
 }
 
 Buf *recorder_preface(Dispatcher *d, uint32_t past_ms) {
     Buf *b = past_new(4096);
-    Bytes text = {0};
     int64_t start = d->born_us * 1000, since = now_ns() - (int64_t)past_ms * 1000000;
     PastEntry e = {.kind = PAST_SINCE, .at_ns = since, .data = &start, .n = sizeof start};
     past_add(b, &e);
-    for (int i = 0; i < d->n_ranks; i++) {
-        if (!d->worker[i]) continue;
-        e = (PastEntry){.event = TAPE_COMES, .place = 'w', .at_ns = since};
-        e.number = (uint32_t)d->worker[i]->rank;
-        tape_put_worker(d->worker[i], &text);
-        put_line(b, &e, &text);
-    }
-    for (const Members *g = d->groups.first; g; g = g->younger) {
-        if (g->n < 2) continue;
-        group_line(g, &e, &text);
-        e.at_ns = since;
-        put_line(b, &e, &text);
-    }
+    for (int i = 0; i < d->n_ranks; i++)
+        if (d->worker[i]) put_line(b, since, note_worker(d->worker[i], true));
+    for (const Members *g = d->groups.first; g; g = g->younger)
+        if (g->n > 1) put_line(b, since, note_group(g));
     for (MapItem it = {0}; map_next(&d->client_by_id, &it);) {
-        client_line(it.value, &e, &text);
-        e.at_ns = since;
-        put_line(b, &e, &text);
+        put_line(b, since, note_client(it.value, true));
         put_needs(d, b, it.value);
     }
-    bytes_fini(&text);
     return b;
 }
 

@@ -9,16 +9,17 @@
 #ifndef GT_DISPATCHER_STATE_RECORDER_H
 #define GT_DISPATCHER_STATE_RECORDER_H
 #include "dispatcher/state/state.h"
+#include "dispatcher/state/tape.h"
 
 enum { RECORD_CHUNK = 256 << 10, PREFACE_BYTES = 8 << 20 };
 
-/* All but the first do nothing without DispatcherConfig.record_bytes. */
 void recorder_fini(Dispatcher *d);
+/* Without DispatcherConfig.record_bytes nothing is recorded. */
 void recorder_frame(Dispatcher *d, const Client *c, const Msg *m);
-void recorder_failure(Dispatcher *d, const Failure *f);
-void recorder_client(Dispatcher *d, const Client *c, bool comes);
-void recorder_worker(Dispatcher *d, const WorkerPeer *w, bool comes);
-void recorder_group(Dispatcher *d, const Members *g);
+/* Records what the frames of a client that leaves need: the names of its files, its bodies. */
+void recorder_needs(Dispatcher *d, const Client *c);
+/* Records a line, and writes it to the tape, if there is one. Consumes it. */
+void recorder_note(Dispatcher *d, Note n);
 /* Returns what a reader of the past must know first (owned), ... */
 Buf *recorder_preface(Dispatcher *d, uint32_t past_ms);
 /* ... and the number of chunks and the i-th, oldest first (owned): by reference, or a copy of the

@@ -25,8 +25,7 @@ void dispatcher_refuse_inst(Dispatcher *d, Client *c, uint64_t seq, const Inst *
                  .op = (uint16_t)inst->op,
                  .worker = UINT16_MAX,
                  .err = *err};
-    if (d->tape) tape_failed(d, &f);
-    recorder_failure(d, &f);
+    recorder_note(d, note_failure(d, &f));
     Msg m;
     wire_failure(&f, &m);
     dispatcher_post(d, c->peer, &m, false);
@@ -48,8 +47,7 @@ const Members *dispatcher_group(Dispatcher *d, const int32_t *rank, int n) {
     const Members *g = groups_get(&d->groups, rank, n, &is_new);
     for (int i = 0; g && is_new && i < d->n_ranks; i++)
         if (d->worker[i]) dispatcher_send_group(d, d->worker[i], g);
-    if (d->tape && g && is_new && n > 1) tape_group(d, g);
-    if (g && is_new && n > 1) recorder_group(d, g);
+    if (g && is_new && n > 1) recorder_note(d, note_group(g));
     return g;
 }
 

@@ -33,6 +33,11 @@ typedef struct TapeState {
 
 /* ---- Opening and closing ---- */
 
+static void put_note(Dispatcher *d, Note n) {
+    tape_note(d, &n);
+    bytes_fini(&n.text);
+}
+
 /* Lets the lines go to `tape`, beginning with the clients and workers that are connected. */
 static void use_tape(Dispatcher *d, Tape *tape, bool has_file) {
     tape_fini(d);
@@ -40,10 +45,11 @@ static void use_tape(Dispatcher *d, Tape *tape, bool has_file) {
     d->tape->tape = tape;
     d->tape->has_file = has_file;
     for (int i = 0; i < d->n_ranks; i++)
-        if (d->worker[i]) tape_add_worker(d, d->worker[i]);
+        if (d->worker[i]) put_note(d, note_worker(d->worker[i], true));
     for (const Members *g = d->groups.first; g; g = g->younger)
-        if (g->n > 1) tape_group(d, g);
-    for (MapItem it = {0}; map_next(&d->client_by_id, &it);) tape_add_client(d, it.value);
+        if (g->n > 1) put_note(d, note_group(g));
+    for (MapItem it = {0}; map_next(&d->client_by_id, &it);)
+        put_note(d, note_client(it.value, true));
     listener_watch(d);
 }
 
@@ -95,44 +101,50 @@ void tape_on_tick(Dispatcher *d, bool now) {
     if (tape_take_error(t->tape, &err)) log_line("DISPATCHER", "%s", err.text);
 }
 
-/* ---- Peers that join and leave ---- */
+/* ---- What comes, leaves and fails ---- */
 
-void tape_add_client(Dispatcher *d, const Client *c) {
-    Bytes *b = begin_line(d, TAPE_COMES, c->id, -1);
-    bytes_puts(b, "client ");
-    inst_quote(b, c->name, strlen(c->name));
-    end_line(d);
+Note note_client(const Client *c, bool comes) {
+    Note n = {{.event = comes ? TAPE_COMES : TAPE_LEAVES, .place = '-', .client = c->id}, {0}};
+    bytes_puts(&n.text, comes ? "client " : "client left");
+    if (comes) inst_quote(&n.text, c->name, strlen(c->name));
+    return n;
 }
 
-void tape_remove_client(Dispatcher *d, const Client *c) {
-    bytes_puts(begin_line(d, TAPE_LEAVES, c->id, -1), "client left");
-    end_line(d);
+Note note_worker(const WorkerPeer *w, bool comes) {
+    Note n = {{.event = comes ? TAPE_COMES : TAPE_LEAVES, .place = 'w'}, {0}};
+    n.line.number = (uint32_t)w->rank;
+    bytes_puts(&n.text, comes ? "worker " : "worker left");
+    if (!comes) return n;
+    inst_quote(&n.text, w->engine, strlen(w->engine));
+    bytes_printf(&n.text, " threads=%u memory=%llu", w->threads,
+                 (unsigned long long)w->memory_bytes);
+    return n;
 }
 
-void tape_put_worker(const WorkerPeer *w, Bytes *b) {
-    bytes_puts(b, "worker ");
-    inst_quote(b, w->engine, strlen(w->engine));
-    bytes_printf(b, " threads=%u memory=%llu", w->threads, (unsigned long long)w->memory_bytes);
+Note note_group(const Members *g) {
+    Note n = {{.event = TAPE_COMES, .place = 'g', .number = g->id}, {0}};
+    bytes_puts(&n.text, "group");
+    for (int i = 0; i < g->n; i++) bytes_printf(&n.text, " w%d", g->rank[i]);
+    return n;
 }
 
-void tape_add_worker(Dispatcher *d, const WorkerPeer *w) {
-    tape_put_worker(w, begin_line(d, TAPE_COMES, 0, w->rank));
-    end_line(d);
+Note note_failure(const Dispatcher *d, const Failure *f) {
+    bool has_worker = f->worker != UINT16_MAX;
+    Note n = {{.event = TAPE_FAILED, .place = has_worker ? 'w' : '-', .client = f->client}, {0}};
+    if (has_worker) n.line.number = f->worker;
+    bytes_printf(&n.text, "error %s ", op_info[f->op].name);
+    inst_quote(&n.text, f->err.text, strlen(f->err.text));
+    const Client *c = map_get(&d->client_by_id, f->client);
+    const char *file = c ? client_file(c, f->pos.file) : NULL;
+    if (file && f->pos.line) inst_put_position(&n.text, file, f->pos, false);
+    return n;
 }
 
-void tape_put_group(const Members *g, Bytes *b) {
-    bytes_puts(b, "group");
-    for (int i = 0; i < g->n; i++) bytes_printf(b, " w%d", g->rank[i]);
-}
-
-void tape_group(Dispatcher *d, const Members *g) {
+void tape_note(Dispatcher *d, const Note *n) {
     Tape *tape = d->tape->tape;
-    tape_put_group(g, tape_begin(tape, tape_now_ns(tape), TAPE_COMES, 0, 'g', g->id));
-    end_line(d);
-}
-
-void tape_remove_worker(Dispatcher *d, const WorkerPeer *w) {
-    bytes_puts(begin_line(d, TAPE_LEAVES, 0, w->rank), "worker left");
+    Bytes *b = tape_begin(tape, tape_now_ns(tape), (TapeEvent)n->line.event, n->line.client,
+                          (char)n->line.place, n->line.number);
+    bytes_add(b, n->text.data, n->text.n);
     end_line(d);
 }
 
@@ -231,20 +243,6 @@ void tape_sent(const Flow *f) {
     if (f->is_inserted && inst->op != OP_FREE)
         bytes_printf(b, " # for %s", op_info[f->because].name);
     end_line(f->d);
-}
-
-void tape_put_failure(const Dispatcher *d, const Failure *f, Bytes *b) {
-    bytes_printf(b, "error %s ", op_info[f->op].name);
-    inst_quote(b, f->err.text, strlen(f->err.text));
-    const Client *c = map_get(&d->client_by_id, f->client);
-    const char *file = c ? client_file(c, f->pos.file) : NULL;
-    if (file && f->pos.line) inst_put_position(b, file, f->pos, false);
-}
-
-void tape_failed(Dispatcher *d, const Failure *f) {
-    int rank = f->worker == UINT16_MAX ? -1 : f->worker;
-    tape_put_failure(d, f, begin_line(d, TAPE_FAILED, f->client, rank));
-    end_line(d);
 }
 
 void tape_disconnect(Dispatcher *d, const Client *c, const Err *err) {
