@@ -19,16 +19,19 @@
 #define PLOT        "plot(y), plot(x, y, \"a.png\"), hist(x), image(x)"
 
 typedef struct HabitRow {
-    const char *pattern, *hint;
+    const char *const *patterns, *hint; /* NULL behind the last pattern */
     bool is_code;
 } HabitRow;
 static const HabitRow rows[] = {
-#define CODE(pattern, hint)  {pattern, hint, true},
-#define WORDS(pattern, hint) {pattern, hint, false},
+#define ANY(...)              __VA_ARGS__
+#define CODE(patterns, hint)  {(const char *const[]){patterns, NULL}, hint, true},
+#define WORDS(patterns, hint) {(const char *const[]){patterns, NULL}, hint, false},
 #include "lang/error/habit.def"
+#undef ANY
 #undef CODE
 #undef WORDS
 };
+static const HabitRow *const rows_end = rows + sizeof rows / sizeof *rows;
 
 /* Fields and methods, of any value or, behind its name and a dot, of one kind. */
 static const char *const members[][2] = {
@@ -364,9 +367,9 @@ typedef struct Path {
     size_t n_rest;
 } Path;
 
-/* Sets *h from a row of this name, if it fits the call. */
-static bool row_fits(const HabitRow *row, const Path *p, Hint *h) {
-    const char *params = strchr(row->pattern, '(');
+/* Sets *h from a pattern of this name, if it fits the call. */
+static bool row_fits(const HabitRow *row, const char *pattern, const Path *p, Hint *h) {
+    const char *params = strchr(pattern, '(');
     h->is_code = row->is_code;
     if (!params) {
         put_hint(row->hint, p->args, p->is_call, h);
@@ -381,31 +384,30 @@ static bool row_fits(const HabitRow *row, const Path *p, Hint *h) {
     return true;
 }
 
-/* Looks the name up in habit.def, without the rows that end in *. */
+/* Looks the name up in habit.def, without the patterns that end in *. */
 static bool find_exact(const Path *p, Hint *h) {
-    const HabitRow *first = NULL;
+    const char *shown = NULL, *params = "";
     size_t n = strlen(p->name);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const char *pattern = rows[i].pattern;
-        if (strncmp(pattern, p->name, n) || (pattern[n] && pattern[n] != '(')) continue;
-        if (row_fits(&rows[i], p, h)) return true;
-        if (!first) first = &rows[i];
-    }
-    if (first) {
-        Bound b;
-        call_bind_names(first->pattern + n, &b);
-        call_expand(first->hint, &b, h->text, sizeof h->text);
-        h->is_code = false;
-        return true;
-    }
-    return false;
+    for (const HabitRow *row = rows; row < rows_end; row++)
+        for (const char *const *at = row->patterns; *at; at++) {
+            if (strncmp(*at, p->name, n) || ((*at)[n] && (*at)[n] != '(')) continue;
+            if (row_fits(row, *at, p, h)) return true;
+            if (!shown) shown = row->hint, params = *at + n;
+        }
+    if (!shown) return false;
+    Bound b;
+    call_bind_names(params, &b);
+    call_expand(shown, &b, h->text, sizeof h->text);
+    h->is_code = false;
+    return true;
 }
 
 /* Looks the name up in habit.def: the order is in its legend. */
 static bool find_row(const Path *p, Hint *h) {
     if (find_exact(p, h)) return true;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (has_prefix(rows[i].pattern, p->name)) return row_fits(&rows[i], p, h);
+    for (const HabitRow *row = rows; row < rows_end; row++)
+        for (const char *const *at = row->patterns; *at; at++)
+            if (has_prefix(*at, p->name)) return row_fits(row, *at, p, h);
     return false;
 }
 
@@ -462,19 +464,20 @@ static bool hint_builtin(const Path *p, Known known, Hint *h) {
 /* Gives the hint of the row whose name is most similar and has the same module:
  * "torch.manual_seed: seed(0)" for torch.manual_sed(0). */
 static bool hint_near_row(const Path *p, Hint *h) {
-    enum { N_ROWS = sizeof rows / sizeof *rows, LONGEST = 40 };
-    static char names[N_ROWS][LONGEST];
-    const char *list[N_ROWS];
+    enum { MOST = 1000, LONGEST = 40 }; /* more than there are patterns */
+    static char names[MOST][LONGEST];
+    const char *list[MOST];
     size_t n = 0, n_root = (size_t)(strrchr(p->name, '.') + 1 - p->name);
-    for (size_t i = 0; i < N_ROWS; i++) {
-        const char *name = rows[i].pattern + n_root;
-        if (strncmp(rows[i].pattern, p->name, n_root)) continue;
-        size_t k = strcspn(name, "(");
-        if (k >= LONGEST || strcspn(name, ".*") < k) continue;
-        snprintf(names[n], LONGEST, "%.*s", (int)k, name);
-        list[n] = names[n];
-        n++;
-    }
+    for (const HabitRow *row = rows; row < rows_end; row++)
+        for (const char *const *at = row->patterns; *at && n < MOST; at++) {
+            if (strncmp(*at, p->name, n_root)) continue;
+            const char *name = *at + n_root;
+            size_t k = strcspn(name, "(");
+            if (k >= LONGEST || strcspn(name, ".*") < k) continue;
+            snprintf(names[n], LONGEST, "%.*s", (int)k, name);
+            list[n] = names[n];
+            n++;
+        }
     const char *near = nearest_name(p->name + n_root, strlen(p->name + n_root), list, n);
     Path other = *p;
     Hint found = {0};
@@ -616,11 +619,12 @@ bool habit_argument(const char *function, const char *keyword, const char *self,
     snprintf(key, sizeof key, "%.60s=", keyword);
     for (size_t i = 0; i < sizeof begins / sizeof *begins && p.is_call; i++) {
         size_t n = (size_t)snprintf(start, sizeof start, "%s%.60s(", begins[i], function);
-        for (const HabitRow *row = rows; row < rows + sizeof rows / sizeof *rows; row++) {
-            Hint h = {0};
-            if (!strncmp(row->pattern, start, n) && row_fits(row, &p, &h) && !strstr(h.text, key))
-                return put_error(&h, &absent, e);
-        }
+        for (const HabitRow *row = rows; row < rows_end; row++)
+            for (const char *const *as = row->patterns; *as; as++) {
+                Hint h = {0};
+                if (!strncmp(*as, start, n) && row_fits(row, *as, &p, &h) && !strstr(h.text, key))
+                    return put_error(&h, &absent, e);
+            }
     }
     return false;
 }
