@@ -6,6 +6,7 @@
 #include "lang/eval/object.h"
 #include "lang/tensor/tensor.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -365,11 +366,7 @@ void offer_keys(Offers *o, Thing t) {
 
 /* Keywords that end a word by themselves; a blank follows the others. */
 static bool stands_alone(const char *word) {
-    static const char *const words[] = {"true",     "false", "none", "break",
-                                        "continue", "else",  "fn",   "return"};
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (!strcmp(words[i], word)) return true;
-    return false;
+    return words_have("true false none break continue else fn return", word, strlen(word));
 }
 
 static const char *after_of(const Offer *f) {

@@ -684,27 +684,24 @@ const char *habit_import(const char *name) {
 
 /* Sets *out to gt's path of a name imported from module, or to "" if gt has no such name. */
 static void put_name(Piece module, Piece name, Arena *arena, const char **out) {
-    static const char *const none[] = {"Module",     "Tensor",  "SignalConfig", "ShardConfig",
-                                       "DataLoader", "Dataset", "functional"};
+    static const char none[] =
+        "Module Tensor SignalConfig ShardConfig DataLoader Dataset functional";
     static const char *const spaces[] = {
         "nn",       "optim",        "distributions",      "nn.init",
         "nn.utils", "nn.utils.rnn", "optim.lr_scheduler", "optim.swa_utils"};
-    static const char *const optimisers[] = {"SGD",     "Adam",   "AdamW", "RMSprop",
-                                             "Adagrad", "Adamax", "NAdam", "RAdam"};
+    static const char optimisers[] = "SGD Adam AdamW RMSprop Adagrad Adamax NAdam RAdam";
     char plain[64];
     snprintf(plain, sizeof plain, "%.*s", (int)name.n, name.s);
     const char *habit = habit_hint(plain, strlen(plain));
     bool is_class = isupper((unsigned char)*plain) && name.n > 1;
     *out = "";
-    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
-        if (!strcmp(none[i], plain)) return;
+    if (words_have(none, plain, strlen(plain))) return;
     if (habit && path_length(habit, strlen(habit)) == strlen(habit)) *out = habit; /* int32 */
     if (habit) return;
-    for (size_t i = 0; i < sizeof optimisers / sizeof *optimisers; i++)
-        if (!strcmp(optimisers[i], plain)) {
-            *out = arena_printf(arena, "optim.%s", plain);
-            return;
-        }
+    if (words_have(optimisers, plain, strlen(plain))) {
+        *out = arena_printf(arena, "optim.%s", plain);
+        return;
+    }
     if (module.n > 6 && !memcmp(module.s, "torch.", 6)) module.s += 6, module.n -= 6;
     for (size_t i = sizeof spaces / sizeof *spaces; i-- > 0;) { /* optim for torch.optim.adam */
         size_t n = strlen(spaces[i]);

@@ -17,6 +17,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/tensor/tensor.h"
 #include "lang/eval/operate.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -408,18 +409,13 @@ bool builtin_value(Interp *in, const char *interned, Value *out, LangError *e) {
 }
 
 bool builtin_is_constant(const char *name) {
-    static const char *const others[] = {"pi", "inf", "nan", "args"};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!strcmp(name, others[i])) return true;
+    if (words_have("pi inf nan args", name, strlen(name))) return true;
     DType d = dtype_find(name, strlen(name));
     return d != DT_NONE && !strcmp(name, dtype_info[d].name);
 }
 
 bool builtin_is_space(const char *name) {
-    static const char *const plain[] = {"gt", "signal", "debug"};
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (!strcmp(name, plain[i])) return true;
-    return prelude_has_space(name);
+    return words_have("gt signal debug", name, strlen(name)) || prelude_has_space(name);
 }
 
 bool builtin_is_known(void *interp, const char *name) {

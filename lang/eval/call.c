@@ -23,6 +23,7 @@
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/map.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -478,15 +479,14 @@ static const char *with_article(Value v, char *buf, size_t n) {
  * a tensor. Returns false if that is not the mistake. e names the argument; trace.c adds the
  * function. */
 static bool report_argument(Interp *in, Node *field, Value base, LangError *e) {
-    static const char *const fields[] = {"ndim", "shape", "dtype", "T", "requires_grad"};
     bool is_plain = base.kind == V_LIST || value_is_number(base) || base.kind == V_STR;
     if (!is_plain || !field->at.src || !field->at.src->is_prelude || field->kid[0]->kind != N_NAME)
         return false;
     const Builtin *b = builtin_find(field->str);
-    bool of_tensor = b && b->kinds >> V_TENSOR & 1;
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        of_tensor |= !strcmp(field->str, fields[i]);
-    if (!of_tensor) return false;
+    bool is_method = b && b->kinds >> V_TENSOR & 1;
+    if (!is_method &&
+        !words_have("ndim shape dtype T requires_grad", field->str, strlen(field->str)))
+        return false;
     fail_at(in, field, e, "'%s' must be a tensor, not %s", field->kid[0]->str,
             value_type_name(base));
     error_hint(e, base.kind == V_STR ? "" : "tensor(%s)", field->kid[0]->str);

@@ -5,36 +5,23 @@
 #include "lang/error/habit.h"
 #include "lang/eval/builtin.h"
 #include "lang/tensor/tensor.h"
+#include "runtime/base/words.h"
 #include <stdio.h>
 #include <string.h>
 
 /* In the right column @ stands for all positional arguments, < for all but the last, > for the
- * last, ^ for the first, $ for x. in a call x.f(...). */
+ * last, ^ for the first, $ for x. in a call x.f(...), # for the function's name. */
 static const char *const rows[][2] = {
-    {"tensor", "tensor([@])"},
+    {"tensor sum any all sorted set shuffle len vstack row_stack hstack dstack column_stack "
+     "lexsort",
+     "#([@])"},
     {"full", "full((<), >)"},
-    {"sum", "sum([@])"},
-    {"any", "any([@])"},
-    {"all", "all([@])"},
-    {"sorted", "sorted([@])"},
     {"list", "[@]"},
-    {"set", "set([@])"},
-    {"shuffle", "shuffle([@])"},
-    {"len", "len([@])"},
     {"choice", "[choice(^) for i in range(>)]; without repetition: shuffle(^)[:>]"},
-    {"transpose", "$permute(@)"},
-    {"swapaxes", "$permute(@)"},
-    {"swapdims", "$permute(@)"},
+    {"transpose swapaxes swapdims", "$permute(@)"},
     {"corrcoef", "corrcoef(stack([@]))"},
-    {"vstack", "vstack([@])"},
-    {"row_stack", "row_stack([@])"},
-    {"hstack", "hstack([@])"},
-    {"dstack", "dstack([@])"},
-    {"column_stack", "column_stack([@])"},
     {"multi_dot", "linalg.multi_dot([@])"},
-    {"lexsort", "lexsort([@])"},
-    {"ModuleList", "nn.ModuleList([@])"},
-    {"ParameterList", "nn.ParameterList([@])"},
+    {"ModuleList ParameterList", "nn.#([@])"},
 };
 
 /* True if e says that there are too many arguments, or that one is of the wrong kind. */
@@ -78,9 +65,7 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
     if (end != call->n_kids) return false;
     if (!strcmp(function, "track")) return hint_track(call, e);
     if (end < 3) return false;
-    const char *row = NULL;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && !row; i++)
-        if (!strcmp(rows[i][0], function)) row = rows[i][1];
+    const char *row = words_row(rows, sizeof rows / sizeof *rows, function, strlen(function));
     bool is_method = n_pos > (int)end - 1;
     if (!row || (is_method && !strchr(row, '$'))) return false;
     Bytes out = {0};
@@ -94,6 +79,8 @@ bool hint_arrangement(const char *function, const Node *call, int n_pos, LangErr
             put_arguments(call, end - 1, end, &out);
         else if (*row == '^')
             put_arguments(call, 1, 2, &out);
+        else if (*row == '#')
+            bytes_puts(&out, function);
         else if (*row == '$' && is_method)
             bytes_printf(&out, "%s.", node_text(call->kid[0]->kid[0], text));
         else if (*row != '$')

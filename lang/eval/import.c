@@ -13,6 +13,7 @@
 #include "lang/tensor/signal.h"
 #include "lang/value/mapv.h"
 #include "runtime/base/map.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -404,13 +405,9 @@ static bool is_space_file(const char *name, const char *space) {
 /* True if the first parameter, at s, takes a tensor. These do not, by their names: several tensors,
  * modules, functions, files, sizes and dtypes. */
 static bool takes_tensor(const char *s) {
-    static const char *const others[] = {"f", "h",   "keys", "xs",   "tensors", "params",
-                                         "m", "row", "path", "name", "n",       "dtype"};
+    static const char others[] = "f h keys xs tensors params m row path name n dtype";
     size_t n = strcspn(s, " ,=)");
-    bool takes = n && *s != '*';
-    for (size_t i = 0; takes && i < sizeof others / sizeof *others; i++)
-        takes = strlen(others[i]) != n || memcmp(others[i], s, n) != 0;
-    return takes;
+    return n && *s != '*' && !words_have(others, s, n);
 }
 
 /* Indexes which prelude file defines each name that is visible everywhere: the lines that begin
@@ -501,7 +498,6 @@ static bool space_of_files(Interp *in, const char *dir, Value *out, LangError *e
 }
 
 bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
-    static const char *const plain[] = {"gt", "signal"};
     Modules *m = in->modules;
     const Value *known = map_find(m->spaces.map, name_str(in, interned));
     *out = (Value){.kind = V_UNDEF};
@@ -509,9 +505,8 @@ bool prelude_space(Interp *in, const char *interned, Value *out, LangError *e) {
         *out = value_ref(*known);
         return true;
     }
-    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
-        if (!strcmp(interned, plain[i]))
-            *out = space_new(in, interned, strcmp(interned, "signal") != 0);
+    if (words_have("gt signal", interned, strlen(interned)))
+        *out = space_new(in, interned, strcmp(interned, "signal") != 0);
     if (out->kind == V_UNDEF) TRY(space_of_files(in, interned, out, e));
     if (out->kind == V_UNDEF) return true;
     if (!strcmp(interned, "nn")) {

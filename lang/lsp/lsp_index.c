@@ -8,6 +8,7 @@
 #include "lang/eval/import.h"
 #include "lang/lsp/lsp_state.h"
 #include "lang/syntax/lex.h"
+#include "runtime/base/words.h"
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -375,10 +376,8 @@ static void arguments(Index *x, const Doc *d, const Node *n) {
 /* ---- undefined names ---- */
 
 static void undefined(Index *x, const Use *u, Interp *in) {
-    static const char *const given[] = {"self", "args", "main", "ans"};
     if (u->owner || u->is_def || map_get(&x->defined, key_of(u->name))) return;
-    for (size_t k = 0; k < sizeof given / sizeof *given; k++)
-        if (!strcmp(u->name, given[k])) return;
+    if (words_have("self args main ans", u->name, strlen(u->name))) return;
     if (builtin_is_known(in, u->name)) {
         map_put(&x->defined, key_of(u->name), x); /* so that it is looked up once */
         return;

@@ -13,6 +13,7 @@
 #include "lang/lsp/lsp_names.h"
 #include "lang/syntax/lex.h"
 #include "runtime/base/utf8.h"
+#include "runtime/base/words.h"
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -440,10 +441,8 @@ static bool is_free_name(Lsp *l, const char *name) {
     bool ok = t.n == 3 && t.tok[0].kind == TOK_NAME && t.tok[0].n == src.n;
     arena_fini(&arena);
     if (!ok) return lsp_fail(l, LSP_REFUSED, "'%.100s' is not a name", name);
-    static const char *const words[] = {"self", "backward", "signal", "no_grad", "time", "args"};
-    for (size_t k = 0; k < sizeof words / sizeof *words; k++)
-        if (!strcmp(words[k], name)) ok = false;
-    if (!ok || builtin_is_known(l->in, name))
+    if (words_have("self backward signal no_grad time args", name, src.n) ||
+        builtin_is_known(l->in, name))
         return lsp_fail(l, LSP_REFUSED, "'%.100s' belongs to the language", name);
     return true;
 }

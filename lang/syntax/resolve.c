@@ -9,6 +9,7 @@
 #include "lang/syntax/parse.h"
 #include "runtime/base/map.h"
 #include "runtime/inst/op.h"
+#include "runtime/base/words.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -288,14 +289,11 @@ static bool comprehension(Resolver *r, Node *n) {
 /* ---- dead statements ---- */
 
 static bool is_tensor_function(Resolver *r, const char *name) {
-    static const char *const composed[] = {
-        "clamp",      "mean",      "var",     "std",       "softmax",     "log_softmax",
-        "flatten",    "transpose", "squeeze", "unsqueeze", "masked_fill", "norm",
-        "logsumexp",  "tril",      "triu",    "flip",      "roll",        "stack",
-        "leaky_relu", "detach",    "cumprod", "one_hot"};
+    static const char composed[] =
+        "clamp mean var std softmax log_softmax flatten transpose squeeze unsqueeze masked_fill "
+        "norm logsumexp tril triu flip roll stack leaky_relu detach cumprod one_hot";
     if (map_get(&r->defined, key_of(name))) return false;
-    for (size_t k = 0; k < sizeof composed / sizeof *composed; k++)
-        if (!strcmp(composed[k], name)) return true;
+    if (words_have(composed, name, strlen(name))) return true;
     Op op = op_find(name, strlen(name));
     if (op == OP_COUNT || op == OP_SORT || op == OP_INDEX || op == OP_ADD)
         return false; /* these are methods of lists and sets, too */
@@ -304,12 +302,10 @@ static bool is_tensor_function(Resolver *r, const char *name) {
 }
 
 const Node *unused_target(const Node *n) {
-    static const char *const spaces[] = {"F", "nn", "gt", "linalg", "optim"};
     const Node *a = NULL;
     if (n->kind == N_CALL && n->kid[0]->kind == N_FIELD) a = n->kid[0]->kid[0];
-    if (a && a->kind == N_NAME) /* F.relu(x) is not meant to change F */
-        for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
-            if (a && !strcmp(a->str, spaces[i])) a = NULL;
+    if (a && a->kind == N_NAME && words_have("F nn gt linalg optim", a->str, strlen(a->str)))
+        a = NULL; /* F.relu(x) is not meant to change F */
     if (a) return a->kind == N_NAME ? a : NULL;
     if (n->kind == N_CALL && n->n_kids > 1)
         a = n->kid[1];

@@ -10,6 +10,7 @@
 #include "lang/text/progress.h"
 #include "lang/text/show.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/words.h"
 #include <langinfo.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,12 +34,9 @@ typedef struct Drawing {
 
 static int colors_of(const Interp *in) {
     const char *term = getenv("TERM"), *more = getenv("COLORTERM");
-    static const char *const few[] = {"dumb", "linux", "ansi", "vt100", "vt220", "cons25"};
     if (!in->config.color_out) return 0;
     if (more && (!strcmp(more, "truecolor") || !strcmp(more, "24bit"))) return 1 << 24;
-    if (!term) return 8;
-    for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-        if (!strcmp(term, few[i])) return 8;
+    if (!term || words_have("dumb linux ansi vt100 vt220 cons25", term, strlen(term))) return 8;
     return 256;
 }
 
