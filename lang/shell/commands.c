@@ -145,124 +145,76 @@ static void print_where(Interp *in) {
     bytes_fini(&b);
 }
 
-/* ---- the table's functions: rest is the argument, "" if there is none; false: leave ---- */
+/* ---- the table's functions: rest is the argument, "" if there is none ---- */
 
-static bool run_HELP(Repl *r, const char *rest) {
+static void run_HELP(Repl *r, const char *rest) {
     Bytes b = {0};
     commands_help(&b);
     fputs(b.data, stdout);
     bytes_fini(&b);
-    return true;
 }
 
-static bool run_WHO(Repl *r, const char *rest) {
+static void run_WHO(Repl *r, const char *rest) {
     bool by_bytes = !strcmp(rest, "-m"), may_wait = behind_count(r) == 0;
     if (!who_print(r->in, *rest && !by_bytes ? rest : NULL, by_bytes, may_wait))
         fprintf(stderr, ":who takes -m or the name of a variable, got '%.60s'\n", rest);
-    return true;
 }
 
-static bool run_WHERE(Repl *r, const char *rest) {
-    print_where(r->in);
-    return true;
-}
+static void run_WHERE(Repl *r, const char *rest) { print_where(r->in); }
 
-static bool run_TAPE(Repl *r, const char *rest) {
+static void run_TAPE(Repl *r, const char *rest) {
     run_call(r, strlen(rest) <= 200, ":tape takes a tensor or a number", "debug.print_tape(", rest,
              ")");
-    return true;
 }
 
-static bool run_KERNEL(Repl *r, const char *rest) {
+static void run_KERNEL(Repl *r, const char *rest) {
     run_call(r, *rest && strlen(rest) <= 200, ":kernel needs a tensor, such as :kernel x",
              "debug.print_kernel(", rest, ")");
-    return true;
 }
 
-static bool run_SIGNALS(Repl *r, const char *rest) {
+static void run_SIGNALS(Repl *r, const char *rest) {
     command_code(r,
                  "(fn() { if not signal.get() { print(\"no signal is configured: see --config and"
                  " ?signal.define\") }; for name, config in signal.get().items() {"
                  " print(name + \":\", config) } })()");
-    return true;
 }
 
-static bool run_STATS(Repl *r, const char *rest) {
-    command_code(r, "debug.print_stats()");
-    return true;
-}
+static void run_STATS(Repl *r, const char *rest) { command_code(r, "debug.print_stats()"); }
 
-static bool run_WORKERS(Repl *r, const char *rest) {
+static void run_WORKERS(Repl *r, const char *rest) {
     if (*rest)
         run_call(r, !rest[strspn(rest, "0123456789")] && strlen(rest) <= 18,
                  ":workers needs a number, such as :workers 2", "print(workers(", rest, "))");
     else
         command_code(r, "debug.print_workers()");
-    return true;
 }
 
-static bool run_CONNECT(Repl *r, const char *rest) {
-    connect_to(r, rest);
-    return true;
-}
+static void run_CONNECT(Repl *r, const char *rest) { connect_to(r, rest); }
 
-static bool run_CHECK_NAN(Repl *r, const char *rest) {
+static void run_CHECK_NAN(Repl *r, const char *rest) {
     bool is_off = !strcmp(rest, "off");
     run_call(r, true, "", "debug.check_nan(", is_off ? "false" : "true",
              is_off ? "); print(\":check-nan off\")" : "); print(\":check-nan on\")");
-    return true;
 }
 
-static bool run_TIME(Repl *r, const char *rest) {
-    command_time(r, rest);
-    return true;
-}
+static void run_TIME(Repl *r, const char *rest) { command_time(r, rest); }
+static void run_RUN(Repl *r, const char *rest) { command_run_file(r, rest, false); }
+static void run_LOAD(Repl *r, const char *rest) { command_run_file(r, rest, true); }
+static void run_EDIT(Repl *r, const char *rest) { command_edit(r, rest); }
+static void run_SAVE(Repl *r, const char *rest) { command_save(r, rest, false); }
+static void run_SAVE_OVER(Repl *r, const char *rest) { command_save(r, rest, true); }
+static void run_HISTORY(Repl *r, const char *rest) { command_history(r, rest); }
+static void run_SET(Repl *r, const char *rest) { command_set(r, rest); }
 
-static bool run_RUN(Repl *r, const char *rest) {
-    command_run_file(r, rest, false);
-    return !r->is_done;
-}
-
-static bool run_LOAD(Repl *r, const char *rest) {
-    command_run_file(r, rest, true);
-    return !r->is_done;
-}
-
-static bool run_EDIT(Repl *r, const char *rest) {
-    command_edit(r, rest);
-    return !r->is_done;
-}
-
-static bool run_SAVE(Repl *r, const char *rest) {
-    command_save(r, rest, false);
-    return true;
-}
-
-static bool run_SAVE_OVER(Repl *r, const char *rest) {
-    command_save(r, rest, true);
-    return true;
-}
-
-static bool run_HISTORY(Repl *r, const char *rest) {
-    command_history(r, rest);
-    return true;
-}
-
-static bool run_SET(Repl *r, const char *rest) {
-    command_set(r, rest);
-    return true;
-}
-
-static bool run_FREE(Repl *r, const char *rest) {
+static void run_FREE(Repl *r, const char *rest) {
     size_t before = r->in->n_containers;
     cycles_collect(r->in);
     stream_flush(r->in->stream);
     size_t n = before - r->in->n_containers;
     fprintf(stderr, "%zu value%s freed\n", n, n == 1 ? "" : "s");
-    return true;
 }
 
-static bool run_LOG(Repl *r, const char *rest) {
+static void run_LOG(Repl *r, const char *rest) {
     bool is_off = !strcmp(rest, "off");
     if (!*rest)
         printf(":log %s\n", *r->debug ? r->debug : "off");
@@ -274,22 +226,19 @@ static bool run_LOG(Repl *r, const char *rest) {
         snprintf(r->debug, sizeof r->debug, "%s", is_off ? "" : rest);
         log_set(r->debug);
     }
-    return true;
 }
 
-static bool run_PAGER(Repl *r, const char *rest) {
+static void run_PAGER(Repl *r, const char *rest) {
     if (*rest) pager_switch(rest[1] == 'n');
     printf(":pager %s\n", pager_is_on() ? "on" : "off");
-    return true;
 }
 
-static bool run_CLEAR(Repl *r, const char *rest) {
+static void run_CLEAR(Repl *r, const char *rest) {
     const char *term = getenv("TERM");
     if (r->is_terminal && term && strcmp(term, "dumb")) fputs("\033[H\033[2J", stderr);
-    return true;
 }
 
-static bool run_MODE(Repl *r, const char *rest) {
+static void run_MODE(Repl *r, const char *rest) {
     static const char *const words[] = {"plain", "json", "csv", "npy"};
     LangError e = {0};
     OutputForm form = r->in->output;
@@ -299,24 +248,26 @@ static bool run_MODE(Repl *r, const char *rest) {
         ok = error_set(&e, "npy is binary: not for a terminal");
         error_hint(&e, "gtsh -p --format=npy 'x' >x.npy; save(x, \"x.npy\")");
     }
-    if (!ok) return e.kind = E_RUN, repl_report(r->in, &e, "error"), true;
+    if (!ok) {
+        e.kind = E_RUN;
+        repl_report(r->in, &e, "error");
+        return;
+    }
     r->in->output = form;
     printf(":mode %s\n", words[form]);
-    return true;
 }
 
-static bool run_DETACH(Repl *r, const char *rest) {
+static void run_DETACH(Repl *r, const char *rest) {
     Err err = {0};
     if (!session_detach(&err)) err_report("gtsh", &err);
-    return true;
 }
 
-static bool run_QUIT(Repl *r, const char *rest) { return false; }
-static bool run_QUIT_TOO(Repl *r, const char *rest) { return false; }
+static void run_QUIT(Repl *r, const char *rest) { r->is_done = true; }
+static void run_QUIT_TOO(Repl *r, const char *rest) { r->is_done = true; }
 
 /* ---- dispatch ---- */
 
-static bool (*const functions[])(Repl *r, const char *rest) = {
+static void (*const functions[])(Repl *r, const char *rest) = {
 #define COMMAND(id, word, argument, form, help) run_##id,
 #include "lang/shell/commands.def"
 };
@@ -340,21 +291,20 @@ static bool takes(const Command *c, const char *rest) {
     return false;
 }
 
-bool command_run(Repl *r, const char *line) {
+void command_run(Repl *r, const char *line) {
     size_t n = strcspn(line, " \t");
     const char *rest = line + n + strspn(line + n, " \t");
     const Command *c = n == 1 ? &commands[0] : command_find(line, n);
     if (c) {
-        if (!takes(c, rest)) return true;
+        if (!takes(c, rest)) return;
         behind_watch(r);
         bool pages = c->argument != COMMAND_FILE; /* what a file prints is no answer of ours */
         if (pages) pager_begin();
-        bool stay = functions[c - commands](r, rest);
+        functions[c - commands](r, rest);
         if (pages) pager_end();
-        return stay;
+        return;
     }
     char *word = xstrndup(line, n);
     unknown_command(word);
     free(word);
-    return true;
 }

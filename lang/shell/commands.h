@@ -33,8 +33,8 @@ const Command *command_find(const char *word, size_t n);
 /* Appends what :help prints. */
 void commands_help(Bytes *out);
 /* Runs a line that begins with a colon, without blanks at its end. Prints answers to standard
- * output and failures to standard error. Returns false to leave the prompt. */
-bool command_run(struct Repl *r, const char *line);
+ * output and failures to standard error. */
+void command_run(struct Repl *r, const char *line);
 /* Runs source text for a command, whose own name errors show. False: it failed, and the failure was
  * reported. */
 bool command_code(struct Repl *r, const char *code);

@@ -529,7 +529,7 @@ static void take_line(Repl *r, const char *line) {
     if (command) {
         history_keep(r, line, strlen(line));
         interrupt_count = 0;
-        if (!repl_word(r, command)) r->is_done = true;
+        repl_word(r, command);
         interrupt_count = 0;
         r->line++;
         free(command);

@@ -61,35 +61,26 @@ static void show_source(Interp *in, const char *name) {
     value_drop(v);
 }
 
-bool repl_word(Repl *r, const char *line) {
+void repl_word(Repl *r, const char *line) {
     char *copy = xstrdup(line);
     size_t n = strlen(copy);
     while (n && isspace((unsigned char)copy[n - 1])) copy[--n] = '\0';
-    bool stay = true;
     fflush(stdout);
     if (!strncmp(copy, "!!", 2)) { /* of bash and csh */
         fputs("!! repeats nothing: Arrow-up and Ctrl-R find earlier lines, :history lists them\n",
               stderr);
-        free(copy);
-        return true;
-    }
-    if (*copy == '!') {
+    } else if (*copy == '!') {
         int status = system(copy + 1);
         if (status == -1) fprintf(stderr, "cannot start a shell\n");
-        free(copy);
-        return true;
+    } else if (*copy == ':') {
+        command_run(r, copy);
+    } else {
+        pager_begin();
+        if (copy[1] == '?')
+            show_source(r->in, copy + 2 + strspn(copy + 2, " "));
+        else
+            help(r->in, copy + 1);
+        pager_end();
     }
-    if (*copy == ':') {
-        stay = command_run(r, copy);
-        free(copy);
-        return stay;
-    }
-    pager_begin();
-    if (copy[1] == '?')
-        show_source(r->in, copy + 2 + strspn(copy + 2, " "));
-    else
-        help(r->in, copy + 1);
-    pager_end();
     free(copy);
-    return stay;
 }

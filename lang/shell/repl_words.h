@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: MIT */
 #ifndef GT_LANG_SHELL_REPL_WORDS_H
 #define GT_LANG_SHELL_REPL_WORDS_H
-#include <stdbool.h>
-
 struct Repl;
-bool repl_word(struct Repl *r, const char *line); /* false: leave the prompt */
+void repl_word(struct Repl *r, const char *line);
 #endif
