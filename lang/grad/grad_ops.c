@@ -39,10 +39,10 @@ GRAD(fmod, FOR_B(SAVE_A | SAVE_B)) { /* a - b * trunc(a / b) */
     if (g->need[1]) give_minus(g, 1, MUL(d, op1(g, OP_TRUNC, DIV(A, B))));
 }
 
+static double number(Arg x) { return x.imm.kind == IN_IMM_FLOAT ? x.imm.f : (double)x.imm.i; }
+
 static Arg square_of(GradCall *g, Arg x) {
-    if (x.t) return op1(g, OP_SQUARE, x);
-    double v = x.imm.kind == IN_IMM_FLOAT ? x.imm.f : (double)x.imm.i;
-    return NUM(v * v);
+    return x.t ? op1(g, OP_SQUARE, x) : NUM(number(x) * number(x));
 }
 
 GRAD(atan2, SAVE_A | SAVE_B) { /* derivative at the point (b, a); 0 at the origin, as in PyTorch */
@@ -65,7 +65,7 @@ GRAD(logaddexp, SAVE_A | SAVE_B) {
 
 GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
     if (g->need[0]) {
-        double n = B.t ? 0 : B.imm.kind == IN_IMM_FLOAT ? B.imm.f : (double)B.imm.i;
+        double n = B.t ? 0 : number(B);
         if (!B.t && n == 2)
             give(g, 0, MUL(d, MUL(A, NUM(2))));
         else if (!B.t && n == 0)
@@ -79,7 +79,7 @@ GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
     }
     if (!g->need[1]) return;
     if (!A.t) { /* a number to the power of a tensor */
-        double a = A.imm.kind == IN_IMM_FLOAT ? A.imm.f : (double)A.imm.i;
+        double a = number(A);
         if (a == 0)
             give(g, 1, MUL(d, where(g, op2(g, OP_LE, Y, NUM(1)), NUM(0), NUM(-INFINITY))));
         else
@@ -91,34 +91,18 @@ GRAD(pow, FOR_A(SAVE_A | SAVE_B) | FOR_B(SAVE_A | SAVE_OUT)) {
     give(g, 1, where(g, at_zero, NUM(0), MUL(MUL(d, Y), op1(g, OP_LOG, A))));
 }
 
-/* Ties get half each. */
+/* Ties get half each. A may be a number, which needs no gradient. */
 static void pick(GradCall *g, Op loses) {
-    Arg even = where(g, op2(g, OP_EQ, A, B), MUL(d, NUM(0.5)), d);
+    Arg even = where(g, A.t ? op2(g, OP_EQ, A, B) : op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d);
     if (g->need[0]) give(g, 0, where(g, op2(g, loses, A, B), NUM(0), even));
     if (g->need[1]) give(g, 1, where(g, op2(g, loses, B, A), NUM(0), even));
 }
-GRAD(maximum, SAVE_A | SAVE_B) {
-    if (A.t)
-        pick(g, OP_LT);
-    else
-        give(g, 1,
-             where(g, op2(g, OP_LT, B, A), NUM(0),
-                   where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
-}
-GRAD(minimum, SAVE_A | SAVE_B) {
-    if (A.t)
-        pick(g, OP_GT);
-    else
-        give(g, 1,
-             where(g, op2(g, OP_GT, B, A), NUM(0),
-                   where(g, op2(g, OP_EQ, B, A), MUL(d, NUM(0.5)), d)));
-}
+GRAD(maximum, SAVE_A | SAVE_B) { pick(g, OP_LT); }
+GRAD(minimum, SAVE_A | SAVE_B) { pick(g, OP_GT); }
 
 GRAD(neg, SAVE_NONE) { give(g, 0, NEG(d)); }
 GRAD(shard, SAVE_NONE) { /* the same value in another layout */
-    const Attr *back = NULL;
-    for (int i = 0; i < g->n->n_attr; i++)
-        if (g->n->attr[i].key == ATTR_BACKWARD) back = &g->n->attr[i];
+    const Attr *back = attr_of(g, ATTR_BACKWARD);
     Attr name = back ? *back : (Attr){0};
     name.key = ATTR_NAME;
     give(g, 0, back ? op_with(g, OP_SHARD, &d, 1, &name, 1) : d);
@@ -157,9 +141,7 @@ GRAD(lgamma, SAVE_A) { give(g, 0, MUL(d, op1(g, OP_DIGAMMA, A))); }
 GRAD(digamma, SAVE_A) { give(g, 0, MUL(d, op2(g, OP_POLYGAMMA, NUM(1), A))); }
 GRAD(polygamma, FOR_B(SAVE_A | SAVE_B)) {
     if (!g->need[1]) return;
-    Arg next = A.t                          ? ADD(A, NUM(1))
-               : A.imm.kind == IN_IMM_FLOAT ? NUM(A.imm.f + 1)
-                                            : NUM((double)A.imm.i + 1);
+    Arg next = A.t ? ADD(A, NUM(1)) : NUM(number(A) + 1);
     give(g, 1, MUL(d, op2(g, OP_POLYGAMMA, next, B)));
 }
 GRAD(sigmoid, SAVE_OUT) { give(g, 0, MUL(d, MUL(Y, SUB(NUM(1), Y)))); }
@@ -332,26 +314,20 @@ GRAD(index_put, SAVE_C | SAVE_REST) {
     if (g->need[1]) give(g, 1, with_indices(g, OP_INDEX, &d, 1, 2, false));
 }
 
-GRAD(gather, SAVE_B) {
-    Arg arg[3] = {zeros_of(g, in_type(g, 0)), B, d};
+/* Gives d, added up at places along the axis. */
+static void give_at(GradCall *g, Arg places) {
+    Arg arg[3] = {zeros_of(g, in_type(g, 0)), places, d};
     give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
+
+GRAD(gather, SAVE_B) { give_at(g, B); }
+GRAD(topk, SAVE_OUT1) { give_at(g, g->out[1]); }
+GRAD(sort, SAVE_A) { give_at(g, op_with(g, OP_ARGSORT, &A, 1, g->n->attr, g->n->n_attr)); }
 
 GRAD(cumsum, SAVE_NONE) { /* the sum of d from i on: total - cumsum + d */
     const Attr *axis = attr_of(g, ATTR_AXIS);
     Arg total = reduce(g, OP_SUM, d, axis->ints, 1, true);
     give(g, 0, ADD(SUB(total, op_with(g, OP_CUMSUM, &d, 1, axis, 1)), d));
-}
-
-GRAD(sort, SAVE_A) {
-    Arg order = op_with(g, OP_ARGSORT, &A, 1, g->n->attr, g->n->n_attr);
-    Arg arg[3] = {zeros_of(g, in_type(g, 0)), order, d};
-    give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
-}
-
-GRAD(topk, SAVE_OUT1) {
-    Arg arg[3] = {zeros_of(g, in_type(g, 0)), g->out[1], d};
-    give(g, 0, op_with(g, OP_SCATTER_ADD, arg, 3, attr_of(g, ATTR_AXIS), 1));
 }
 
 /* ---- the table ---- */
