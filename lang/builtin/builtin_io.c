@@ -260,9 +260,7 @@ static bool add_tensor(Job *j, const Tensor *t, const Bytes *name, LangError *e)
 /* The state_dict() of an object, its own or the builtin one. */
 static bool object_state(Interp *in, Value v, Value *out, LangError *e) {
     Value f = v_none();
-    bool found;
-    TRY(object_get(in, v.obj, intern("state_dict", 10), &f, &found, e));
-    if (!found) {
+    if (!object_get(in, v.obj, intern("state_dict", 10), &f)) {
         const Builtin *b = builtin_method(V_OBJECT, intern("state_dict", 10));
         return b ? interp_call(in, (Value){.kind = V_BUILTIN, .builtin = b}, &v, 1, out, e)
                  : error_set(e, "cannot save a value of type %s", value_type_name(v));

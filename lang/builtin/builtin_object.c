@@ -67,7 +67,7 @@ static bool find_field(Interp *in, Value v, Value name_arg, Value *out, bool *fo
     *found = false;
     TRY(field_name(in, name_arg, &name, e));
     if (v.kind == V_OBJECT) {
-        TRY(object_get(in, v.obj, name, out, found, e));
+        *found = object_get(in, v.obj, name, out);
     } else if (v.kind == V_TENSOR) {
         TRY(tensor_field(in, v.tensor, name, out, found, e));
     } else if (v.kind == V_MAP && v.map->is_space) {

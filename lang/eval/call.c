@@ -919,7 +919,7 @@ bool field_get(Interp *in, Node *n, Value base, Value *out, LangError *e) {
     Value f = {.kind = V_UNDEF};
     in->at = n;
     if (base.kind == V_OBJECT) {
-        TRY(object_get(in, base.obj, name, out, &found, e));
+        found = object_get(in, base.obj, name, out);
     } else if (base.kind == V_TENSOR) {
         TRY(at_node(in, n, tensor_field(in, base.tensor, name, out, &found, e), e));
     } else if (base.kind == V_MAP) {

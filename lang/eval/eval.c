@@ -414,10 +414,11 @@ OUTLINE static Flow exec_definition(Interp *in, Node *n, LangError *e) {
     if (n->kind == N_FN_STMT) {
         if (n->fn->is_method) return FLOW_NEXT; /* module_new made it already */
         v = (Value){.kind = V_FN, .fn = fn_new(in, n->fn)};
+    } else if (n->kind == N_MODULE) {
+        v = module_new(in, n);
     } else {
         in->at = n;
-        if (!(n->kind == N_MODULE ? module_new(in, n, &v, e) : import_statement(in, n, &v, e)))
-            return FLOW_ERROR;
+        if (!import_statement(in, n, &v, e)) return FLOW_ERROR;
         if (v.kind == V_UNDEF) return FLOW_NEXT; /* import nn, gt, optim: nothing to do */
     }
     return bind_name(in, n, name, v, e) ? FLOW_NEXT : FLOW_ERROR;

@@ -17,8 +17,7 @@
 
 /* ---- making ---- */
 
-bool module_new(Interp *in, Node *n, Value *out, LangError *e) {
-    (void)e;
+Value module_new(Interp *in, Node *n) {
     Module *m = container_new(in, V_MODULE, sizeof *m);
     m->name = n->fn->name;
     m->make = fn_new(in, n->fn);
@@ -30,8 +29,7 @@ bool module_new(Interp *in, Node *n, Value *out, LangError *e) {
             mapv_put(m->method, value_ref(name_str(in, k->fn->name)),
                      (Value){.kind = V_FN, .fn = fn_new(in, k->fn)});
     }
-    *out = (Value){.kind = V_MODULE, .module = m};
-    return true;
+    return (Value){.kind = V_MODULE, .module = m};
 }
 
 bool module_call(Interp *in, Module *m, Value *base, int n_pos, int n_kw, const Node *call,
@@ -76,12 +74,9 @@ Value *object_item(const Object *o, const char *interned) {
     return items && items->kind == V_MAP ? map_find(items->map, name_str(o->c.in, interned)) : NULL;
 }
 
-bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found,
-                LangError *e) {
-    (void)e;
+bool object_get(Interp *in, Object *o, const char *interned, Value *out) {
     const Value *v = object_find(o, interned);
     Fn *method = v ? NULL : object_method(o, interned);
-    *found = true;
     if (!v && !method) v = object_item(o, interned);
     if (v) {
         *out = value_ref(*v);
@@ -93,7 +88,7 @@ bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *f
     } else if (!strcmp(interned, "training")) {
         *out = v_bool(true); /* the default until eval() or train() sets it */
     } else {
-        *found = false;
+        return false;
     }
     return true;
 }

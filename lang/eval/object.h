@@ -14,13 +14,13 @@ typedef enum FieldTag {
     FIELD_UNSAVED, /* a buffer with persistent=false */
     FIELD_LINK     /* the value is a list of maps, see object_link */
 } FieldTag;
-bool module_new(Interp *in, Node *n, Value *out, LangError *e); /* N_MODULE */
+Value module_new(Interp *in, Node *n); /* N_MODULE */
 bool module_call(Interp *in, Module *m, Value *base, int n_pos, int n_kw, const Node *call,
                  Value *out, LangError *e);
 Value *object_find(Object *o, const char *interned);      /* a field, or NULL */
 Fn *object_method(const Object *o, const char *interned); /* borrowed, or NULL */
-/* Looks up a field, a bound method or a named item; *found is false if there is none. */
-bool object_get(Interp *in, Object *o, const char *interned, Value *out, bool *found, LangError *e);
+/* Looks up a field, a bound method or a named item; false: there is none. */
+bool object_get(Interp *in, Object *o, const char *interned, Value *out);
 /* o.name = v; consumes v. As in PyTorch a parameter field accepts only parameters and none, and a
  * buffer field only tensors, which become buffers, and none. */
 bool object_set(Interp *in, Object *o, const char *interned, Value v, LangError *e);
