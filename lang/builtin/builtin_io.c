@@ -223,9 +223,7 @@ static bool has_tensor(Value v, int depth) {
     Value key, item;
     if (v.kind == V_TENSOR || v.kind == V_OBJECT) return true;
     if (depth == MAX_SAVE_DEPTH) return true; /* collect reports the error */
-    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
-        if (has_tensor(v.list->v[i], depth + 1)) return true;
-    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+    for (size_t i = 0; value_kid(v, i, &key, &item); i++)
         if (has_tensor(item, depth + 1)) return true;
     return false;
 }

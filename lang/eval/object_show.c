@@ -116,11 +116,7 @@ static bool show_kid(Interp *in, const char *name, Value v, bool is_item, int in
     is_item = !*name;
     Value key, kid;
     const char *dot = *name ? "." : "";
-    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++) {
-        snprintf(path, sizeof path, "%.200s%s%u", name, dot, i);
-        TRY(show_kid(in, path, v.list->v[i], is_item, indent, p, e));
-    }
-    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++) {
+    for (size_t i = 0; value_kid(v, i, &key, &kid); i++) {
         Bytes last = {0};
         key_text(key, &last);
         snprintf(path, sizeof path, "%.200s%s%.90s", name, dot, last.n ? last.data : "");

@@ -64,10 +64,7 @@ static bool walk_kid(Walk *w, Value key, Value v, const Trail *trail, LangError 
 
 static bool walk_kids(Walk *w, Value v, const Trail *trail, LangError *e) {
     Value key, kid;
-    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
-        TRY(walk_kid(w, v_int(i), v.list->v[i], trail, e));
-    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &kid); i++)
-        TRY(walk_kid(w, key, kid, trail, e));
+    for (size_t i = 0; value_kid(v, i, &key, &kid); i++) TRY(walk_kid(w, key, kid, trail, e));
     return true;
 }
 
@@ -206,13 +203,8 @@ static bool visit_cast(Walk *w, Value v, LangError *e) {
 
 static void flatten(Interp *in, Value v, Bytes *path, Value out, int depth) {
     Value key, kid;
-    bool is_list = v.kind == V_LIST;
-    for (size_t i = 0; is_list ? i < v.list->n : mapv_at(v.map, i, &key, &kid); i++) {
+    for (size_t i = 0; value_kid(v, i, &key, &kid); i++) {
         size_t n = path->n;
-        if (is_list) {
-            key = v_int((int64_t)i);
-            kid = v.list->v[i];
-        }
         if (n) bytes_putc(path, '.');
         key_text(key, path);
         if ((kid.kind == V_MAP || kid.kind == V_LIST) && depth < WALK_DEPTH)

@@ -64,10 +64,7 @@ static void ask(Interp *in, Value v, Lost *l, int i, int depth) {
     }
     if (depth == MAX_DEPTH) return;
     if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
-    for (uint32_t k = 0; v.kind == V_LIST && k < v.list->n; k++)
-        ask(in, v.list->v[k], l, i, depth + 1);
-    for (size_t k = 0; v.kind == V_MAP && mapv_at(v.map, k, &key, &item); k++)
-        ask(in, item, l, i, depth + 1);
+    for (size_t k = 0; value_kid(v, k, &key, &item); k++) ask(in, item, l, i, depth + 1);
 }
 
 Lost *lost_begin(Interp *in) {

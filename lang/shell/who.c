@@ -88,10 +88,7 @@ static uint64_t bytes_of(Value v, int depth, Map *seen) {
     if (depth == MAX_DEPTH || !is_new(seen, v)) return 0;
     if (v.kind == V_TENSOR) return type_bytes(tensor_type(v.tensor));
     if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
-    for (uint32_t i = 0; v.kind == V_LIST && i < v.list->n; i++)
-        n += bytes_of(v.list->v[i], depth + 1, seen);
-    for (size_t i = 0; v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
-        n += bytes_of(item, depth + 1, seen);
+    for (size_t i = 0; value_kid(v, i, &key, &item); i++) n += bytes_of(item, depth + 1, seen);
     return n;
 }
 
@@ -124,9 +121,7 @@ static bool holders(Interp *in, Value v, int depth, Map *seen, int *left, bool *
     if (v.kind == V_TENSOR) return --*left >= 0 && place_of_tensor(in, v.tensor, has, layout);
     if (depth == MAX_DEPTH) return false;
     if (v.kind == V_OBJECT) v = (Value){.kind = V_MAP, .map = object_fields(v.obj)};
-    for (uint32_t i = 0; ok && v.kind == V_LIST && i < v.list->n; i++)
-        ok = holders(in, v.list->v[i], depth + 1, seen, left, has);
-    for (size_t i = 0; ok && v.kind == V_MAP && mapv_at(v.map, i, &key, &item); i++)
+    for (size_t i = 0; ok && value_kid(v, i, &key, &item); i++)
         ok = holders(in, item, depth + 1, seen, left, has);
     return ok;
 }

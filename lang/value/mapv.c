@@ -189,6 +189,14 @@ bool mapv_at(const MapV *m, size_t i, Value *key, Value *value) {
     return true;
 }
 
+bool value_kid(Value v, size_t i, Value *key, Value *kid) {
+    if (v.kind == V_MAP) return mapv_at(v.map, i, key, kid);
+    if (v.kind != V_LIST || i >= v.list->n) return false;
+    *key = v_int((int64_t)i);
+    *kid = v.list->v[i];
+    return true;
+}
+
 void mapv_clear(MapV *m) {
     MapEntry *entry = m->entry;
     uint32_t n = m->n;

@@ -36,5 +36,7 @@ void mapv_put(MapV *m, Value key, Value v);       /* consumes both */
 bool mapv_remove(MapV *m, Value key, Value *old); /* *old: a new reference, if found */
 /* The i-th live entry in order (borrowed). False at the end. */
 bool mapv_at(const MapV *m, size_t i, Value *key, Value *value);
+/* The same of a map or list, whose keys are its indices. False for any other value. */
+bool value_kid(Value v, size_t i, Value *key, Value *kid);
 void mapv_clear(MapV *m); /* drops its contents */
 #endif
