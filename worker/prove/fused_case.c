@@ -86,9 +86,8 @@ static FusedValue random_input(FusedCase *t, Rand *strides, Rand *r, DType d, bo
 
 /* ---- One op, eagerly and in the fusion ---- */
 
-static void compute(const FusedCase *t, const Call *call) {
-    Engine *e = t->eager;
-    int result = e->ops->done(e, e->ops->submit(e, call, NULL, 0), true, NULL);
+static void compute(const FusedCase *t, const Inst *inst, View *in, int n, const View *out) {
+    int result = call_engine(t->eager, inst, in, n, out, NULL);
     assert(result == 1);
     (void)result;
 }
@@ -99,10 +98,9 @@ static FusedValue apply_how(FusedCase *t, Op op, DType out, bool is_row, bool is
     FusedValue v = {.dtype = out, .is_row = is_row, .is_column = is_column};
     View in[3];
     FuseRef ref[3];
-    Operand dummy[3] = {{0}};
     int64_t axes[MAX_DIMS];
     Attr attr[2];
-    Inst inst = {.op = op, .n_in = (uint16_t)n, .n_out = 1, .in = dummy, .attr = attr};
+    Inst inst = {.op = op, .attr = attr};
     for (int k = 0; k < n; k++) in[k] = operand[k]->view, ref[k] = operand[k]->ref;
     if (op_info[op].class_ == CLASS_REDUCE) {
         int lead = t->fuse.space.rank - t->fuse.trailing;
@@ -118,14 +116,12 @@ static FusedValue apply_how(FusedCase *t, Op op, DType out, bool is_row, bool is
         attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = axes};
         inst.n_attr = 1;
     }
-    Call call = {.inst = &inst, .n_in = n, .n_out = 1, .in = in};
     v.view.type = type_of(t, is_row, out);
     for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
         v.view.type.shape[a] = 1;
     view_strides(&v.view.type, v.view.stride);
     v.owned = v.view.data = memory(type_bytes(&v.view.type));
-    call.out[0] = v.view;
-    compute(t, &call);
+    compute(t, &inst, in, n, &v.view);
     bool is_total = is_column && op_info[op].class_ != CLASS_REDUCE;
     v.ref = is_total    ? fuse_total(&t->fuse, op, out, ref, n)
             : is_column ? fuse_column(&t->fuse, op, out, is_row, ref[0])
@@ -155,8 +151,6 @@ static FusedValue scalar(FusedCase *t, Rand *r, Op op, DType d) {
 /* A constant: `full` takes a wide immediate, the fusion the converted value. */
 static FusedValue full(FusedCase *t, Rand *r, DType d, bool is_row) {
     bool is_float = dtype_is_float(d);
-    Operand dummy = {0};
-    Inst inst = {.op = OP_FULL, .n_in = 1, .n_out = 1, .in = &dummy};
     char wide[8], narrow[8];
     fill(r, wide, is_float ? DT_F64 : DT_I64, 1, true);
     if (is_float)
@@ -168,8 +162,7 @@ static FusedValue full(FusedCase *t, Rand *r, DType d, bool is_row) {
     v.view.type = type_of(t, is_row, d);
     view_strides(&v.view.type, v.view.stride);
     v.owned = v.view.data = memory(type_bytes(&v.view.type));
-    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &imm, .out = {v.view}};
-    compute(t, &call);
+    compute(t, &(Inst){.op = OP_FULL}, &imm, 1, &v.view);
     FuseRef s = fuse_scalar(&t->fuse, d, narrow);
     v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
     return v;
@@ -545,34 +538,28 @@ bool fused_case_run(FusedCase *t, Engine *e, const FusedKernel *k, Rand *r, char
 
 /* Computes again an index that is no input. */
 static void compute_index(const FusedCase *t, FusedValue *index) {
-    Operand dummy = {0};
     int64_t axis = t->fuse.space.rank - 1;
     Attr attr[] = {{.key = ATTR_AXIS, .n = 1, .ints = &axis}, {.key = ATTR_KEEPDIMS, .b = true}};
     Op op = (Op)t->fuse.node[index->ref].op;
     View from = op == OP_CAST ? t->index[0].view : t->index[1].view;
-    Inst inst = {.op = op, .n_in = 1, .n_out = 1, .in = &dummy, .attr = attr};
-    inst.n_attr = op == OP_CAST ? 0 : 2;
-    compute(t, &(Call){.inst = &inst, .n_in = 1, .n_out = 1, .in = &from, .out = {index->view}});
+    Inst inst = {.op = op, .attr = attr, .n_attr = op == OP_CAST ? 0 : 2};
+    compute(t, &inst, &from, 1, &index->view);
 }
 /* What the eager engine says of an index; code 0: nothing. */
 static Err index_error(const FusedCase *t, FusedValue *index) {
     static float one = 1;
-    Operand dummy[2] = {{0}};
     int64_t axis = t->fuse.space.rank - 1;
     Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
-    Inst inst = {.op = OP_GATHER, .n_in = 2, .n_out = 1, .in = dummy, .attr = &attr, .n_attr = 1};
-    View in[2] = {{.type = t->fuse.space, .data = &one}, index->view};
-    Call call = {.inst = &inst, .n_in = 2, .n_out = 1, .in = in};
-    View *out = &call.out[0];
-    Engine *e = t->eager;
+    Inst inst = {.op = OP_GATHER, .attr = &attr, .n_attr = 1};
+    View in[2] = {{.type = t->fuse.space, .data = &one}, index->view}, out;
     Err err = {0};
     if (fuse_is_node(index->ref)) compute_index(t, index);
     in[0].type.dtype = DT_F32;
-    out->type = type_of(t, true, DT_F32);
-    view_strides(&out->type, out->stride);
-    out->data = memory(type_bytes(&out->type));
-    e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &err);
-    free(out->data);
+    out = (View){.type = type_of(t, true, DT_F32)};
+    view_strides(&out.type, out.stride);
+    out.data = memory(type_bytes(&out.type));
+    call_engine(t->eager, &inst, in, 2, &out, &err);
+    free(out.data);
     return err;
 }
 

@@ -49,6 +49,9 @@ bool element_is_same(DType d, const void *a, const void *b);
 /* Writes "f32[3,4] strides 4 1, imm axis=1": operands and attributes of c. Returns buf. */
 char *case_text(const Case *c, char *buf, size_t size);
 
+/* Computes what, of whose fields the operation and the attributes count, of n views into out, and
+ * waits for it. Returns as done does; err may be NULL. */
+int call_engine(Engine *e, const Inst *what, View *in, int n, const View *out, Err *err);
 /* Waits until an ordered engine has done everything; host memory that it was to fill is filled
  * then. Takes the failures that depend on values: the first is returned in err and the call's
  * ticket in *of (both may be NULL). Returns how many there were. */

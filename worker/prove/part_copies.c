@@ -47,11 +47,8 @@ static bool twin_make(Part *p, const TensorType *type, Twin *t) {
         part_fail(p, "no memory for %llu bytes", (unsigned long long)t->bytes);
         return false;
     }
-    t->host = xmalloc(t->bytes + 8);
-    for (uint64_t i = 0; i < t->bytes; i += 8) {
-        uint64_t u = rand_u64(&p->rand);
-        memcpy(t->host + i, &u, 8);
-    }
+    t->host = xmalloc(t->bytes);
+    rand_fill(&p->rand, t->host, t->bytes);
     p->e->ops->copy_in(p->e, t->device, t->host, t->bytes);
     return true;
 }

@@ -78,21 +78,17 @@ static void place(Graphs *g, Step *s) {
 }
 
 static bool submit(Graphs *g, int which, const Step *s) {
-    Engine *e = g->engine[which];
-    Operand dummy[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
     int64_t axis = 1;
     Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
-    Inst inst = {.op = s->op, .n_in = (uint16_t)s->n_in, .n_out = 1, .in = dummy};
+    Inst inst = {.op = s->op};
     int64_t number = s->number;
-    View in[2];
+    View in[2], out = view_of(g, which, s->out);
     if (op_info[s->op].class_ != CLASS_MAP) inst.attr = &attr, inst.n_attr = 1;
     for (int i = 0; i < s->n_in; i++)
         in[i] = s->in[i] == NO_MATRIX
                     ? (View){.type = {.dtype = DT_I64}, .is_scalar = true, .data = &number}
                     : view_of(g, which, s->in[i]);
-    Call call = {.inst = &inst, .n_in = s->n_in, .n_out = 1, .in = in};
-    call.out[0] = view_of(g, which, s->out);
-    return e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, NULL) == 1;
+    return call_engine(g->engine[which], &inst, in, s->n_in, &out, NULL) == 1;
 }
 
 /* Both engines, at once. */

@@ -39,13 +39,9 @@ static View turned(const Large *l) {
 }
 
 static bool run(Large *l, Op op, const Attr *attr, int n_attr, View *in, int n_in, View out) {
-    Operand dummy[2] = {{.kind = IN_TENSOR, .id = 1}, {.kind = IN_TENSOR, .id = 2}};
-    Inst inst = {.op = op, .n_in = (uint16_t)n_in, .n_out = 1, .in = dummy};
-    Call call = {.inst = &inst, .n_in = n_in, .n_out = 1, .in = in, .out = {out}};
-    Engine *e = l->p->e;
+    Inst inst = {.op = op, .attr = attr, .n_attr = (uint16_t)n_attr};
     Err err = {0};
-    inst.attr = (Attr *)(uintptr_t)attr, inst.n_attr = (uint16_t)n_attr;
-    if (e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &err) == 1) return true;
+    if (call_engine(l->p->e, &inst, in, n_in, &out, &err) == 1) return true;
     part_fail(l->p, "%s", err.text);
     return false;
 }

@@ -77,31 +77,24 @@ static void drop(Part *p, Filled *f, int k) {
 
 /* b[i] = -b[i], in the block itself: it needs no memory but its own. */
 static void negate(Part *p, Block *b) {
-    Operand dummy = {.kind = IN_TENSOR, .id = 1};
-    Inst inst = {.op = OP_NEG, .n_in = 1, .n_out = 1, .in = &dummy};
-    View in = words(b);
-    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &in, .out = {in}};
+    View x = words(b);
     Err err = {0};
-    for (int k = 0; k < 2; k++) { /* twice: as it was */
-        Ticket t = p->e->ops->submit(p->e, &call, NULL, 0);
-        if (p->e->ops->done(p->e, t, true, &err) != 1)
+    for (int k = 0; k < 2; k++) /* twice: as it was */
+        if (call_engine(p->e, &(Inst){.op = OP_NEG}, &x, 1, &x, &err) != 1)
             part_fail(p, "neg in place fails on a full engine: %s", err.text);
-    }
     engine_settle(p->e, NULL, NULL);
 }
 
 /* Sums a block up into another one: either it is right, or there is no memory for it. */
 static void sum_up(Part *p, Block *from, Block *to) {
     Block *small = from->bytes < to->bytes ? from : to;
-    Operand dummy = {.kind = IN_TENSOR, .id = 1};
     int64_t axis = 0;
     Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
-    Inst inst = {.op = OP_CUMSUM, .n_in = 1, .n_out = 1, .in = &dummy, .n_attr = 1, .attr = &attr};
+    Inst inst = {.op = OP_CUMSUM, .n_attr = 1, .attr = &attr};
     View in = words(from), out = words(to);
     in.type.shape[0] = out.type.shape[0] = (int64_t)(small->bytes / 8);
-    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &in, .out = {out}};
     Err err = {0};
-    int result = p->e->ops->done(p->e, p->e->ops->submit(p->e, &call, NULL, 0), true, &err);
+    int result = call_engine(p->e, &inst, &in, 1, &out, &err);
     if (result != 1 && err.code != ERR_MEMORY)
         part_fail(p, "a call on a full engine fails: %s", err.text);
     uint64_t *got = xmalloc(small->bytes), sum = 0, i = 0, n = small->bytes / 8;

@@ -57,21 +57,11 @@ static Box some_box(Peers *s, bool is_large, int64_t *rows) {
     return b;
 }
 
-static void fill(Rand *r, char *host, uint64_t bytes) {
-    for (uint64_t i = 0, u; i < bytes; i += 8) {
-        u = rand_u64(r);
-        memcpy(host + i, &u, bytes - i < 8 ? bytes - i : 8);
-    }
-}
-
 /* -x of int32, in its own memory, on the engine and on the host. */
 static void negate(Part *p, Engine *e, char *at, char *host, int64_t n) {
-    Operand dummy = {.kind = IN_TENSOR, .id = 1};
-    Inst inst = {.op = OP_NEG, .n_in = 1, .n_out = 1, .in = &dummy};
-    View in = {.type = {DT_I32, 1, {n}}, .stride = {1}, .data = at};
-    Call call = {.inst = &inst, .n_in = 1, .n_out = 1, .in = &in, .out = {in}};
+    View v = {.type = {DT_I32, 1, {n}}, .stride = {1}, .data = at};
     Err err = {0};
-    if (e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &err) != 1)
+    if (call_engine(e, &(Inst){.op = OP_NEG}, &v, 1, &v, &err) != 1)
         part_fail(p, "neg fails: %s", err.text);
     for (int64_t i = 0; i < n; i++) {
         uint32_t x;
@@ -125,7 +115,7 @@ static void move(Peers *s, Engine *owner, Engine *reader, const char *reached, b
         part_fail(p, "no memory for %llu bytes", (unsigned long long)bytes);
         _exit(EXIT_FAILURE);
     }
-    fill(&p->rand, host, bytes);
+    rand_fill(&p->rand, host, bytes);
     owner->ops->copy_in(owner, at, host, bytes);
     if (b.dtype == DT_I32) negate(p, owner, at, host, rows * b.columns);
     View box = view_of(&b, at);
@@ -241,7 +231,7 @@ static bool hear(int fd, void *what, size_t n) {
 }
 static void fill_lent(uint64_t round, char *host) {
     Rand r = {round};
-    fill(&r, host, LENT);
+    rand_fill(&r, host, LENT);
 }
 
 /* The other process: fills its memory anew each time that it gets a number. */

@@ -135,9 +135,8 @@ static void call_both(Stream *s, Inst *inst, View in[2][3], int n, const Matrix 
     else if (!make(s, &out[0], &m))
         return;
     for (int w = 0; w < 2; w++) {
-        Engine *e = s->engine[w];
-        Call call = {.inst = inst, .n_in = n, .n_out = 1, .in = in[w], .out = {view_of(&m, w)}};
-        if (e->ops->done(e, e->ops->submit(e, &call, NULL, 0), true, &err) != 1)
+        View result = view_of(&m, w);
+        if (call_engine(s->engine[w], inst, in[w], n, &result, &err) != 1)
             part_fail(s->p, "%s fails: %s", op_info[inst->op].name, err.text);
     }
     snprintf(s->last, sizeof s->last, "%s of %s", op_info[inst->op].name,

@@ -3,6 +3,7 @@
 #ifndef GT_WORKER_PROVE_RAND_H
 #define GT_WORKER_PROVE_RAND_H
 #include <stdint.h>
+#include <string.h>
 
 typedef struct Rand {
     uint64_t state;
@@ -16,4 +17,10 @@ static inline uint64_t rand_u64(Rand *r) {
     return z ^ z >> 31;
 }
 static inline int rand_below(Rand *r, int n) { return (int)(rand_u64(r) % (uint64_t)n); }
+static inline void rand_fill(Rand *r, char *p, uint64_t bytes) {
+    for (uint64_t i = 0, u; i < bytes; i += 8) {
+        u = rand_u64(r);
+        memcpy(p + i, &u, bytes - i < 8 ? bytes - i : 8);
+    }
+}
 #endif
