@@ -125,21 +125,6 @@ bool ref_GATHER(const Call *c, Err *err) {
     return true;
 }
 
-bool ref_SCATTER_ADD(const Call *c, Err *err) {
-    const View *idx = &c->in[1], *src = &c->in[2], *o = &c->out[0];
-    int axis = ref_axis(c);
-    ref_copy(&c->in[0], o->data);
-    if (ref_is_empty(&idx->type)) return true;
-    int64_t index[MAX_DIMS] = {0}, at;
-    do {
-        TRY(along(o, idx, axis, index, &at, err));
-        int64_t from = 0; /* src may be longer than idx, so it does not broadcast */
-        for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
-        put(o, at, src, from, true);
-    } while (ref_step(index, &idx->type));
-    return true;
-}
-
 /* Combines v[from] into o[at]. */
 static void combine(const View *o, int64_t at, const View *v, int64_t from, const char *how) {
     if (ref_is_float(o)) {
@@ -153,19 +138,27 @@ static void combine(const View *o, int64_t at, const View *v, int64_t from, cons
     }
 }
 
-bool ref_SCATTER_REDUCE(const Call *c, Err *err) {
+/* how NULL: adds. */
+static bool scatter(const Call *c, const char *how, Err *err) {
     const View *idx = &c->in[1], *src = &c->in[2], *o = &c->out[0];
     int axis = ref_axis(c);
-    char how[5] = {0};
-    memcpy(how, inst_attr(c->inst, ATTR_REDUCE)->str, 4);
     ref_copy(&c->in[0], o->data);
     if (ref_is_empty(&idx->type)) return true;
     int64_t index[MAX_DIMS] = {0}, at;
     do {
         TRY(along(o, idx, axis, index, &at, err));
-        int64_t from = 0;
+        int64_t from = 0; /* src may be longer than idx, so it does not broadcast */
         for (int d = 0; d < src->type.rank; d++) from += src->stride[d] * index[d];
-        combine(o, at, src, from, how);
+        if (how)
+            combine(o, at, src, from, how);
+        else
+            put(o, at, src, from, true);
     } while (ref_step(index, &idx->type));
     return true;
+}
+bool ref_SCATTER_ADD(const Call *c, Err *err) { return scatter(c, NULL, err); }
+bool ref_SCATTER_REDUCE(const Call *c, Err *err) {
+    char how[5] = {0};
+    memcpy(how, inst_attr(c->inst, ATTR_REDUCE)->str, 4);
+    return scatter(c, how, err);
 }
