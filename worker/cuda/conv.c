@@ -25,10 +25,9 @@ static bool make_dense(Cuda *c, const View *v, Dense *d, Err *err) {
     Engine *e = &c->host.engine;
     *d = (Dense){v->data, 0};
     if (view_is_contiguous(v)) return true;
-    View to = {.type = v->type, .data = e->ops->alloc(e, type_bytes(&v->type))};
+    View to = view_dense(&v->type, e->ops->alloc(e, type_bytes(&v->type)));
     if (!to.data) return err_set(err, ERR_MEMORY, "no memory for a copy of an operand");
     *d = (Dense){to.data, type_bytes(&v->type)};
-    view_strides(&to.type, to.stride);
     return cuda_copy(c, &to, v, err);
 }
 static void drop(Cuda *c, const Dense *d) {

@@ -108,12 +108,6 @@ bool cuda_clear(Cuda *c, void *at, uint64_t bytes) {
     return !cuda_is_captured(c) && ASK(c, cuMemsetD8Async, (CUdeviceptr)at, 0, bytes, c->stream);
 }
 
-static View dense_of(const View *v, void *data) {
-    View dense = {.type = v->type, .data = data};
-    view_strides(&dense.type, dense.stride);
-    return dense;
-}
-
 bool cuda_copy(Cuda *c, const View *to, const View *from, Err *err) {
     return copy_part(c, to, from, 0, type_numel(&to->type), err);
 }
@@ -253,7 +247,7 @@ void cuda_read(Engine *e, const View *box, uint64_t begin, uint64_t bytes, void 
         n = bytes - at < most ? bytes - at : most;
         const char *from = (const char *)box->data + begin + at;
         if (!is_dense) {
-            View dense = dense_of(box, c->side - begin - at);
+            View dense = view_dense(&box->type, c->side - begin - at);
             from = c->side;
             if (!copy_anyhow(c, &dense, box, (int64_t)(begin + at) / size, (int64_t)n / size))
                 return;
@@ -272,7 +266,7 @@ void cuda_write(Engine *e, const View *box, uint64_t begin, uint64_t bytes, cons
     for (uint64_t at = 0, n; at < bytes; at += n) {
         n = bytes - at < SIDE_BYTES ? bytes - at : SIDE_BYTES;
         cuda_copy_in(e, c->side, (const char *)host + at, n);
-        View dense = dense_of(box, c->side - begin - at);
+        View dense = view_dense(&box->type, c->side - begin - at);
         if (!cuda_enter(c)) return;
         if (!copy_anyhow(c, box, &dense, (int64_t)(begin + at) / size, (int64_t)n / size)) return;
     }

@@ -143,12 +143,11 @@ static TensorType batch_of(const View *o) {
 static Block rows_of(const Work *w, void *at) { return (Block){at, w->args.k, 1, IN_RESULT}; }
 
 static bool copy_to(Cuda *c, const View *from, const View *o, void *to, Err *err) {
-    View v = *o, dense = *o;
+    View v = *o, dense = view_dense(&o->type, to);
     int lead = o->type.rank - from->type.rank;
     for (int d = 0; d < o->type.rank; d++)
         v.stride[d] = d < lead || from->type.shape[d - lead] == 1 ? 0 : from->stride[d - lead];
-    v.data = from->data, dense.data = to;
-    view_strides(&dense.type, dense.stride);
+    v.data = from->data;
     return cuda_copy(c, &dense, &v, err);
 }
 

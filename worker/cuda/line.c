@@ -75,9 +75,8 @@ static bool best(Cuda *c, const Call *call, Err *err) {
     if (n == 0) return true;
     bool is_copied = !axis && !view_is_contiguous(x), ok = true;
     if (is_copied) {
-        View to = {.type = x->type, .data = e->ops->alloc(e, type_bytes(&x->type))};
+        View to = view_dense(&x->type, e->ops->alloc(e, type_bytes(&x->type)));
         if (!to.data) return err_set(err, ERR_MEMORY, "no memory for a copy of the operand");
-        view_strides(&to.type, to.stride);
         flat.data = to.data;
         ok = cuda_copy(c, &to, x, err);
     }

@@ -171,9 +171,8 @@ static bool reduce_nodes(Cuda *c, const Reduction *r, const Attr *nodes, const V
     Engine *e = &c->host.engine;
     uint64_t bytes = type_bytes(&v->type);
     int size = dtype_info[v->type.dtype].size_bytes, kept = v->type.rank - r->trailing;
-    View all = {.type = v->type, .data = e->ops->alloc(e, bytes)}, part, one = *out;
+    View all = view_dense(&v->type, e->ops->alloc(e, bytes)), part, one = *out;
     if (!all.data) return err_set(err, ERR_MEMORY, "no memory for a reduction");
-    view_strides(&all.type, all.stride);
     bool ok = cuda_copy(c, &all, v, err);
     int64_t n = 1;
     for (int k = 0; k < r->trailing; k++) n *= v->type.shape[r->sums_rows ? k : kept + k];
@@ -219,8 +218,7 @@ static bool run_reduce(Cuda *c, const Call *call, Err *err) {
 
 /* A copy of the elements in row-major order. */
 static bool run_reshape(Cuda *c, const Call *call, Err *err) {
-    View to = {.type = call->in[0].type, .data = call->out[0].data};
-    view_strides(&to.type, to.stride);
+    View to = view_dense(&call->in[0].type, call->out[0].data);
     return cuda_copy(c, &to, &call->in[0], err);
 }
 

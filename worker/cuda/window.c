@@ -45,9 +45,8 @@ static bool pool(Cuda *c, const Call *call, Err *err) {
     Engine *e = &c->host.engine;
     if (type_numel(&call->out[0].type) == 0) return true;
     if (view_is_contiguous(x)) return run(c, call, x->data, err);
-    View to = {.type = x->type, .data = e->ops->alloc(e, type_bytes(&x->type))};
+    View to = view_dense(&x->type, e->ops->alloc(e, type_bytes(&x->type)));
     if (!to.data) return err_set(err, ERR_MEMORY, "no memory for a copy of the operand");
-    view_strides(&to.type, to.stride);
     bool ok = cuda_copy(c, &to, x, err) && run(c, call, to.data, err);
     e->ops->free(e, to.data, type_bytes(&to.type));
     return ok;

@@ -22,6 +22,12 @@ void view_strides(const TensorType *t, int64_t *stride) {
     }
 }
 
+View view_dense(const TensorType *t, void *data) {
+    View v = {.type = *t, .data = data};
+    view_strides(t, v.stride);
+    return v;
+}
+
 bool view_is_contiguous(const View *v) {
     int64_t step = 1;
     for (int i = v->type.rank - 1; i >= 0; i--) {

@@ -216,6 +216,8 @@ const EngineOps *engine_find(const char *name);
 
 /* Writes the row-major strides of t, in elements. */
 void view_strides(const TensorType *t, int64_t *stride);
+/* A row-major tensor. */
+View view_dense(const TensorType *t, void *data);
 bool view_is_contiguous(const View *v);
 /* The first index of a call that is out of range. shape: the common shape of the indices, to which
  * idx broadcasts; at: the element in it. axis, size: of x. from_zero: a negative index does not

@@ -290,17 +290,19 @@ static void issue_view(Exec *x, Job *j, const TensorType *type) {
 }
 
 /* The payload holds the whole tensor. */
-void exec_copy_payload(Exec *x, const Job *j, const View *to) {
-    uint64_t bytes = type_bytes(&to->type);
+View exec_payload(const Job *j) {
     const Part *p = j->part;
-    if (!p || p->place.layout.kind != LAYOUT_SPLIT) {
-        x->ops->copy_in(x->engine, to->data, j->inst.payload, bytes);
-        return;
-    }
-    View whole = {.type = p->whole[0], .data = (void *)j->inst.payload};
-    view_strides(&whole.type, whole.stride);
+    bool is_split = p && p->place.layout.kind == LAYOUT_SPLIT;
+    const TensorType *type = is_split ? &p->whole[0] : &j->call.out[0].type;
+    View whole = view_dense(type, (void *)j->inst.payload);
+    if (!is_split) return whole;
     Region mine = layout_region(&p->place.layout, &whole.type, p->at);
-    View box = box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
+    return box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
+}
+
+void exec_copy_payload(Exec *x, const Job *j) {
+    const View box = exec_payload(j), *to = &j->call.out[0];
+    uint64_t bytes = type_bytes(&to->type);
     if (view_is_contiguous(&box)) {
         x->ops->copy_in(x->engine, to->data, box.data, bytes);
         return;
@@ -327,7 +329,7 @@ static void issue_data(Exec *x, Job *j, const TensorType *type) {
     if (got == ALLOC_DONE) {
         Err bad = {0};
         watch_begin(x, j);
-        exec_copy_payload(x, j, &j->call.out[0]);
+        exec_copy_payload(x, j);
         if (x->observer) x->observer->saw_data(x->observer, j);
         watch_done(x, j, 0);
         hash_done(x, j);

@@ -33,6 +33,7 @@ void exec_issue(Exec *x, Job *j, const Job *following); /* owns j; following: as
  * Inference has checked that it fits. For a half it is a float32, rounded to the half unless op has
  * FACT_SCALES. */
 DType exec_immediate(Op op, const Operand *o, DType t, void *value);
-/* Copies this rank's part of the payload of j, a `data`. */
-void exec_copy_payload(Exec *x, const Job *j, const View *to);
+/* This rank's part of the payload of j, a `data`; and copies it to j's result. */
+View exec_payload(const Job *j);
+void exec_copy_payload(Exec *x, const Job *j);
 #endif

@@ -244,9 +244,7 @@ void queue_wait(Exec *x, Job *j, const TensorType *types, bool until_filled, uin
     j->is_ready = false;
     for (int k = 0; k < j->call.n_out; k++) {
         uint64_t bytes = type_bytes(&types[k]);
-        View *v = &j->call.out[k];
-        *v = (View){.type = types[k]};
-        view_strides(&types[k], v->stride);
+        j->call.out[k] = view_dense(&types[k], NULL);
         j->out[k] = storage_deferred(&x->store, c->names, bytes, j);
         exec_name(x, j, k, j->out[k], &types[k]);
         j->need += bytes;
@@ -504,7 +502,7 @@ static Alloc begin_call(Exec *x, Job *j) {
     if (j->call.inst->op == OP_DATA) {
         Err bad = {0};
         watch_begin(x, j);
-        exec_copy_payload(x, j, &j->call.out[0]);
+        exec_copy_payload(x, j);
         watch_done(x, j, 0);
         hash_done(x, j);
         if (j->frame->client->checks_nan && !check_data(x, j, &bad)) exec_fail_in_order(x, j, &bad);

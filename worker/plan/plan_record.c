@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/box.h"
 #include "worker/exec/exec.h"
+#include "worker/exec/issue.h"
 #include "worker/exec/locate.h"
 #include "worker/plan/plan_record.h"
 #include "worker/plan/plan_make.h"
@@ -470,15 +471,9 @@ static void saw_call(Observer *o, const Job *j) {
 
 /* Finds the range of a payload that this rank uses. False: it is not contiguous. */
 static bool payload_part(const Job *j, uint64_t *skip, uint64_t *taken) {
-    const Part *p = j->part;
-    *skip = 0;
+    View box = exec_payload(j);
     *taken = type_bytes(&j->call.out[0].type);
-    if (!p || p->place.layout.kind != LAYOUT_SPLIT) return true;
-    View whole = {.type = p->whole[0], .data = (void *)j->inst.payload};
-    view_strides(&whole.type, whole.stride);
-    Region mine = layout_region(&p->place.layout, &whole.type, p->at);
-    View box = box_of(&whole, (int64_t[MAX_DIMS]){0}, &mine);
-    if (*taken) *skip = (uint64_t)((char *)box.data - (char *)whole.data);
+    *skip = *taken ? (uint64_t)((char *)box.data - (char *)j->inst.payload) : 0;
     return view_is_contiguous(&box);
 }
 

@@ -116,11 +116,10 @@ static FusedValue apply_how(FusedCase *t, Op op, DType out, bool is_row, bool is
         attr[0] = (Attr){.key = ATTR_AXIS, .n = 1, .ints = axes};
         inst.n_attr = 1;
     }
-    v.view.type = type_of(t, is_row, out);
-    for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++)
-        v.view.type.shape[a] = 1;
-    view_strides(&v.view.type, v.view.stride);
-    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    TensorType type = type_of(t, is_row, out);
+    for (int a = 0; is_column && a < t->fuse.space.rank - t->fuse.trailing; a++) type.shape[a] = 1;
+    v.owned = memory(type_bytes(&type));
+    v.view = view_dense(&type, v.owned);
     compute(t, &inst, in, n, &v.view);
     bool is_total = is_column && op_info[op].class_ != CLASS_REDUCE;
     v.ref = is_total    ? fuse_total(&t->fuse, op, out, ref, n)
@@ -158,10 +157,9 @@ static FusedValue full(FusedCase *t, Rand *r, DType d, bool is_row) {
     else
         element_set_int(d, narrow, element_int(DT_I64, wide));
     View imm = {.type.dtype = is_float ? DT_F64 : DT_I64, .is_scalar = true, .data = wide};
-    FusedValue v = {.dtype = d, .is_row = is_row};
-    v.view.type = type_of(t, is_row, d);
-    view_strides(&v.view.type, v.view.stride);
-    v.owned = v.view.data = memory(type_bytes(&v.view.type));
+    TensorType type = type_of(t, is_row, d);
+    FusedValue v = {.dtype = d, .is_row = is_row, .owned = memory(type_bytes(&type))};
+    v.view = view_dense(&type, v.owned);
     compute(t, &(Inst){.op = OP_FULL}, &imm, 1, &v.view);
     FuseRef s = fuse_scalar(&t->fuse, d, narrow);
     v.ref = fuse_node(&t->fuse, OP_FULL, d, is_row, &s, 1);
@@ -552,12 +550,11 @@ static Err index_error(const FusedCase *t, FusedValue *index) {
     Attr attr = {.key = ATTR_AXIS, .n = 1, .ints = &axis};
     Inst inst = {.op = OP_GATHER, .attr = &attr, .n_attr = 1};
     View in[2] = {{.type = t->fuse.space, .data = &one}, index->view}, out;
+    TensorType type = type_of(t, true, DT_F32);
     Err err = {0};
     if (fuse_is_node(index->ref)) compute_index(t, index);
     in[0].type.dtype = DT_F32;
-    out = (View){.type = type_of(t, true, DT_F32)};
-    view_strides(&out.type, out.stride);
-    out.data = memory(type_bytes(&out.type));
+    out = view_dense(&type, memory(type_bytes(&type)));
     call_engine(t->eager, &inst, in, 2, &out, &err);
     free(out.data);
     return err;

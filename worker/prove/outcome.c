@@ -96,10 +96,8 @@ void outcome_run(const Case *c, Engine *e, bool in_place, Outcome *o) {
     Call call = {
         .inst = &c->inst, .n_in = c->inst.n_in - model, .n_out = c->inst.n_out, .in = in + model};
     for (int k = 0; k < call.n_out; k++) {
-        View *v = &call.out[k];
-        v->type = c->out[k];
-        view_strides(&v->type, v->stride);
-        v->data = in_place ? in[0].data : e->ops->alloc(e, type_bytes(&v->type));
+        void *to = in_place ? in[0].data : e->ops->alloc(e, type_bytes(&c->out[k]));
+        call.out[k] = view_dense(&c->out[k], to);
     }
     if (class_ == CLASS_VIEW && view_apply(&c->inst, &in[0], &c->out[0], &view)) {
         run_view(c, e, &view, &call, o);

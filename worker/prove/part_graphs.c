@@ -27,9 +27,7 @@ typedef struct Graphs {
 static int below(Graphs *g, int n) { return rand_below(&g->p->rand, n); }
 
 static View view_of(const Graphs *g, int which, int at) {
-    View v = {.type = g->type, .data = g->pool[which][at]};
-    view_strides(&v.type, v.stride);
-    return v;
+    return view_dense(&g->type, g->pool[which][at]);
 }
 
 static bool open_pool(Graphs *g) {

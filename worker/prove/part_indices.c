@@ -34,9 +34,7 @@ static void launch(Part *p, Flight *f) {
         f->in[i].data = (char *)f->base[i] + a->offset * dtype_info[a->view.type.dtype].size_bytes;
     }
     f->call = (Call){.inst = &f->c.inst, .n_in = f->c.inst.n_in, .n_out = 1, .in = f->in};
-    f->call.out[0].type = f->c.out[0];
-    view_strides(&f->c.out[0], f->call.out[0].stride);
-    f->call.out[0].data = e->ops->alloc(e, type_bytes(&f->c.out[0]));
+    f->call.out[0] = view_dense(&f->c.out[0], e->ops->alloc(e, type_bytes(&f->c.out[0])));
     f->ticket = e->ops->submit(e, &f->call, NULL, 0);
     int result = e->ops->done(e, f->ticket, true, &err);
     if (e->ops->is_ordered && result != 1) part_fail(p, "refused at once: %s", err.text);

@@ -23,13 +23,9 @@ static uint8_t element(const Large *l, int64_t i) {
     return i == l->n - 1 ? 255 : l->pattern[i % COLUMNS];
 }
 
-static View flat(const Large *l) {
-    View v = {.type = {DT_U8, 1, {l->n}}, .stride = {1}, .data = l->at};
-    return v;
-}
+static View flat(const Large *l) { return view_dense(&(TensorType){DT_U8, 1, {l->n}}, l->at); }
 static View matrix(const Large *l, char *at) {
-    View v = {.type = {DT_U8, 2, {l->rows, COLUMNS}}, .stride = {COLUMNS, 1}, .data = at};
-    return v;
+    return view_dense(&(TensorType){DT_U8, 2, {l->rows, COLUMNS}}, at);
 }
 static View turned(const Large *l) {
     View v = matrix(l, l->at);
@@ -148,9 +144,7 @@ static void index_it(Large *l) {
 }
 
 static void turn(Large *l) {
-    View from = turned(l), to = from;
-    to.data = l->other;
-    view_strides(&to.type, to.stride);
+    View from = turned(l), to = view_dense(&from.type, l->other);
     if (!part_begin(l->p, "a turned copy of %lld bytes", (long long)l->n)) return;
     l->p->e->ops->copy(l->p->e, &to, &from);
     check(l, l->other, true);

@@ -21,10 +21,7 @@ typedef struct Filled {
 } Filled;
 
 static View words(const Block *b) {
-    View v = {.type = {.dtype = DT_I64, .rank = 1, .shape = {(int64_t)(b->bytes / 8)}}};
-    v.stride[0] = 1;
-    v.data = b->p;
-    return v;
+    return view_dense(&(TensorType){DT_I64, 1, {(int64_t)(b->bytes / 8)}}, b->p);
 }
 
 static void mark(Part *p, Block *b) {

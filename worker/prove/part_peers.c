@@ -38,11 +38,6 @@ static View view_of(const Box *b, char *matrix) {
     v.type.shape[c] = b->shape[1], v.stride[c] = 1;
     return v;
 }
-static View dense_of(const View *of, char *data) {
-    View v = {.type = of->type, .data = data};
-    view_strides(&v.type, v.stride);
-    return v;
-}
 
 /* A random box of a matrix of random extents, which *rows says. */
 static Box some_box(Peers *s, bool is_large, int64_t *rows) {
@@ -109,7 +104,7 @@ static void move(Peers *s, Engine *owner, Engine *reader, const char *reached, b
     View want = view_of(&b, host);
     uint64_t n = type_bytes(&want.type);
     char *to = reader->ops->alloc(reader, n);
-    View got = dense_of(&want, to);
+    View got = view_dense(&want.type, to);
     owner->ops->arena(owner, &base, &total, &fd);
     if (!at || !to) {
         part_fail(p, "no memory for %llu bytes", (unsigned long long)bytes);
@@ -291,7 +286,7 @@ static void read_lent(Peers *s, const Lender *l, const char *lent, char *host) {
     View want = view_of(&b, host), from = view_of(&b, (char *)(uintptr_t)lent);
     uint64_t n = type_bytes(&want.type);
     char *to = e->ops->alloc(e, n);
-    View got = dense_of(&want, to);
+    View got = view_dense(&want.type, to);
     e->ops->copy(e, &got, &from);
     check(p, e, &got, &want);
     e->ops->free(e, to, n);

@@ -37,11 +37,7 @@ typedef struct Stream {
 
 static int below(Stream *s, int n) { return rand_below(&s->p->rand, n); }
 
-static View view_of(const Matrix *m, int which) {
-    View v = {.type = m->type, .data = m->at[which]};
-    view_strides(&v.type, v.stride);
-    return v;
-}
+static View view_of(const Matrix *m, int which) { return view_dense(&m->type, m->at[which]); }
 static View turned(View v) {
     int64_t n = v.type.shape[0], stride = v.stride[0];
     v.type.shape[0] = v.type.shape[1], v.stride[0] = v.stride[1];

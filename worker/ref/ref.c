@@ -41,10 +41,9 @@ static bool widens(const View *v) {
 }
 
 static View wide_view(const View *v) {
-    View w = {.type = v->type, .is_scalar = v->is_scalar};
+    View w = view_dense(&v->type, xcalloc((size_t)type_numel(&v->type) + 1, sizeof(double)));
     w.type.dtype = DT_F64;
-    view_strides(&w.type, w.stride);
-    w.data = xcalloc((size_t)type_numel(&w.type) + 1, sizeof(double));
+    w.is_scalar = v->is_scalar;
     return w;
 }
 static void convert(const View *from, const View *to) {
