@@ -5,6 +5,7 @@
 #include "lang/eval/setting.h"
 #include "lang/tensor/tensor.h"
 #include "lang/value/frame.h"
+#include "runtime/base/words.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,100 +14,45 @@
  * of any shape, * anything. A number may be a tensor without axes. A number, if has_range, must be
  * in low to high. */
 static const struct Setting {
-    const char *name, *takes;
+    const char *names, *takes;
     bool has_range;
     double low, high;
 } rows[] = {
     {"align_corners", "b-"},
-    {"alpha", "n"},
+    {"alpha beta clip_value cooldown gamma limit max_eval max_norm max_val min_val "
+     "patience step_size_down step_size_up T_max threshold total_iters total_steps val "
+     "warmup",
+     "n"},
     {"axis", "il-"},
-    {"base_lr", "nl"},
-    {"base_momentum", "nl"},
-    {"beta", "n"},
+    {"base_lr base_momentum max_lr max_momentum min_lr", "nl"},
     {"bins", "ilt"},
-    {"clip_value", "n"},
-    {"concentration", "nlt"},
-    {"concentration0", "nlt"},
-    {"concentration1", "nlt"},
-    {"cooldown", "n"},
-    {"correction", "nlt"},
-    {"d_model", "i", true, 1, INFINITY},
-    {"dilation", "il", true, 1, INFINITY},
-    {"dim", "il"},
-    {"dim_feedforward", "i", true, 1, INFINITY},
-    {"dims", "il"},
-    {"divisor_override", "i"},
-    {"downscale_factor", "i", true, 1, INFINITY},
-    {"dropout", "n", true, 0, 1},
-    {"dropout_p", "n", true, 0, 1},
-    {"embed_dim", "i", true, 1, INFINITY},
-    {"eps", "n", true, 0, INFINITY},
-    {"gamma", "n"},
-    {"groups", "i", true, 1, INFINITY},
-    {"high", "nt"},
-    {"in_channels", "i", true, 0, INFINITY},
-    {"kdim", "i", true, 0, INFINITY},
-    {"kernel_size", "il", true, 1, INFINITY},
-    {"limit", "n"},
-    {"loc", "nlt"},
-    {"logits", "nlt"},
-    {"low", "nt"},
-    {"max", "nt"},
-    {"max_eval", "n"},
-    {"max_lr", "nl"},
-    {"max_momentum", "nl"},
-    {"max_norm", "n"},
-    {"max_val", "n"},
-    {"min", "nt"},
-    {"min_lr", "nl"},
-    {"min_val", "n"},
-    {"momentum", "n-"},
-    {"nhead", "i", true, 1, INFINITY},
-    {"norm_type", "n-"},
-    {"normalized_shape", "il", true, 0, INFINITY},
-    {"num_channels", "i", true, 0, INFINITY},
-    {"num_features", "i", true, 0, INFINITY},
-    {"num_groups", "i", true, 1, INFINITY},
-    {"num_heads", "i", true, 1, INFINITY},
-    {"num_layers", "i", true, 1, INFINITY},
-    {"num_parameters", "i", true, 0, INFINITY},
+    {"concentration concentration0 concentration1 correction loc logits probs spacing", "nlt"},
+    {"d_model dim_feedforward downscale_factor embed_dim groups nhead num_groups "
+     "num_heads num_layers upscale_factor",
+     "i", true, 1, INFINITY},
+    {"dilation kernel_size stride", "il", true, 1, INFINITY},
+    {"dim dims", "il"},
+    {"divisor_override padding_idx reinterpreted_batch_ndims", "i"},
+    {"dropout dropout_p sparsity", "n", true, 0, 1},
+    {"eps std", "n", true, 0, INFINITY},
+    {"high low max min rate scale value", "nt"},
+    {"in_channels kdim num_channels num_features num_parameters out_channels proj_size "
+     "vdim",
+     "i", true, 0, INFINITY},
+    {"momentum norm_type", "n-"},
+    {"normalized_shape output_padding", "il", true, 0, INFINITY},
     {"ord", "ns-"},
-    {"out_channels", "i", true, 0, INFINITY},
-    {"output_padding", "il", true, 0, INFINITY},
     {"output_size", "il-", true, 1, INFINITY},
     {"padding", "ils"},
-    {"padding_idx", "i"},
-    {"patience", "n"},
-    {"probs", "nlt"},
-    {"proj_size", "i", true, 0, INFINITY},
     {"q", "nlto"},
-    {"rate", "nt"},
-    {"reinterpreted_batch_ndims", "i"},
-    {"running_mean", "t"},
-    {"running_var", "t"},
-    {"scale", "nt"},
+    {"running_mean running_var", "t"},
     {"scale_factor", "nl", true, 0, INFINITY},
-    {"spacing", "nlt"},
-    {"sparsity", "n", true, 0, 1},
-    {"std", "n", true, 0, INFINITY},
-    {"step_size_down", "n"},
-    {"step_size_up", "n"},
-    {"stride", "il", true, 1, INFINITY},
-    {"T_max", "n"},
-    {"threshold", "n"},
-    {"total_iters", "n"},
-    {"total_steps", "n"},
-    {"upscale_factor", "i", true, 1, INFINITY},
-    {"val", "n"},
-    {"value", "nt"},
-    {"vdim", "i", true, 0, INFINITY},
-    {"warmup", "n"},
 };
 
 /* Returns the row of a setting, or NULL. */
 static const struct Setting *row_of(const char *name) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!strcmp(rows[i].name, name)) return &rows[i];
+        if (words_have(rows[i].names, name, strlen(name))) return &rows[i];
     return NULL;
 }
 
