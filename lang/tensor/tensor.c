@@ -87,27 +87,33 @@ static void label_made(const Interp *in, int i, const Tensor *t, LangError *e) {
         error_label(e, at, "%s", shape);
 }
 
+static const Op oper_op[] = {
+    [O_ADD] = OP_ADD,
+    [O_SUB] = OP_SUB,
+    [O_MUL] = OP_MUL,
+    [O_DIV] = OP_DIV,
+    [O_FLOORDIV] = OP_FLOORDIV,
+    [O_MOD] = OP_MOD,
+    [O_POW] = OP_POW,
+    [O_MATMUL] = OP_MATMUL,
+    [O_BITAND] = OP_AND,
+    [O_BITOR] = OP_OR,
+    [O_BITXOR] = OP_XOR,
+    [O_SHL] = OP_SHL,
+    [O_SHR] = OP_SHR,
+    [O_EQ] = OP_EQ,
+    [O_NE] = OP_NE,
+    [O_LT] = OP_LT,
+    [O_LE] = OP_LE,
+    [O_GT] = OP_GT,
+    [O_GE] = OP_GE,
+};
+
+/* The operator of an operation, or NULL. A shift is reported by its name. */
 static const char *op_symbol(Op op) {
-    switch (op) {
-    case OP_ADD: return "+";
-    case OP_SUB: return "-";
-    case OP_MUL: return "*";
-    case OP_DIV: return "/";
-    case OP_FLOORDIV: return "//";
-    case OP_MOD: return "%";
-    case OP_POW: return "**";
-    case OP_MATMUL: return "@";
-    case OP_EQ: return "==";
-    case OP_NE: return "!=";
-    case OP_LT: return "<";
-    case OP_LE: return "<=";
-    case OP_GT: return ">";
-    case OP_GE: return ">=";
-    case OP_AND: return "&";
-    case OP_OR: return "|";
-    case OP_XOR: return "^";
-    default: return NULL;
-    }
+    for (size_t i = 0; i < sizeof oper_op / sizeof *oper_op; i++)
+        if (oper_op[i] == op && op != OP_SHL && op != OP_SHR) return oper_text[i];
+    return NULL;
 }
 
 /* The position of a new axis of size 1 in the smaller operand that makes the two broadcast, or
@@ -404,28 +410,6 @@ bool tensor_op(Interp *in, Op op, const Arg *arg, int n_args, const Attr *attr, 
 
 /* ---- operators ---- */
 
-static const Op oper_op[] = {
-    [O_ADD] = OP_ADD,
-    [O_SUB] = OP_SUB,
-    [O_MUL] = OP_MUL,
-    [O_DIV] = OP_DIV,
-    [O_FLOORDIV] = OP_FLOORDIV,
-    [O_MOD] = OP_MOD,
-    [O_POW] = OP_POW,
-    [O_MATMUL] = OP_MATMUL,
-    [O_BITAND] = OP_AND,
-    [O_BITOR] = OP_OR,
-    [O_BITXOR] = OP_XOR,
-    [O_SHL] = OP_SHL,
-    [O_SHR] = OP_SHR,
-    [O_EQ] = OP_EQ,
-    [O_NE] = OP_NE,
-    [O_LT] = OP_LT,
-    [O_LE] = OP_LE,
-    [O_GT] = OP_GT,
-    [O_GE] = OP_GE,
-};
-
 bool tensor_binary(Interp *in, int oper, Value a, Value b, const Handle **place, Value *out,
                    LangError *e) {
     Arg arg[2];
@@ -444,7 +428,7 @@ bool tensor_binary(Interp *in, int oper, Value a, Value b, const Handle **place,
     for (int i = 0; i < 2; i++) {
         if (arg_from_value(in, sides[i], &arg[i], e)) continue;
         return error_set(e, "cannot use %s with a tensor: '%s' needs tensors or numbers",
-                         value_type_name(sides[i]), op_symbol(oper_op[oper]));
+                         value_type_name(sides[i]), oper_text[oper]);
     }
     if (oper == O_MATMUL) {
         if (!arg[0].t || !arg[1].t) {
