@@ -49,8 +49,7 @@ static void read_given(const Scan *s, size_t open, size_t word, Given *g) {
             g->name[g->n_names++] = scan_name(s, i);
         else if (begins && kind != TOK_NEWLINE)
             g->n_positional++;
-        depth += (kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE) -
-                 (kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE);
+        depth += tok_opens(kind) - tok_closes(kind);
     }
 }
 

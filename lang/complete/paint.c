@@ -158,9 +158,7 @@ void paint_text(Interp *in, const PaintText *p, uint8_t *class) {
 static size_t bracket_at(const Scan *s, size_t at) {
     for (size_t i = 0; i < s->n && s->tok[i].at <= at; i++) {
         int kind = s->tok[i].kind;
-        bool is_bracket = kind == TOK_LPAREN || kind == TOK_RPAREN || kind == TOK_LBRACKET ||
-                          kind == TOK_RBRACKET || kind == TOK_LBRACE || kind == TOK_RBRACE;
-        if (s->tok[i].at == at) return is_bracket ? i : SIZE_MAX;
+        if (s->tok[i].at == at) return tok_opens(kind) || tok_closes(kind) ? i : SIZE_MAX;
     }
     return SIZE_MAX;
 }
@@ -177,7 +175,7 @@ bool paint_match(const char *text, size_t n, size_t cursor, size_t *bracket, siz
         size_t token = bracket_at(&s, cursor - (size_t)back);
         if (token == SIZE_MAX) continue;
         int kind = s.tok[token].kind;
-        bool is_close = kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE;
+        bool is_close = tok_closes(kind);
         size_t other = is_close ? scan_opener(&s, token) : scan_closer(&s, token);
         if (other == SIZE_MAX) continue;
         int open = is_close ? s.tok[other].kind : kind, close = is_close ? kind : s.tok[other].kind;

@@ -75,18 +75,11 @@ const char *scan_name(const Scan *s, size_t token) {
 
 int scan_kind(const Scan *s, size_t token) { return token < s->n ? s->tok[token].kind : TOK_END; }
 
-static bool is_opener(int kind) {
-    return kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE;
-}
-static bool is_closer(int kind) {
-    return kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE;
-}
-
 size_t scan_opener(const Scan *s, size_t close) {
     size_t depth = 0;
     for (size_t i = close + 1; i-- > 0;) {
-        if (is_closer(s->tok[i].kind)) depth++;
-        if (is_opener(s->tok[i].kind) && --depth == 0) return i;
+        if (tok_closes(s->tok[i].kind)) depth++;
+        if (tok_opens(s->tok[i].kind) && --depth == 0) return i;
     }
     return SIZE_MAX;
 }
@@ -94,8 +87,8 @@ size_t scan_opener(const Scan *s, size_t close) {
 size_t scan_closer(const Scan *s, size_t open) {
     size_t depth = 0;
     for (size_t i = open; i < s->n; i++) {
-        if (is_opener(s->tok[i].kind)) depth++;
-        if (is_closer(s->tok[i].kind) && --depth == 0) return i;
+        if (tok_opens(s->tok[i].kind)) depth++;
+        if (tok_closes(s->tok[i].kind) && --depth == 0) return i;
     }
     return SIZE_MAX;
 }
@@ -179,7 +172,7 @@ static void leave_scopes(Walk *w, size_t i) {
     int kind = s->tok[i].kind;
     for (; w->scope > 0; w->scope = s->scope[w->scope].parent) {
         const TextScope *t = &s->scope[w->scope];
-        bool is_outside = is_closer(kind) && w->n_open < t->depth;
+        bool is_outside = tok_closes(kind) && w->n_open < t->depth;
         bool ends_line = (kind == TOK_NEWLINE || kind == TOK_SEMI) && w->n_open <= t->depth;
         bool ends_block = kind == TOK_RBRACE && w->n_open == t->depth && t->is_headed;
         bool ends_arrow = kind == TOK_COMMA && w->n_open == t->depth && t->is_arrow;
@@ -239,10 +232,10 @@ static void brackets(Walk *w, size_t i) {
     Scan *s = w->s;
     int kind = s->tok[i].kind;
     TextScope *t = &s->scope[w->scope];
-    if (is_opener(kind)) {
+    if (tok_opens(kind)) {
         if (kind == TOK_LBRACE && w->n_open == t->depth) t->is_headed = true;
         ARRAY_PUSH(w->open, w->n_open, w->cap_open, 16, (uint32_t)i);
-    } else if (is_closer(kind) && w->n_open)
+    } else if (tok_closes(kind) && w->n_open)
         w->n_open--;
     else if (kind == TOK_ARROW && w->n_open == t->depth && !t->is_headed)
         t->is_headed = t->is_arrow = true;

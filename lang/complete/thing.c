@@ -364,7 +364,7 @@ static size_t begin_of(const Scan *s, size_t last) {
     size_t i = last;
     for (;;) {
         int kind = s->tok[i].kind;
-        if (kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE) {
+        if (tok_closes(kind)) {
             i = scan_opener(s, i);
             if (i == SIZE_MAX) return SIZE_MAX;
             bool is_suffix = kind != TOK_RBRACE && i > 0 && s->tok[i].is_glued;

@@ -91,10 +91,6 @@ static void blank_line(Fmt *f) {
     f->indent = 0;
 }
 
-static bool is_opening(const Token *t) {
-    return t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET || t->kind == TOK_LBRACE;
-}
-
 /* Returns the indentation of a line that begins at offset `at` of the source. closes: with the
  * bracket that closes the innermost one. */
 static int indent_of(Fmt *f, size_t at, bool closes) {
@@ -103,7 +99,7 @@ static int indent_of(Fmt *f, size_t at, bool closes) {
     if (o->kind == OPEN_BLOCK && f->is_fresh) return o->inner;
     int column = column_in(f, at);
     if (o->align_in >= 0 && o->align_in == column) return o->align_out;
-    bool goes_on = f->prev && f->prev->kind != TOK_COMMA && !is_opening(f->prev);
+    bool goes_on = f->prev && f->prev->kind != TOK_COMMA && !tok_opens(f->prev->kind);
     int hang = o->kind != OPEN_BLOCK ? o->base + 4 : o->statement + (f->is_header ? 8 : 4);
     /* What is deeper than the element already must stay so: a second run sees it there. */
     if (goes_on && o->part_in >= 0 && (column > o->part_in || hang > o->part_out))
@@ -210,14 +206,10 @@ static void begin_statement(Fmt *f, const Token *t) {
         t->kind == TOK_IF || t->kind == TOK_ELIF || t->kind == TOK_WHILE || t->kind == TOK_FOR;
 }
 
-static bool is_closing(const Token *t) {
-    return t->kind == TOK_RPAREN || t->kind == TOK_RBRACKET || t->kind == TOK_RBRACE;
-}
-
 static void put_token(Fmt *f, size_t i) {
     const Token *t = &f->t->tok[i];
     size_t from = f->prev ? f->prev->at + f->prev->n : 0;
-    bool closes = is_closing(t) && f->n_open > 1;
+    bool closes = tok_closes(t->kind) && f->n_open > 1;
     bool was_map = closes && innermost(f)->kind == OPEN_MAP;
     int newlines = between(f, from, t->at);
     if (newlines < 0) {
@@ -237,7 +229,7 @@ static void put_token(Fmt *f, size_t i) {
         o->align_out = column_out(f);
         f->aligns = false;
     }
-    if (f->prev && (f->prev->kind == TOK_COMMA || is_opening(f->prev)) && !closes) {
+    if (f->prev && (f->prev->kind == TOK_COMMA || tok_opens(f->prev->kind)) && !closes) {
         innermost(f)->part_in = column_in(f, t->at);
         innermost(f)->part_out = column_out(f);
     }
@@ -246,7 +238,7 @@ static void put_token(Fmt *f, size_t i) {
     fmt_note_role(f, i, was_map);
     if (closes) f->n_open--, f->is_fresh = false;
     bytes_add(&f->code, f->src->text + t->at, t->n);
-    if (is_opening(t))
+    if (tok_opens(t->kind))
         open_bracket(f, t, f->is_block[i]);
     else
         anchor(f, t);

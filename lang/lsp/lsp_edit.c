@@ -197,11 +197,11 @@ bool lsp_folding(Lsp *l, const IoValue *params, Bytes *out) {
     bytes_putc(out, '[');
     for (size_t i = 0; i < t.n; i++) {
         int kind = t.tok[i].kind;
-        if (kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE) {
+        if (tok_opens(kind)) {
             if (n < 200) open[n] = t.tok[i].line;
             n++;
         }
-        if ((kind != TOK_RPAREN && kind != TOK_RBRACKET && kind != TOK_RBRACE) || !n) continue;
+        if (!tok_closes(kind) || !n) continue;
         if (--n >= 200 || t.tok[i].line < open[n] + 2) continue;
         bytes_printf(out, "%s{\"startLine\":%u,\"endLine\":%u}", put++ ? "," : "", open[n] - 1,
                      t.tok[i].line - 2);

@@ -108,9 +108,8 @@ static bool call_around(const Doc *d, size_t at, Around *a) {
     size_t open[MAX_OPEN], n = 0;
     for (size_t i = 0; i < t.n; i++) {
         int kind = t.tok[i].kind;
-        bool opens = kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE;
-        if (opens && n < MAX_OPEN) open[n++] = i;
-        if ((kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE) && n) n--;
+        if (tok_opens(kind) && n < MAX_OPEN) open[n++] = i;
+        if (tok_closes(kind) && n) n--;
     }
     bool found = false;
     while (n && !found) {
@@ -123,9 +122,8 @@ static bool call_around(const Doc *d, size_t at, Around *a) {
         a->n = name->at + name->n - a->from;
         for (size_t k = i + 1; k < t.n; k++) {
             int kind = t.tok[k].kind;
-            if (kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE) depth++;
-            if (depth && (kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE))
-                depth--;
+            if (tok_opens(kind)) depth++;
+            if (depth && tok_closes(kind)) depth--;
             if (depth) continue;
             if (kind == TOK_COMMA) a->commas++, a->keyword = NULL;
             if (kind == TOK_ASSIGN && t.tok[k - 1].is_word) {

@@ -15,6 +15,13 @@ typedef enum Tok {
 #include "lang/syntax/tokens.def"
     TOK_COUNT
 } Tok;
+/* True for ( [ { and for ) ] }. */
+static inline bool tok_opens(int kind) {
+    return kind == TOK_LPAREN || kind == TOK_LBRACKET || kind == TOK_LBRACE;
+}
+static inline bool tok_closes(int kind) {
+    return kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE;
+}
 
 typedef struct Token {
     uint8_t kind;

@@ -230,8 +230,8 @@ static bool begins_statement(const Token *t) {
 
 static bool ends_value(int kind) {
     return kind == TOK_NAME || kind == TOK_INT || kind == TOK_FLOAT || kind == TOK_STRING ||
-           kind == TOK_RPAREN || kind == TOK_RBRACKET || kind == TOK_RBRACE || kind == TOK_TRUE ||
-           kind == TOK_FALSE || kind == TOK_NONE || kind == TOK_BREAK || kind == TOK_CONTINUE;
+           tok_closes(kind) || kind == TOK_TRUE || kind == TOK_FALSE || kind == TOK_NONE ||
+           kind == TOK_BREAK || kind == TOK_CONTINUE;
 }
 
 /* The hint for a '{' behind `before`; "" for none. */

@@ -505,8 +505,7 @@ static bool is_backward_statement(const Parser *p) {
     if (t->kind != TOK_LPAREN) return true;
     int open = 0;
     for (; t->kind != TOK_END && t->kind != TOK_BAD; t++) {
-        if (t->kind == TOK_LPAREN || t->kind == TOK_LBRACKET || t->kind == TOK_LBRACE) open++;
-        if (t->kind == TOK_RPAREN || t->kind == TOK_RBRACKET || t->kind == TOK_RBRACE) open--;
+        open += tok_opens(t->kind) - tok_closes(t->kind);
         if (open <= 0) return !ends_statement(t[1].kind);
     }
     return false;
