@@ -8,6 +8,7 @@
 #include "lang/tensor/tensor.h"
 #include "lang/value/frame.h"
 #include "lang/value/mapv.h"
+#include "runtime/base/words.h"
 #include <string.h>
 
 enum { DEEP = 16 }; /* definitions that lead to definitions */
@@ -191,30 +192,28 @@ Thing thing_member(Interp *in, const Scan *s, Thing t, const char *interned) {
 static Thing result_of(const Builtin *b) {
     static const struct {
         uint8_t kind, element;
-        const char *names; /* between blanks */
+        const char *names;
     } results[] = {
         {V_STR, V_NONE,
-         " str repr input join strip lstrip rstrip upper lower replace format read "
-         "capitalize title type chr "},
-        {V_LIST, V_STR, " split splitlines keys listdir glob "},
+         "str repr input join strip lstrip rstrip upper lower replace format read capitalize title "
+         "type chr"},
+        {V_LIST, V_STR, "split splitlines keys listdir glob"},
         {V_LIST, V_NONE,
-         " list sorted zip enumerate values items parameters buffers modules "
-         "children reversed shuffle "},
-        {V_RANGE, V_INT, " range "},
-        {V_MAP, V_NONE, " map dict state_dict "},
-        {V_SET, V_NONE, " set "},
+         "list sorted zip enumerate values items parameters buffers modules children reversed "
+         "shuffle"},
+        {V_RANGE, V_INT, "range"},
+        {V_MAP, V_NONE, "map dict state_dict"},
+        {V_SET, V_NONE, "set"},
         {V_NONE, V_NONE,
-         " print save write manual_seed seed backward append insert clear sort reverse "
-         "assert exit zero_grad sync "},
-        {V_INT, V_NONE, " len int ord numel count find index dim ndim "},
-        {V_FLOAT, V_NONE, " float "},
-        {V_BOOL, V_NONE, " bool isinstance hasattr any all startswith endswith isdir exists "},
+         "print save write manual_seed seed backward append insert clear sort reverse assert exit "
+         "zero_grad sync"},
+        {V_INT, V_NONE, "len int ord numel count find index dim ndim"},
+        {V_FLOAT, V_NONE, "float"},
+        {V_BOOL, V_NONE, "bool isinstance hasattr any all startswith endswith isdir exists"},
     };
-    char word[64];
-    const char *dot = strrchr(b->name, '.');
-    snprintf(word, sizeof word, " %s ", dot ? dot + 1 : b->name);
+    const char *dot = strrchr(b->name, '.'), *name = dot ? dot + 1 : b->name;
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        if (strstr(results[i].names, word) && !(b->kinds & 1u << V_TENSOR)) {
+        if (words_have(results[i].names, name, strlen(name)) && !(b->kinds & 1u << V_TENSOR)) {
             Thing t = of_kind((ValueKind)results[i].kind);
             t.element = results[i].element;
             return t;

@@ -144,18 +144,12 @@ static void join(const Builtin *table, bool is_functions, uint32_t kinds, uint32
 }
 
 static void join_all(void) {
-    join(builtins_host, true, 0, 0);
-    join(builtins_class, true, 0, 0);
-    join(builtins_random, true, 0, 0);
-    join(builtins_file, true, 0, 0);
-    join(builtins_io, true, 0, 0);
-    join(builtins_system, true, 0, 0);
-    join(builtins_answer, true, 0, 0);
-    join(builtins_error, true, 0, 0);
-    join(builtins_args, true, 0, 0);
-    join(builtins_signal, true, 0, 0);
-    join(builtins_picture, true, 0, 0);
-    join(builtins_progress, true, 0, 0);
+    static const Builtin *const functions[] = {
+        builtins_host, builtins_class,  builtins_random,  builtins_file,
+        builtins_io,   builtins_system, builtins_answer,  builtins_error,
+        builtins_args, builtins_signal, builtins_picture, builtins_progress};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++)
+        join(functions[i], true, 0, 0);
     join(builtins_object, false, 1u << V_OBJECT, 0);
     join(builtins_string, false, 1u << V_STR | 1u << V_TEXT, BI_PURE);
     join(builtins_list, false, 1u << V_LIST | 1u << V_RANGE, 0);

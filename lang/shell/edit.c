@@ -1,7 +1,9 @@
 /* edit.c: see edit.h. SPDX-License-Identifier: MIT */
 #include "lang/shell/edit.h"
+#include "lang/error/interrupt.h"
 #include "runtime/base/arena.h"
 #include "runtime/base/err.h"
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -134,5 +136,12 @@ bool edit_history_open(const char *path, int kept) {
 }
 
 void edit_history_append(const char *path) { append_history(1, path); }
+
+int edit_key(FILE *f) {
+    struct pollfd in = {.fd = fileno(f), .events = POLLIN};
+    while (!interrupt_count)
+        if (poll(&in, 1, 100) > 0) return rl_getc(f);
+    return EOF;
+}
 
 #endif

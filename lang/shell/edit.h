@@ -39,6 +39,8 @@ HIST_ENTRY **history_list(void);
 void rl_callback_sigcleanup(void);
 #endif
 
+/* The next key: rl_getc, but Ctrl-C ends the wait, with EOF. GNU readline only. */
+int edit_key(FILE *f);
 /* Begins the history with the entries of a file (NULL: none), of which it keeps the last `kept`;
  * true if the file has more. The file's form depends on the editor, so that each has its own. */
 bool edit_history_open(const char *path, int kept);

@@ -6,7 +6,6 @@
 #include "lang/error/interrupt.h"
 #include "lang/syntax/ast.h"
 #include <ctype.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,21 +146,12 @@ void paste_clean(Bytes *text, PasteRest *rest) {
 /* ---- the line editor ---- */
 
 #if defined(RL_READLINE_VERSION) && RL_READLINE_VERSION >= 0x0700
-/* In place of rl_getc, which waits without end for the rest of a paste that was cut off: Ctrl-C
- * ends the wait. */
-static int next_key(FILE *f) {
-    struct pollfd in = {.fd = fileno(f), .events = POLLIN};
-    while (!interrupt_count)
-        if (poll(&in, 1, 100) > 0) return rl_getc(f);
-    return EOF;
-}
-
 /* Reads the pasted text up to its end mark; carriage returns are line ends, and NUL is left out. */
 static void read_paste(Bytes *text) {
     static const char end[] = "\033[201~";
     const size_t n_end = sizeof end - 1;
     rl_getc_func_t *getc_before = rl_getc_function;
-    rl_getc_function = next_key;
+    rl_getc_function = edit_key; /* Ctrl-C ends the wait for a paste that was cut off */
     for (int c; text->n < PASTE_MAX && (c = rl_read_key()) >= 0;) {
         if (c) bytes_putc(text, (char)c);
         if (text->n >= n_end && !memcmp(text->data + text->n - n_end, end, n_end)) {

@@ -286,17 +286,9 @@ static bool replace(size_t start, const char *text, size_t n) {
 }
 
 #if CAN_DRAW
-/* In place of rl_getc, which Ctrl-C does not end. */
-static int await_key(FILE *f) {
-    struct pollfd in = {.fd = fileno(f), .events = POLLIN};
-    while (!interrupt_count)
-        if (poll(&in, 1, 100) > 0) return rl_getc(f);
-    return EOF;
-}
-
 static int read_key(void) {
     rl_getc_func_t *before = rl_getc_function;
-    rl_getc_function = await_key;
+    rl_getc_function = edit_key;
     int key = rl_read_key();
     rl_getc_function = before;
     return interrupt_count ? EOF : key;

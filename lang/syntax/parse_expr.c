@@ -798,25 +798,18 @@ static Node *not_expr(Parser *p) {
     return unary_node(p, O_NOT, n, first);
 }
 
-static Node *and_expr(Parser *p) {
+/* part { word part } */
+static Node *joined_by(Parser *p, int word, NodeKind kind, Node *(*part)(Parser *p)) {
     size_t first = here(p);
-    Node *left = not_expr(p);
-    while (parse_at(p, TOK_AND)) {
+    Node *left = part(p);
+    while (parse_at(p, word)) {
         const Token *op = parse_take(p);
-        left = binary(p, N_AND, 0, op, left, not_expr(p), first);
+        left = binary(p, kind, 0, op, left, part(p), first);
     }
     return left;
 }
-
-static Node *parse_or(Parser *p) {
-    size_t first = here(p);
-    Node *left = and_expr(p);
-    while (parse_at(p, TOK_OR)) {
-        const Token *op = parse_take(p);
-        left = binary(p, N_OR, 0, op, left, and_expr(p), first);
-    }
-    return left;
-}
+static Node *and_expr(Parser *p) { return joined_by(p, TOK_AND, N_AND, not_expr); }
+static Node *parse_or(Parser *p) { return joined_by(p, TOK_OR, N_OR, and_expr); }
 
 Node *parse_expr(Parser *p) {
     size_t first = here(p);
