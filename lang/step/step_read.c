@@ -37,6 +37,12 @@ __attribute__((format(printf, 2, 3))) static bool wrong(Reader *r, const char *f
     return error_at(r->e, step_at(r->s, r->now.line, (int)r->at + 1), "%s", text);
 }
 
+/* For errors of the line before what was read of it. */
+static Reader *back_to(Reader *r, size_t at) {
+    r->at = at;
+    return r;
+}
+
 static void skip_space(Reader *r) {
     while (r->at < r->now.n && strchr(" \t\r", r->now.text[r->at]) && r->now.text[r->at]) r->at++;
 }
@@ -198,10 +204,8 @@ static bool read_input(Reader *r, bool has_id, uint64_t id) {
     size_t name_at = r->at;
     Err err = {0};
     TRY(take_name(r, &in.name));
-    if (in.is_number && !in.is_row) {
-        r->at = name_at;
-        return wrong(r, "a number is an input of the body, after `repeat`");
-    }
+    if (in.is_number && !in.is_row)
+        return wrong(back_to(r, name_at), "a number is an input of the body, after `repeat`");
     static const char word_data[] = "t0 = data ";
     Bytes text = {0};
     bytes_puts(&text, word_data);
@@ -239,10 +243,8 @@ static bool in_body(const Step *s) { return s->body >= 0 && s->end < 0; }
 
 static bool read_repeat(Reader *r) {
     Step *s = r->s;
-    if (s->body >= 0) {
-        r->at = 0;
-        return wrong(r, "a step has one body, which began in line %u", s->repeat_line);
-    }
+    if (s->body >= 0)
+        return wrong(back_to(r, 0), "a step has one body, which began in line %u", s->repeat_line);
     if (!at_end(r)) {
         size_t n;
         const char *t = word(r, &n);
@@ -260,10 +262,7 @@ static bool read_repeat(Reader *r) {
 
 static bool read_end(Reader *r) {
     Step *s = r->s;
-    if (!in_body(s)) {
-        r->at = 0;
-        return wrong(r, "`end` without `repeat`");
-    }
+    if (!in_body(s)) return wrong(back_to(r, 0), "`end` without `repeat`");
     if (s->carry < 0) s->carry = s->n;
     s->end = s->n;
     s->end_line = r->now.line;
@@ -272,10 +271,8 @@ static bool read_end(Reader *r) {
 
 static bool read_carry(Reader *r) {
     Step *s = r->s;
-    if (!in_body(s)) {
-        r->at = 0;
-        return wrong(r, "`carry` stands in a body, between `repeat` and `end`");
-    }
+    if (!in_body(s))
+        return wrong(back_to(r, 0), "`carry` stands in a body, between `repeat` and `end`");
     TRY(take_id(r, &r->now.from));
     if (r->at + 1 >= r->now.n || memcmp(r->now.text + r->at, "->", 2))
         return wrong(r, "'->' is missing: carry t9 -> t0");
@@ -298,10 +295,9 @@ static bool parse_inst(Reader *r, const char *text, size_t n, int shift) {
     take_other(line, "input", &r->s->arena, &name);
     if (!inst_check_keys(line, &err)) return fail_parse(r->s, r->now.line, shift, &err, r->e);
     if (!name) return true;
-    if (line->inst.n_out != 1 || !line->has_types) {
-        r->at = 0;
-        return wrong(r, "a line with input=%.60s has one result, and its type after ->", name);
-    }
+    if (line->inst.n_out != 1 || !line->has_types)
+        return wrong(back_to(r, 0), "a line with input=%.60s has one result, and its type after ->",
+                     name);
     StepInput in = {.name = name,
                     .line = r->now.line,
                     .is_row = in_body(r->s),
@@ -315,10 +311,7 @@ static bool parse_inst(Reader *r, const char *text, size_t n, int shift) {
 /* output NAME KEY=tN ...: read as a `save`, whose path is the name. */
 static bool read_output(Reader *r) {
     Step *s = r->s;
-    if (s->end < 0) {
-        r->at = 0;
-        return wrong(r, "`output` stands after `end`");
-    }
+    if (s->end < 0) return wrong(back_to(r, 0), "`output` stands after `end`");
     const char *text_name;
     TRY(take_name(r, &text_name));
     Bytes text = {0};
@@ -350,10 +343,8 @@ static bool read_inst(Reader *r) {
         wrong(r, "numbers of a round ($) stand in the body, between `repeat` and `end`");
         return error_hint(r->e, "in a string, a $ is written \\x24");
     }
-    if (s->carry >= 0 && s->end < 0) {
-        r->at = 0;
-        return wrong(r, "after `carry` come other carries, or `end`");
-    }
+    if (s->carry >= 0 && s->end < 0)
+        return wrong(back_to(r, 0), "after `carry` come other carries, or `end`");
     Bytes text = {0};
     Err err = {0};
     r->now.varies = number != NULL;
