@@ -4,6 +4,7 @@
 #include "check.h"
 #include "lang/error/stack.h"
 #include "runtime/base/utf8.h"
+#include "runtime/base/words.h"
 
 static Source source(const char *name, const char *text, uint32_t first_line) {
     return (Source){.name = name, .text = text, .n = strlen(text), .first_line = first_line};
@@ -329,6 +330,19 @@ static void names(void) {
     CHECK(habit_hint("loss", 4) == NULL);
 }
 
+static void words(void) {
+    static const char *const rows[][2] = {{"let var", "1"}, {"x", "2"}, {"var", "3"}};
+    const char *list = "a bc";
+    size_t n;
+    CHECK(words_have(list, "bc", 2) && words_have(list, "a", 1));
+    CHECK(!words_have(list, "b", 1) && !words_have(list, "c", 1) && !words_have(list, "a bc", 4));
+    CHECK(!words_have("", "", 0) && !words_have(list, "", 0));
+    CHECK(words_next(&list, &n) && n == 1 && words_next(&list, &n) && n == 2);
+    CHECK(!words_next(&list, &n));
+    CHECK_STR(words_row(rows, 3, "var", 3), "1");
+    CHECK(words_row(rows, 3, "le", 2) == NULL);
+}
+
 static void spans(void) {
     Source a = source("a.gt", "x = 1\ny = 22\n", 5);
     size_t n;
@@ -352,6 +366,7 @@ int main(void) {
     colour();
     codes();
     names();
+    words();
     spans();
     return check_report("error");
 }
