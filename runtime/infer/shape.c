@@ -1,8 +1,8 @@
 /* shape.c: shape and dtype inference, the only one in the system. Client, dispatcher and workers
  * all call inst_infer, so a kernel may trust what it accepts (arity, dtypes, ranks, extents,
- * attributes; not the values of indices). Here: the table of rules, pointwise operations,
- * reductions, views, sources and control. shape_kernel.c has the hand-written kernels. Errors
- * are sentences for users.
+ * attributes; not the values of indices). Here: the table of rules, broadcasting
+ * (shape_broadcast), pointwise operations, reductions, views, casts, sources and control. The
+ * other shape_*.c have the hand-written kernels. Errors are sentences for users.
  * SPDX-License-Identifier: MIT */
 #include "runtime/infer/shape.h"
 #include "runtime/inst/element.h"
@@ -416,7 +416,7 @@ bool infer_slice(Infer *s) {
     return slice_type(s, &s->in[0], &s->out[0]);
 }
 
-/* ---- Sources ---- */
+/* ---- Casts and sources ---- */
 
 bool infer_cast(Infer *s) {
     TRY(need_tensors(s, 1, 1));
@@ -428,9 +428,8 @@ bool infer_cast(Infer *s) {
     return true;
 }
 
-/* Shape and dtype of a source from its attributes or its model, and its immediates (n_imm of them).
- */
-/* WINDOW: the result is rows begin .. of an axis that has `rows` of them in the whole tensor. */
+/* The attribute WINDOW is axis, begin, whole: the result is a part of a larger tensor, which has
+ * `whole` rows along that axis; the part's first row is row `begin`. */
 static bool window_fits(Infer *s, const TensorType *t) {
     const Attr *w = inst_attr(s->inst, ATTR_WINDOW);
     if (!w) return true;
@@ -443,6 +442,8 @@ static bool window_fits(Infer *s, const TensorType *t) {
     return need_numel(s, &whole);
 }
 
+/* Takes the shape and dtype of a source from its attributes or from its model, a tensor. Sets *imm
+ * to its immediates, of which there must be n_imm. */
 static bool source_type(Infer *s, int n_imm, const Operand **imm) {
     const Inst *inst = s->inst;
     bool has_model = inst->n_in > 0 && inst->in[0].kind == IN_TENSOR;
@@ -593,8 +594,8 @@ static bool need_definition(Infer *s) {
     return true;
 }
 
-/* Operands (in[] is read for `assert` and `shard` only, because `free` has thousands) and
- * attributes. */
+/* Checks operands and attributes. Reads s->in for `assert` and `shard` only, so that callers need
+ * not look up the types of other operands, of which a `free` has thousands. */
 bool infer_control(Infer *s) {
     const Inst *inst = s->inst;
     s->n_out = 0;
@@ -647,6 +648,6 @@ bool infer_control(Infer *s) {
         s->n_out = 1, s->out[0] = m.type;
         return true;
     }
-    default: return need_tensors(s, 0, 0); /* sync, signal exit, edge, poison */
+    default: return need_tensors(s, 0, 0); /* sync, signal exit, edge, check, scope, poison */
     }
 }

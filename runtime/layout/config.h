@@ -3,14 +3,14 @@
  *
  * A Config maps names of signals to their settings. It comes from YAML (config_parse, with
  * positions for errors), from the program, or from `signal define` instructions. Configs are
- * merged key by key: the later one wins, and unset keys keep their value. Readers use signal_axis
- * and its neighbours, which apply the defaults. Clients keep one Config, and the dispatcher keeps
+ * merged key by key: the later one wins, and unset keys keep their value. An unset
+ * key has its default. Clients keep one Config, and the dispatcher keeps
  * one per client over its own.
  *
  *     forward:                      # a signal
  *       shard:                      # without it tensors stay where they are
- *         axis: 0                   # which axis is split; -1 is the last; 0
- *         workers: [0, 1]           # the workers, in this order; null: all
+ *         axis: 0                   # which axis is split; -1 is the last; default: 0
+ *         workers: [0, 1]           # the workers, in this order; null, the default: all
  *         replicated: false         # true: whole on each instead
  *       backward: backward_layer1   # the signal of the gradients; default: the same
  *       compile: false              # true: compile kernels at their first request

@@ -3,16 +3,17 @@
  *
  * A hub is a ROUTER, a link a DEALER. ZeroMQ does not report which peer has left. Three events
  * show it: a goodbye (a message of one empty part), which both sides send when they close; the
- * socket monitor's "disconnected" for tcp and ipc, matched by file descriptor;
- * and a send that finds no route. Over inproc, parts are passed as Buf pointers: a hand-over is
+ * socket monitor's "disconnected" for tcp and ipc, matched by file descriptor; and a send that
+ * finds no route. Over inproc, parts are passed as Buf pointers: a hand-over is
  * an atomic count, not a copy.
  *
  * ZeroMQ's own heartbeats are not used: in 4.3.4 they abort the process if a connection breaks
  * at a bad moment (zeromq/libzmq#4364). TCP's keepalive detects dead machines and cables;
  * programs that must detect a stopped peer send heartbeat messages.
  *
- * A part larger than PART_MAX is sent in pieces of that size, after a part with its full size. So
- * an unauthenticated peer can make this process keep one piece at most.
+ * If a part is larger than PART_MAX, it is sent in pieces of that size, and the message begins with
+ * a part that has the sizes of all parts. So an unauthenticated peer can make this process keep one
+ * piece at most.
  * SPDX-License-Identifier: MIT */
 #include "runtime/net/net.h"
 #include "runtime/base/clock.h"
@@ -139,8 +140,9 @@ typedef struct Socket {
     void *zmq, *monitor;
     int wake_fd;
     bool is_inproc, is_dealer;
-    bool is_connected, has_broken; /* a DEALER: what its monitor reported, ... */
-    bool is_refused;               /* ... in the handshake */
+    /* What a DEALER's monitor has reported. */
+    bool is_connected, has_broken;
+    bool is_refused; /* the other end refused the handshake */
     int n_refusals;
     int fd; /* of its connection, while it is connected */
 } Socket;

@@ -57,8 +57,8 @@ Link *link_open(const char *endpoint, Err *err);
 Link *link_open_beside(const char *endpoint, Hub *hub, Err *err);
 void link_close(Link **link);
 bool link_send(Link *link, Msg *msg); /* consumes msg in any case; false: the hub is gone */
-/* While it is held, sends may leave the hub asleep; the end of that wakes it. So that several
- * messages cost one wake-up, and the first does not overtake the thread that sends the rest. */
+/* While the link is held, sends may leave the hub asleep; link_hold(link, false) wakes it. Then
+ * several messages cost one wake-up, and the woken thread does not delay the rest. */
 void link_hold(Link *link, bool is_held);
 int link_recv(Link *link, Msg *msg); /* 1 message, 0 nothing, -1 the hub is gone */
 /* Why the hub is gone, if more is known: it is another user's, or has another token. NULL:

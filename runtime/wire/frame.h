@@ -16,8 +16,8 @@
  *   ARGS       u64 base: the first output id (outputs are consecutive), or without outputs the next
  *              id; u64 per external or immediate operand; ARG attributes; payload, see flags
  *   flags      bit 0: payload: u64 bytes, then the bytes padded to 8; bit 1: payload: u64 number of
- *              the message part that has it; bit 2: inserted by the dispatcher: has the sequence
- *              number of the next record that is not
+ *              the message part that has it; bit 2: inserted by the dispatcher; its sequence
+ *              number is that of the next record without this bit
  *   attribute  u32 key, u32 n, then 8 bytes of value, or n int64 of a list, or n bytes and a NUL of
  *              a string, padded to 8; each key once
  * A body's hash covers a record's bytes from 4 to the end of FORM.
@@ -42,8 +42,8 @@ typedef struct FrameWriter {
     uint32_t client, count;
     uint64_t seq, number; /* number: set by the owner, after frame_begin */
     uint64_t edge_id;     /* operands from this id on are written as distances; UINT64_MAX: none */
-    uint64_t next_id;     /* one more than the last output id added, ... */
-    uint64_t next_added;  /* ... than the last one inserted */
+    uint64_t next_id;     /* the last output id of frame_add, plus 1 */
+    uint64_t next_added;  /* the last output id of frame_insert, plus 1 */
     bool is_placed;       /* set by the owner: its hot bodies are the dispatcher's */
     size_t last_at;       /* offset in head of the last record */
     /* Hot bodies: what is expected next (frame_expect), the offset of the open hot record (0:

@@ -1,5 +1,5 @@
-/* frame_hot.c: writes and reads hot records (body.h): the writer folds what it has just encoded,
- * the reader unfolds it to the record that it was.
+/* frame_hot.c: writes and reads hot records (body.h). hot_fold shortens the record that was just
+ * encoded to its arguments; hot_record expands them to the full record again.
  * SPDX-License-Identifier: MIT */
 #include "runtime/wire/frame_hot.h"
 #include "runtime/wire/body.h"
