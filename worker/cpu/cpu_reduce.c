@@ -1,5 +1,5 @@
-/* cpu_reduce.c: REDUCE rows, in the order that is the same for every engine and thread count. The
- * reduced axes give each element of a result its logical index.
+/* cpu_reduce.c: REDUCE rows, in the order of all engines but `reference`, with any number of
+ * threads. The reduced axes give each element of a result its logical index.
  *
  * A sum of floats over rows (an axis behind the first reduced one is kept: nodes_sums_rows) has the
  * order of products, runtime/base/tree.h. But if the last axis is reduced too, so that elements lie

@@ -32,8 +32,8 @@
  *  - A failure that depends on values becomes known then too (`failed`). Until then the results
  *    are computed from whatever values there are: the engine uses no index that is out of range.
  *  - Lack of memory for a call itself is known at once: `done` then returns -1.
- * An ordered engine keeps nothing that a Call or a Fusion points to but tensors: they may change
- * once submit or `fused` has returned.
+ * When submit or `fused` has returned, the caller may change what the Call or the Fusion points to,
+ * except the elements of tensors: an ordered engine keeps no other pointer.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_ENGINE_ENGINE_H
 #define GT_WORKER_ENGINE_ENGINE_H
@@ -44,8 +44,9 @@ typedef struct View {
     int64_t stride[MAX_DIMS]; /* in elements; 0 along expanded axes */
     void *data;               /* first element: in device memory; in host memory if is_scalar */
     bool is_scalar;           /* an immediate: rank 0, one value of type.dtype, inside the Call */
-    /* If the operand is a part of a tensor: its rows begin at part_begin of an axis of whole_size.
-     * size 0: it is whole. Used only by errors that report a position. */
+    /* If the operand is a part of a tensor: along part_axis the tensor has whole_size rows, and the
+     * operand begins at row part_begin. whole_size 0: it is whole. Only errors that report a
+     * position use these. */
     uint8_t part_axis;
     int64_t part_begin, whole_size;
 } View;
@@ -97,7 +98,7 @@ struct Maker;
 typedef struct Engine Engine;
 struct EngineGraph;
 typedef struct EngineOps {
-    const char *name; /* "reference", "cpu", "null", "late" */
+    const char *name; /* "reference", "cpu", "null", "late", "cuda" */
     bool is_ordered;
     bool is_device; /* its memory is a device's; memory_bytes 0: open takes this worker's share */
     Engine *(*open)(const EngineConfig *config, Err *err);
@@ -188,8 +189,8 @@ typedef struct EngineOps {
      * before a mark of the owner's may be read once that is. */
     const void *(*reach)(Engine *e, const void *base, uint64_t bytes, const EngineHandle *handle);
     void (*leave)(Engine *e, const void *at); /* at: from reach */
-    /* Optional, with reach: fills in by what other processes reach the arena. False: they cannot.
-     */
+    /* Optional, with reach: writes the handle by which other processes reach the arena. False: they
+     * cannot. */
     bool (*lend)(Engine *e, EngineHandle *out);
     /* Optional: true once the device is lost; err, if not NULL, says why. From then on nothing is
      * computed, all marks are done, and what was read from the device may be garbage: nobody may

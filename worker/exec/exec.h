@@ -13,10 +13,11 @@
  *
  * Files: exec.c frames, clients, turns; issue.c one instruction; locate.c this rank's part of it;
  * queue.c jobs in flight and waiting, and why there is no deadlock; mark.c what waits for an
- * ordered engine, and its late failures; move.c tensors from other
- * workers; peer.c messages between workers; effect.c replies; check.c nan; cancel.c cancelled
- * calls; stats.c statistics; watch.c times; job.h shared types; stage.h the interface
- * for fusions and plans.
+ * ordered engine, and its late failures; store.c tensors and their memory; move.c tensors from
+ * other workers; fold.c adds the terms of an all_reduce; peer.c messages between workers, and dead
+ * peers; effect.c replies; check.c nan; cancel.c cancelled calls; stats.c statistics; watch.c
+ * times; profile.c times by source line; hash.c hashes of results; job.h shared types; stage.h the
+ * interface for fusions and plans.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_WORKER_EXEC_EXEC_H
 #define GT_WORKER_EXEC_EXEC_H

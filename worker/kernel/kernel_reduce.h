@@ -1,5 +1,6 @@
-/* kernel_reduce.h: one block of a reduction over adjacent elements, in the order that every engine
- * and every kernel follows: 16 lanes by index mod 16, then a binary tree over the lanes.
+/* kernel_reduce.h: one block of a reduction over adjacent elements, in the order of all engines but
+ * `reference`, and of all fusions: 16 lanes by index mod 16, then a binary tree over the lanes.
+ * cpu_reduce.c says how blocks are combined.
  * The built-in kernels (kernel_loops.h) and those compiled at run time (kernel_fused.h) both
  * include this file; each defines REDUCE_REST, which ends a reduction, and REDUCE_ABREAST and
  * REDUCE_IN_TURN, several rows at a time.

@@ -1,6 +1,5 @@
 /* ref.c: the engine `reference`: runs every call inside submit, with plain loops, in the arena of
- * mem.h. Its other files are the rows: ref_map.c, ref_kernel.c, ref_index.c, ref_sort.c,
- * ref_source.c. ref.h says what the engine is for.
+ * mem.h. The rows are in the other files ref_*.c. ref.h says what the engine is for.
  * SPDX-License-Identifier: MIT */
 #include "worker/ref/ref.h"
 #include "runtime/base/buf.h"
