@@ -1,5 +1,5 @@
 /* view.h: what a picture of a run shows, as numbers and words: its title, how the time divides, the
- * columns of a lane, the largest transfers. draw.h makes a picture of it, draw_text.h text.
+ * columns of a lane, the largest transfers. draw.h makes a picture of it, draw_text.c text.
  * SPDX-License-Identifier: MIT */
 #ifndef GT_DISPATCHER_WATCH_VIEW_H
 #define GT_DISPATCHER_WATCH_VIEW_H

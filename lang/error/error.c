@@ -1,6 +1,7 @@
-/* error.c: fills LangErrors and prints them: a header line, then per source line the
- * text and one row of carets, the text of labels to the right of and below their carets, the hint
- * last. SPDX-License-Identifier: MIT */
+/* error.c: fills LangErrors and prints them: a header line, then each source line with a row of
+ * carets under it (draw_text). A label's text stands to the right of its caret or below it. The
+ * hint is last. Also the hints for single words of other languages (habit_hint).
+ * SPDX-License-Identifier: MIT */
 #include "lang/error/error.h"
 #include "lang/error/habit.h"
 #include "lang/error/stack.h"
@@ -90,7 +91,7 @@ int error_exit_code(const LangError *e) {
     return 1;
 }
 
-/* ---- drawing ---- */
+/* ---- Drawing ---- */
 
 typedef struct Paint {
     const char *bold, *tone, *off;
@@ -451,7 +452,7 @@ int error_columns(int fd) {
     return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
 }
 
-/* ---- names ---- */
+/* ---- Words of other languages ---- */
 
 static const char *const habits[][2] = {
     {"_", "at the prompt ans is the value shown last"},

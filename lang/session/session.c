@@ -248,7 +248,8 @@ bool session_enter(const SessionConfig *config, int *code, LangError *e) {
 
 /* ---- asking ---- */
 
-/* Sends a packet and waits for the answer's first packet, or (n_least 0) for the end. */
+/* Sends a packet and waits up to ANSWER_MS for the answer. False: there is none, or it is from
+ * another version. */
 static bool ask(int fd, PacketType type, Bytes *in, Packet *answer) {
     Bytes out = {0};
     size_t sent = 0, at = 0;

@@ -502,7 +502,7 @@ bool replay_run(Interp *in, const Source *src, const ReplayConfig *config, LangE
     return ok;
 }
 
-/* ---- line by line (replay_line.h) ---- */
+/* ---- line by line (replay_lines.h) ---- */
 
 Replay *replay_open(Interp *in, const Source *src) {
     Replay *r = xcalloc(1, sizeof *r);

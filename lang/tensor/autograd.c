@@ -2,7 +2,7 @@
  * below a result with its own stack, sorts them by sequence number and visits them from newest to
  * oldest. All nodes that used a node's result are newer, so its gradient is complete when it is
  * visited. Gradients are stored in the walk's table, not in the nodes. A walk inside a rule
- * (checkpoint) may visit leaves of the outer walk, so each walk restores the marks that it finds.
+ * (checkpoint) may visit nodes of the outer walk, so each walk restores the marks that it finds.
  * Rules are in lang/grad/.
  * SPDX-License-Identifier: MIT */
 #include "lang/tensor/autograd.h"

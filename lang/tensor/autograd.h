@@ -84,7 +84,7 @@ bool grad_checkpoint(Interp *in, Value f, const Value *arg, int n_args, Value *o
 size_t grad_tape_nodes(Interp *in, Tensor *below, GradNode ***nodes);
 
 /* One call of a rule. dout is d(loss)/d(out[0]). The rule sets din[i], d(loss)/d(in[i]), for every
- * i with need[i]; NULL means zero. in[] and out[] hold the saved values (only those in GRAD_SAVES).
+ * i with need[i]; NULL means zero. value[] and out[] hold the saved values (those of grad_saves).
  * The call frees temporaries. */
 typedef struct GradCall {
     Interp *in;

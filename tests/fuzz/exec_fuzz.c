@@ -1,5 +1,5 @@
 /* exec_fuzz.c: hostile frames for workers. A valid instance of a row of the op table
- * (tests/unit/ops_sample.h) is encoded with its operands, the bytes of the frame are damaged, and
+ * (worker/prove/case.h) is encoded with its operands, the bytes of the frame are damaged, and
  * both engines execute it. It must not crash, read outside of its buffers, or leave anything behind
  * when the client is gone. Calls that would only take long (a view of four bytes may have 2^46
  * elements) do not reach the engine.

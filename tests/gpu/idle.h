@@ -6,7 +6,7 @@
  *
  * Environment: GT_IDLE_CAPABILITY (of the device, 90), asked for whenever an engine opens it;
  * GT_IDLE_MEMORY (its bytes, 80 GB). Files that get lines when the process ends: GT_IDLE_COUNTS
- * (one line, NAME=VALUE), GT_IDLE_KERNELS (a line for each kernel: idle_put_kernel).
+ * (one line, NAME=VALUE), GT_IDLE_KERNELS (a line for each kernel: idle.c).
  * SPDX-License-Identifier: MIT */
 #ifndef GT_TESTS_GPU_IDLE_H
 #define GT_TESTS_GPU_IDLE_H
