@@ -349,8 +349,9 @@ static size_t next_character(const char *s, size_t *size) {
     uint32_t cp = 0;
     size_t n = (size_t)utf8_decode(s, strnlen(s, 4), &cp);
     bool is_control = cp < ' ' || (cp >= 0x7f && cp < 0xa0) || cp == 0xfffe || cp == 0xffff;
+    if (is_control) n = 0;
     *size = n ? n : 1;
-    return is_control ? 0 : n;
+    return n;
 }
 
 void view_clean(Bytes *out, const char *s, size_t most) {
