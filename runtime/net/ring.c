@@ -23,10 +23,10 @@ enum { SEGMENT_MSGS = 32, CACHE_LINE = 64 };
 
 /* ---- Waiters ---- */
 
-/* How long a wait spins before it sleeps. To wake a thread on another core takes 4 us on a machine
- * of one's own and 20 on a virtual one, whose core stopped; an answer takes two of these. So after a
- * wait that was short the next one spins for LONG_SPIN: a loop of item() took 56 us a time on two
- * virtual cores, and takes 12. After a long one, or with one core, it is SHORT_SPIN. */
+/* How long a wait spins before it sleeps. To wake a thread on another core takes some 20 us on a
+ * virtual machine, whose idle cores stop, and an answer takes two of these. So after a wait that
+ * was short the next one spins longer: a loop of item() took 56 us a time on two virtual cores, and
+ * takes 12. With one core nothing is gained by that. */
 enum { SHORT_SPIN_NS = 2000, LONG_SPIN_NS = 50000, SHORT_WAIT_NS = 100000 };
 
 /* What one thread sleeps on. Threads that notify it may outlive the sleeper, hence the count. */
