@@ -22,7 +22,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { ROUNDS_MAX = 101, FIRST_MS = 180000, NEXT_MS = 60000, REST_MS = 4 };
+enum { ROUNDS_MAX = 101, FIRST_MS = 180000, NEXT_MS = 60000 };
+/* The pause before each turn. Threads of OpenBLAS keep a core busy for up to 30 ms after work. */
+static int rest_ms = 4;
+enum { THREADS_REST_MS = 50 };
 
 typedef struct Racer {
     pid_t pid;
@@ -96,7 +99,7 @@ static double ask(int way, const char *name, double seconds, bool is_first) {
     Racer *r = &racer[ways[way].racer];
     char line[128];
     if (!r->pid) return -1;
-    nanosleep(&(struct timespec){.tv_nsec = REST_MS * 1000000}, NULL);
+    nanosleep(&(struct timespec){.tv_nsec = rest_ms * 1000000}, NULL);
     clockid_t cpu = CLOCK_MONOTONIC;
     if (by_cpu) clock_getcpuclockid(r->pid, &cpu);
     double begin = seconds_of(CLOCK_MONOTONIC), cpu_begin = seconds_of(cpu);
@@ -167,6 +170,7 @@ int main(int argc, char **argv) {
     snprintf(gtsh, sizeof gtsh, "%s/gtsh", build);
     snprintf(bare, sizeof bare, "%s/bench/floor", build);
     snprintf(count, sizeof count, "%d", threads);
+    if (threads > 1) rest_ms = THREADS_REST_MS;
     start(&racer[GTSH], (char *[]){gtsh, "--threads", count, "tests/bench/race.gt", NULL});
     start(&racer[FLOOR], (char *[]){bare, count, NULL});
     if (*python) {
