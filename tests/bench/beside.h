@@ -21,7 +21,7 @@ static inline bool beside_open(int threads, char *version, int size) {
     const char *python = getenv("GT_BENCH_PYTHON");
     int to[2], from[2];
     char count[16];
-    beside_rest_ms = threads > 1 ? 50 : 0; /* OpenBLAS's threads keep a core busy for up to 30 */
+    beside_rest_ms = threads > 1 ? 150 : 0; /* OpenBLAS's threads keep a core busy for 110 */
     if (!python || !*python || pipe(to) || pipe(from)) return false;
     snprintf(count, sizeof count, "%d", threads);
     signal(SIGPIPE, SIG_IGN);

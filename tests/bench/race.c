@@ -23,9 +23,9 @@
 #include <unistd.h>
 
 enum { ROUNDS_MAX = 101, FIRST_MS = 180000, NEXT_MS = 60000 };
-/* The pause before each turn. Threads of OpenBLAS keep a core busy for up to 30 ms after work. */
+/* The pause before each turn. Threads of OpenBLAS keep a core busy for some 110 ms after work. */
 static int rest_ms = 4;
-enum { THREADS_REST_MS = 50 };
+enum { THREADS_REST_MS = 150 };
 
 typedef struct Racer {
     pid_t pid;

@@ -16,6 +16,7 @@
 #include <assert.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ enum { SPIN_NS = 100000, SPIN_CROWDED_NS = 2000, PAUSES = 32 /* between readings
 /* The interval between calls of `poll`, by the coarse clock: reading that costs a few ns, and it
  * advances every 1 to 4 ms. */
 enum { POLL_NS = 5000000 };
+/* A thread leaves the caller's core at most this often. */
+enum { MOVE_NS = 10000000 };
 
 typedef struct Gate {
     _Atomic uint32_t word;
@@ -45,12 +48,14 @@ typedef struct PoolThread {
     struct Pool *pool;
     int index;
     pthread_t id;
+    int64_t moved_ns; /* when it last left the caller's core */
 } PoolThread;
 
 struct Pool {
     PoolThread *thread; /* [0] is the caller's: only its scratch is used */
     int n_threads;
     int64_t spin_ns;
+    _Atomic int caller_cpu; /* at the last call; -1: no thread need leave it */
     PoolFn fn;
     void *ctx;
     bool (*poll)(void *ctx); /* NULL: none */
@@ -149,6 +154,22 @@ static uint32_t run_parts(Pool *p, int thread) {
     return n;
 }
 
+/* Moves thread t to another core if it woke on the caller's. A kernel may let it wake there, as
+ * idle cores of a virtual machine look taken, and leave it there: the caller then computes all
+ * parts before it runs, for as long as calls are short, and two threads were as fast as one. */
+static void leave_caller(PoolThread *t) {
+    int cpu = atomic_load_explicit(&t->pool->caller_cpu, memory_order_relaxed);
+    cpu_set_t all, others;
+    if (cpu < 0 || cpu >= CPU_SETSIZE || cpu != sched_getcpu()) return;
+    int64_t now = now_ns();
+    if (now - t->moved_ns < MOVE_NS || sched_getaffinity(0, sizeof all, &all)) return;
+    t->moved_ns = now;
+    others = all;
+    CPU_CLR((size_t)cpu, &others);
+    if (!CPU_COUNT(&others) || sched_setaffinity(0, sizeof others, &others)) return;
+    sched_setaffinity(0, sizeof all, &all);
+}
+
 static void *thread_main(void *arg) {
     PoolThread *t = arg;
     Pool *p = t->pool;
@@ -156,6 +177,7 @@ static void *thread_main(void *arg) {
         bool is_lent = atomic_load_explicit(&n_lent, memory_order_relaxed) > 0;
         seen = gate_wait(&t->go, seen, is_lent ? SPIN_CROWDED_NS : p->spin_ns, 0);
         if (seen & END) return NULL;
+        leave_caller(t);
         uint32_t n = run_parts(p, t->index);
         if (n && atomic_fetch_sub(&p->left.word, n) == n) gate_wake(&p->left);
     }
@@ -165,7 +187,8 @@ Pool *pool_new(int threads) {
     assert(threads >= 1);
     Pool *p = aligned_alloc(64, sizeof *p);
     bool crowded = threads > sysconf(_SC_NPROCESSORS_ONLN);
-    if (p) *p = (Pool){.n_threads = threads, .spin_ns = crowded ? SPIN_CROWDED_NS : SPIN_NS};
+    if (p) *p = (Pool){.n_threads = threads, .caller_cpu = -1};
+    if (p) p->spin_ns = crowded ? SPIN_CROWDED_NS : SPIN_NS;
     size_t bytes = (size_t)threads * sizeof *p->thread;
     if (p) p->thread = aligned_alloc(64, bytes);
     if (!p || !p->thread) panic("out of memory for %d threads", threads);
@@ -212,6 +235,8 @@ void pool_run(Pool *p, int n_parts, PoolFn fn, void *ctx) {
     }
     assert(atomic_load_explicit(&p->left.word, memory_order_relaxed) == 0);
     p->fn = fn, p->ctx = ctx;
+    if (p->spin_ns == SPIN_NS)
+        atomic_store_explicit(&p->caller_cpu, sched_getcpu(), memory_order_relaxed);
     atomic_store_explicit(&p->left.word, (uint32_t)n_parts, memory_order_relaxed);
     for (int t = 0; t <= others; t++)
         atomic_store_explicit(&p->thread[t].share, share_of(n_parts, t, others + 1),
