@@ -26,24 +26,33 @@ enum { SEGMENT_MSGS = 32, CACHE_LINE = 64 };
 /* How long a wait spins before it sleeps. To wake a thread on another core takes some 20 us on a
  * virtual machine, whose idle cores stop, and an answer takes two of these. So after a wait that
  * was short the next one spins longer: a loop of item() took 56 us a time on two virtual cores, and
- * takes 12. With one core nothing is gained by that. */
-enum { SHORT_SPIN_NS = 2000, LONG_SPIN_NS = 50000, SHORT_WAIT_NS = 100000 };
+ * takes 12. With many more threads that wait than cores, spinning takes time from the others: a
+ * step of 4 or 8 workers on two cores took 1.07 times as long. */
+enum { SHORT_SPIN_NS = 2000, LONG_SPIN_NS = 50000, SHORT_WAIT_NS = 100000, MORE_THAN_CORES = 2 };
 
 /* What one thread sleeps on. Threads that notify it may outlive the sleeper, hence the count. */
 typedef struct Waiter {
     _Atomic uint32_t refs;
     _Atomic uint32_t sleeping; /* the futex word: 1 while its owner sleeps or is about to      */
     _Atomic uint32_t woken;    /* a request to end the wait, message or not */
-    bool has_cores;            /* the owner may run on more than one */
+    int n_cores;               /* on which the owner may run */
     bool was_short;            /* the last wait. The owner's */
 } Waiter;
+
+static _Atomic int n_waiters; /* in this process */
 
 static Waiter *waiter_new(void) {
     Waiter *w = xcalloc(1, sizeof *w);
     cpu_set_t cores;
     w->refs = 1;
-    w->has_cores = sched_getaffinity(0, sizeof cores, &cores) != 0 || CPU_COUNT(&cores) > 1;
+    w->n_cores = sched_getaffinity(0, sizeof cores, &cores) ? 1 : CPU_COUNT(&cores);
+    atomic_fetch_add(&n_waiters, 1);
     return w;
+}
+
+static int64_t spin_ns(const Waiter *w) {
+    bool is_crowded = w->n_cores == 1 || atomic_load(&n_waiters) > w->n_cores + MORE_THAN_CORES;
+    return w->was_short && !is_crowded ? LONG_SPIN_NS : SHORT_SPIN_NS;
 }
 
 static Waiter *waiter_ref(Waiter *w) {
@@ -52,7 +61,9 @@ static Waiter *waiter_ref(Waiter *w) {
 }
 
 static void waiter_unref(Waiter *w) {
-    if (atomic_fetch_sub(&w->refs, 1) == 1) free(w);
+    if (atomic_fetch_sub(&w->refs, 1) > 1) return;
+    atomic_fetch_sub(&n_waiters, 1);
+    free(w);
 }
 
 static void waiter_notify(Waiter *w) {
@@ -86,7 +97,7 @@ static bool waiter_wait(Waiter *w, bool (*is_ready)(const void *ctx), const void
                         int timeout_ms) {
     if (is_ready(ctx) || atomic_exchange(&w->woken, 0)) return true;
     if (timeout_ms == 0) return false;
-    int64_t start = now_ns(), spin = w->was_short && w->has_cores ? LONG_SPIN_NS : SHORT_SPIN_NS;
+    int64_t start = now_ns(), spin = spin_ns(w);
     int64_t end = timeout_ms < 0 ? INT64_MAX : start + (int64_t)timeout_ms * 1000000;
     bool ready;
     do {
