@@ -121,6 +121,9 @@ static void test_align(void) {
         diff_find(&s, &t, &p, &f);
         CHECK(!p.has_parted);
         CHECK_INT(p.n_gaps, rows[i].gaps);
+        int n_pairs = 0;
+        for (size_t k = 0; k < p.a->n; k++) n_pairs += p.b_of[k] != DIFF_ALONE;
+        CHECK_INT(n_pairs, rows[i].skip < 0 ? 100 : 99);
         CHECK_INT(f.kind, rows[i].found ? DIFF_BITS : DIFF_EQUAL);
         if (rows[i].found) CHECK_INT(p.a->step[f.at].line, rows[i].found);
         diff_pairs_fini(&p);

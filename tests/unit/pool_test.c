@@ -1,9 +1,11 @@
 /* pool_test: every part runs exactly once, on a thread of the pool, and its writes are visible when
  * pool_run returns; with few and many threads, and with pauses long enough for threads to sleep;
- * and a late thread delays only the part that it runs. To be run under ThreadSanitizer as well.
+ * a late thread delays only the part that it runs, and one that leaves the caller's core keeps the
+ * cores on which it may run. To be run under ThreadSanitizer as well.
  * SPDX-License-Identifier: MIT */
 #include "worker/engine/pool.h"
 #include "tests/unit/check.h"
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <time.h>
@@ -65,8 +67,38 @@ static void test_late(void) {
     pool_free(&p);
 }
 
+/* A thread that wakes on the caller's core leaves it, and may then run where it could before. */
+typedef struct Cores {
+    cpu_set_t before;
+    atomic_int done, wrong;
+} Cores;
+static void cores_fn(void *ctx, int part, int thread) {
+    Cores *c = ctx;
+    cpu_set_t now;
+    if (part == 1 && thread == 1) {
+        sched_getaffinity(0, sizeof now, &now);
+        if (!CPU_EQUAL(&now, &c->before)) atomic_fetch_add(&c->wrong, 1);
+    }
+    for (int ms = 0; part == 0 && atomic_load(&c->done) == 0 && ms < 20; ms++)
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    if (part == 1) atomic_store(&c->done, 1);
+}
+static void test_cores(void) {
+    Pool *p = pool_new(2);
+    Cores c = {.wrong = 0};
+    sched_getaffinity(0, sizeof c.before, &c.before);
+    for (int round = 0; round < 30; round++) {
+        atomic_store(&c.done, 0);
+        pool_run(p, 2, cores_fn, &c);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL); /* it sleeps */
+    }
+    CHECK_INT(atomic_load(&c.wrong), 0);
+    pool_free(&p);
+}
+
 int main(void) {
     test_late();
+    test_cores();
     static const int threads[] = {1, 2, 3, 8};
     for (int i = 0; i < 4; i++) test_parts(threads[i]);
     for (int i = 0; i < 20; i++) { /* threads that never got work end as well */
