@@ -69,7 +69,8 @@ static GemmFn kernel_of(const Cpu *c, DType d, int64_t columns, int size) {
  * of K fit the second level), and enough of them for all threads. Columns are cut last, because
  * `after` needs whole rows. */
 static void cut(Product *p) {
-    enum { A_BYTES = 1536 /* per k */, COLUMNS = 512, ROWS = 16, LINE = 128, SMALL = 1 << 21 };
+    enum { A_BYTES = 1536 /* per k */, ROWS = 16, LINE = 128, SMALL = 1 << 21 };
+    const int64_t COLUMNS = p->cpu->kernels == &kernels_v4 ? 512 : 1024; /* a is packed for each */
     bool is_float = dtype_is_float(p->dtype), is_long = p->M <= GEMM_LONG && p->b_n == 1;
     int64_t rows = is_float ? A_BYTES / p->size : GEMM_M, columns = is_float ? COLUMNS : GEMM_N;
     int64_t threads = pool_threads(p->cpu->pool), wanted = threads > 1 ? 4 * threads : 1;

@@ -17,6 +17,9 @@
  * serves all; TILE_ROWS: rows if each has an address of its own (ROWS_1: of a product of one vector
  * of columns); such that all accumulators stay in registers. Blocks of up to WIDE_ROWS rows have
  * wide panels, or of WIDE_M rows if b is larger than the caches, and WIDE_ROWS rows per tile.
+ * PANELS of adjacent columns are packed at a time. PACKS: a is packed wherever several panels read
+ * it. Its rows may lie in more pages than a processor has at hand, or in the same sets of a cache,
+ * of which processors without AVX-512 have fewer. UNROLLED: k's of a tile's loop.
  * EACH_TILE(X), EACH_ROWS(X): (rows, vectors) of every kernel of the two kinds. */
 #define TILES_4(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2)
 #define TILES_6(X) TILES_4(X) X(5, 1) X(6, 1) X(5, 2) X(6, 2)
@@ -28,6 +31,7 @@
     X(11, 1) X(12, 1) X(13, 1) X(14, 1) X(9, 2) X(10, 2) X(11, 2) X(12, 2) X(13, 2) X(14, 2)
 #if defined __AVX512F__
 enum { VECTOR_BYTES = 64, TILE_M = 14, TILE_ROWS = 8, ROWS_1 = 8, WIDE_ROWS = 4, WIDE_M = 8 };
+enum { PANELS = 8, PACKS = 0, UNROLLED = 1 };
 #define EACH_TILE               TILES_14
 #define EACH_ROWS(X)            TILES_8(X) X(1, 4) X(2, 4) X(3, 4) X(4, 4) X(1, 8) X(2, 8)
 #define FMA_f32(a, b, c)        ((vec_f32)_mm512_fmadd_ps((__m512)(a), (__m512)(b), (__m512)(c)))
@@ -41,6 +45,7 @@ enum { VECTOR_BYTES = 64, TILE_M = 14, TILE_ROWS = 8, ROWS_1 = 8, WIDE_ROWS = 4,
 #define STORE_HEAD_f64(p, n, v) _mm512_mask_storeu_pd(p, (__mmask8)HEAD(n), (__m512d)(v))
 #elif defined __AVX2__
 enum { VECTOR_BYTES = 32, TILE_M = 6, TILE_ROWS = 6, ROWS_1 = 8, WIDE_ROWS = 2, WIDE_M = 2 };
+enum { PANELS = 4, PACKS = 1, UNROLLED = 4 };
 #define EACH_TILE        TILES_6
 #define EACH_ROWS(X)     TILES_6(X) X(7, 1) X(8, 1) X(1, 4) X(2, 4) X(1, 8)
 #define FMA_f32(a, b, c) ((vec_f32)_mm256_fmadd_ps((__m256)(a), (__m256)(b), (__m256)(c)))
@@ -49,6 +54,7 @@ enum { VECTOR_BYTES = 32, TILE_M = 6, TILE_ROWS = 6, ROWS_1 = 8, WIDE_ROWS = 2, 
 #define SPLAT_f64(s)     ((vec_f64)_mm256_set1_pd(s))
 #else
 enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, ROWS_1 = 4, WIDE_ROWS = 2, WIDE_M = 2 };
+enum { PANELS = 4, PACKS = 1, UNROLLED = 4 };
 #define EACH_TILE        TILES_4
 #define EACH_ROWS(X)     TILES_4(X) X(1, 4) X(2, 4) X(1, 8)
 #define FMA_f32(a, b, c) ((a) * (b) + (c))
@@ -67,7 +73,7 @@ enum { VECTOR_BYTES = 16, TILE_M = 4, TILE_ROWS = 4, ROWS_1 = 4, WIDE_ROWS = 2, 
  * the next tile does. */
 enum { CHUNK_LEVELS = 2, CHUNK_LEAVES = 1 << CHUNK_LEVELS, CHUNK = CHUNK_LEAVES * LEAF, WIDE = 8 };
 enum {
-    PANELS = 8,            /* of adjacent columns, packed at a time */
+    TILES = 8,             /* of a, packed at a time */
     ROWS_AHEAD = 4,        /* rows of b by which a packed or large b is prefetched */
     LINE = 64,             /* of a cache */
     FEW = 8,               /* rows of a that share one read of a column-major b ... */

@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(const int R, const 
         const T *row[TILE_M > ROWS_1 ? TILE_M : ROWS_1];
         EACH_VECTOR(q) acc[q] = (VEC){0};
         EACH_VECTOR(q) if (!are_columns && q % W == 0) row[q / W] = a + q / W * t->a_m;
-        _Pragma("GCC unroll 1") for (; k < end; k++) {
+        _Pragma("GCC unroll UNROLLED") for (; k < end; k++) {
             _Pragma("GCC unroll 8") for (int j = 0; j < W; j++) v[j] = LOAD(b + j * L);
             if (is_far)
                 _Pragma("GCC unroll 8") for (int j = 0; j < W; j++)
@@ -140,21 +140,31 @@ static void NAME(pack_adjacent)(const T *from, int64_t step, int64_t lines, int6
 }
 static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines, int64_t width,
                        int64_t depth, T *to) {
+    const int64_t line_size = LINE / (int64_t)sizeof(T);
     int64_t k = 0;
     if (line == 1) {
         NAME(pack_adjacent)(from, step, lines, width, depth, to);
         return;
     }
-    for (; step == 1 && k + L <= depth; k += L) {
-        for (int64_t i = 0; i < lines; i += L) {
-            VEC x[L], y[L];
-            int64_t n = lines - i < L ? lines - i : L;
-            const T *p = from + i * line + k;
-            T *o = to + k * width + i;
-            _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) x[r] =
-                r < n ? (VEC)LOAD(p + r * line) : (VEC){0};
-            NAME(TRANSPOSE)
-            (x, y) _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) STORE(o + r * width, x[r]);
+    /* Line of the cache by line: where they lie a power of two apart, few stay in it. What a vector
+     * writes behind a width that is no whole number of them, what comes later replaces. */
+    for (int64_t end; step == 1 && k + L <= depth; k = end) {
+        const int64_t whole = (depth - k) / L * L;
+        end = k + (whole < line_size ? whole : line_size);
+        for (int64_t i = (lines - 1) / L * L; i >= 0; i -= L) {
+            const int64_t n = lines - i < L ? lines - i : L;
+            for (int64_t at = k; at < end; at += L) {
+                VEC x[L], y[L];
+                const T *p = from + i * line + at;
+                T *o = to + at * width + i;
+                _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) {
+                    if (PACKS && at == k) __builtin_prefetch(p + r * line + 2 * line_size);
+                    x[r] = r < n ? (VEC)LOAD(p + r * line) : (VEC){0};
+                }
+                NAME(TRANSPOSE)
+                (x, y) _Pragma("GCC unroll 16") for (int r = 0; r < L; r++)
+                    STORE(o + r * width, x[r]);
+            }
         }
     }
     for (; k < depth; k++) {
@@ -196,13 +206,20 @@ typedef struct NAME(Block) {
     T *levels;      /* for each tile its levels above a chunk */
     int64_t M, N, a_m, a_k, b_k, b_n;
     int64_t tiles, size;          /* tiles down; elements of one */
+    int64_t rows, more;           /* rows of a tile, which is one more in the first `more` tiles */
     int64_t width, first, panels; /* columns of a panel; the panels of this pass */
     int64_t wide_m;               /* see vectors */
     int outer;                    /* levels above a chunk */
     int packs;                    /* at least as many tiles share a packed panel */
     bool is_large;                /* b, whose columns are adjacent, is larger than the caches */
-    bool are_columns, is_packed;
+    bool are_columns, is_packed;  /* a's tiles are, or become, columns */
+    bool are_rows;                /* and are packed when the first panel needs them */
 } NAME(Block);
+
+/* Returns the first row of tile i. */
+static inline int64_t NAME(tile_row)(const NAME(Block) * s, int64_t i) {
+    return s->rows * i + (i < s->more ? i : s->more);
+}
 
 /* Packs a chunk of the tiles [begin, end) of a, whose rows are adjacent, row of a by row: for the
  * next tile a line that lies in two would be read from memory again. Vectors are wider than tiles:
@@ -210,8 +227,8 @@ typedef struct NAME(Block) {
 static void NAME(pack_tiles)(const NAME(Block) * s, int64_t begin, int64_t end, int64_t k,
                              int64_t depth) {
     const T *from = s->a + k * s->a_k;
-    int64_t at[PANELS + 1];
-    for (int64_t i = begin; i <= end; i++) at[i - begin] = s->M * i / s->tiles;
+    int64_t at[TILES + 1];
+    for (int64_t i = begin; i <= end; i++) at[i - begin] = NAME(tile_row)(s, i);
     for (int64_t row = 0; row < depth; row++, from += s->a_k) {
         const T *ahead = from + ROWS_AHEAD * s->a_k;
         for (int64_t m = at[0]; m < at[end - begin]; m += LINE / (int64_t)sizeof(T))
@@ -243,21 +260,31 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
         NAME(pack)(t->b, s->b_n, s->b_k, t->width, W * L, depth, s->panel);
         t->b = s->panel, t->b_k = W * L;
     }
-    for (int64_t i = 0; i < s->tiles; i++) {
-        int64_t m = s->M * i / s->tiles, h = s->M * (i + 1) / s->tiles - m;
-        t->out = s->out + m * t->out_m + n;
-        T *level = s->levels + ((p - s->first) * s->tiles + i) * levels * s->size;
-        for (int l = 0; l < levels; l++) t->level[CHUNK_LEVELS + l] = level + l * s->size;
-        for (int l = 0; l <= tree_waits(t->chunk) && l < levels; l++)
-            for (int64_t j = 0; j < h * W; j++) __builtin_prefetch(level + l * s->size + j * L, 1);
-        if (k + depth == t->K) /* the result is stored */
+    const bool is_last = k + depth == t->K;
+    const int waits = tree_waits(t->chunk); /* the last level in use */
+    const NAME(TileFn) *run = s->are_columns ? NAME(tiles)[W]
+                              : is_far       ? NAME(far)[W]
+                                             : NAME(rows)[W];
+    T *level = s->levels + (p - s->first) * s->tiles * levels * s->size;
+    t->out = s->out + n;
+    for (int64_t i = 0, m = 0, h; i < s->tiles; i++, m += h, t->out += h * t->out_m) {
+        h = s->rows + (i < s->more);
+        for (int l = 0; l < levels; l++, level += s->size) {
+            t->level[CHUNK_LEVELS + l] = level;
+            for (int64_t j = 0; l <= waits && j < h * W * L; j += LINE / (int64_t)sizeof(T))
+                __builtin_prefetch(level + j, 1);
+        }
+        if (is_last) /* the result is stored */
             for (int64_t j = 0; j < h; j++) {
                 __builtin_prefetch(t->out + j * t->out_m, 1);
                 __builtin_prefetch(t->out + j * t->out_m + (W - 1) * L, 1);
             }
-        t->a = s->is_packed ? s->packed + m * depth : s->a + m * s->a_m + k * s->a_k;
+        T *packed = s->packed + m * depth;
+        if (s->are_rows && p == s->first)
+            NAME(pack)(s->a + m * s->a_m + k, s->a_m, 1, h, h, depth, packed);
+        t->a = s->is_packed ? packed : s->a + m * s->a_m + k * s->a_k;
         t->a_k = s->is_packed ? h : s->a_k, t->a_m = s->a_m;
-        (s->are_columns ? NAME(tiles)[W][h] : is_far ? NAME(far)[W][h] : NAME(rows)[W][h])(t);
+        run[h](t);
     }
 }
 
@@ -540,13 +567,16 @@ static void NAME(gemm_blocks)(int64_t M, int64_t N, int64_t K, const T *a, int64
     s.wide_m = b_n != 1 ? 0 : s.is_large ? WIDE_M : WIDE_ROWS;
     s.width = NAME(vectors)(M, N, s.wide_m) * L;
     s.packs = s.is_large ? 4 : 5;
-    s.are_columns = a_m == 1 && M > 1 && s.width <= 2 * L;
+    const int64_t panels = (N + s.width - 1) / s.width;
+    const bool packs = PACKS && panels > 8 && s.width == 2 * L;
+    s.are_rows = packs && a_k == 1 && M > TILE_M;
+    s.are_columns = s.are_rows || (a_m == 1 && M > 1 && s.width <= 2 * L);
     int64_t most = s.are_columns ? TILE_M : s.width <= 2 * L ? TILE_ROWS : WIDE_ROWS;
-    s.tiles = (M + most - 1) / most;
+    s.tiles = (M + most - 1) / most, s.rows = M / s.tiles, s.more = M % s.tiles;
     s.size = (s.width <= 2 * L ? most * 2 : WIDE_ROWS * WIDE / 2) * L;
-    int64_t panels = (N + s.width - 1) / s.width;
     /* Columns of a that lie a multiple of 1 KiB apart alias in the caches. */
-    s.is_packed = s.are_columns && a_k * sizeof(T) % 1024 == 0 && s.tiles > 1 && panels > 4;
+    const bool do_alias = a_k * sizeof(T) % 1024 == 0 && panels > 4;
+    s.is_packed = s.are_columns && s.tiles > 1 && (packs || do_alias);
     /* A b whose columns are contiguous, read once, is read column by column to the end. */
     s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
     T *local = side;
@@ -557,8 +587,8 @@ static void NAME(gemm_blocks)(int64_t M, int64_t N, int64_t K, const T *a, int64
     for (; s.first < panels; s.first += s.panels) {
         for (t.chunk = 0; t.chunk * CHUNK < K; t.chunk++) {
             int64_t k = t.chunk * CHUNK, depth = K - k < CHUNK ? K - k : CHUNK;
-            for (int64_t i = 0; s.is_packed && i < s.tiles; i += PANELS)
-                NAME(pack_tiles)(&s, i, i + PANELS < s.tiles ? i + PANELS : s.tiles, k, depth);
+            for (int64_t i = 0; s.is_packed && !s.are_rows && i < s.tiles; i += TILES)
+                NAME(pack_tiles)(&s, i, i + TILES < s.tiles ? i + TILES : s.tiles, k, depth);
             for (int64_t p = s.first; p < s.first + s.panels; p++)
                 NAME(run_panel)(&s, &t, p, k, depth);
         }
