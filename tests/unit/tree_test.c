@@ -145,6 +145,10 @@ static void test_kernels(const Kernels *k) {
         }
         try_kernel(k, d, 1, 1, 70000);
         try_kernel(k, d, 100, 70, 513);
+        for (int i = 0; i < 8; i++) { /* of the layouts, which are random */
+            try_kernel(k, d, 45, 300, 1100);
+            try_kernel(k, d, 23, 170, 523);
+        }
     }
     test_zeros(k);
 }

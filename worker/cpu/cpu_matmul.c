@@ -70,16 +70,20 @@ static GemmFn kernel_of(const Cpu *c, DType d, int64_t columns, int size) {
  * `after` needs whole rows. */
 static void cut(Product *p) {
     enum { A_BYTES = 1536 /* per k */, ROWS = 16, LINE = 128, SMALL = 1 << 21 };
-    const int64_t COLUMNS = p->cpu->kernels == &kernels_v4 ? 512 : 1024; /* a is packed for each */
+    /* Without AVX-512 each block of columns packs a again. */
+    const int64_t most_columns = p->cpu->kernels == &kernels_v4 ? 512 : 1024;
     bool is_float = dtype_is_float(p->dtype), is_long = p->M <= GEMM_LONG && p->b_n == 1;
-    int64_t rows = is_float ? A_BYTES / p->size : GEMM_M, columns = is_float ? COLUMNS : GEMM_N;
+    int64_t rows = is_float ? A_BYTES / p->size : GEMM_M,
+            columns = is_float ? most_columns : GEMM_N;
     int64_t threads = pool_threads(p->cpu->pool), wanted = threads > 1 ? 4 * threads : 1;
+    /* A product worth sharing. One row, or column, takes several times as long for as much work. */
+    const int64_t small = p->M == 1 ? SMALL / 8 : SMALL;
     if (is_float && is_long) columns *= 8, wanted = threads; /* memory bounds it: runs are long */
-    p->n = p->N <= columns || (is_float && p->N <= 2 * COLUMNS) ? p->N : columns;
+    p->n = p->N <= columns || (is_float && p->N <= 2 * most_columns) ? p->N : columns;
     for (p->down = (p->M + rows - 1) / rows;;) {
         p->m = (p->M + p->down - 1) / p->down;
         p->across = (p->N + p->n - 1) / p->n;
-        if (p->batch.n * p->down * p->across >= wanted || p->m * p->n <= SMALL / p->K) break;
+        if (p->batch.n * p->down * p->across >= wanted || p->m * p->n <= small / p->K) break;
         if (p->m >= 2 * ROWS)
             p->down *= 2;
         else if (p->n > LINE)

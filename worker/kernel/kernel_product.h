@@ -17,9 +17,9 @@
  * serves all; TILE_ROWS: rows if each has an address of its own (ROWS_1: of a product of one vector
  * of columns); such that all accumulators stay in registers. Blocks of up to WIDE_ROWS rows have
  * wide panels, or of WIDE_M rows if b is larger than the caches, and WIDE_ROWS rows per tile.
- * PANELS of adjacent columns are packed at a time. PACKS: a is packed wherever several panels read
- * it. Its rows may lie in more pages than a processor has at hand, or in the same sets of a cache,
- * of which processors without AVX-512 have fewer. UNROLLED: k's of a tile's loop.
+ * PANELS panels of b are packed at a time. PACKS: a is packed if more than 8 panels read it: its
+ * rows may lie in more pages than the TLB holds, or share few sets of a small second-level cache.
+ * UNROLLED: k's of a tile's loop.
  * EACH_TILE(X), EACH_ROWS(X): (rows, vectors) of every kernel of the two kinds. */
 #define TILES_4(X) X(1, 1) X(2, 1) X(3, 1) X(4, 1) X(1, 2) X(2, 2) X(3, 2) X(4, 2)
 #define TILES_6(X) TILES_4(X) X(5, 1) X(6, 1) X(5, 2) X(6, 2)

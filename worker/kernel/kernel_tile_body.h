@@ -46,8 +46,8 @@ static inline void NAME(store_head)(T *p, int64_t n, VEC v) {
 #endif
 }
 
-/* R rows by W vectors. are_columns: a_m is 1. is_far: b comes from memory, in rows too far apart
- * for the processor to see a pattern. */
+/* R rows by W vectors. are_columns: rows of a are adjacent. is_far: b comes from memory, in rows
+ * too far apart for the processor to see a pattern. */
 static inline __attribute__((always_inline)) void NAME(tile)(const int R, const int W,
                                                              const bool are_columns,
                                                              const bool is_far,
@@ -127,8 +127,7 @@ static const NAME(TileFn) NAME(far)[WIDE + 1][ROWS_1 + 1] = {EACH_ROWS(FAR)};
 /* ---- Packing ---- */
 
 /* to[k * width + i] = from[i * line + k * step], i < lines, k < depth, and 0 for the other i of a
- * width in whole vectors. pack_adjacent, for line 1, takes any width; it may write up to L elements
- * behind the end. */
+ * width in whole vectors, or of `lines`. Up to L elements behind the end may be written. */
 static void NAME(pack_adjacent)(const T *from, int64_t step, int64_t lines, int64_t width,
                                 int64_t depth, T *to) {
     for (int64_t k = 0; k < depth; k++, from += step, to += width) {
@@ -146,8 +145,9 @@ static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines,
         NAME(pack_adjacent)(from, step, lines, width, depth, to);
         return;
     }
-    /* Line of the cache by line: where they lie a power of two apart, few stay in it. What a vector
-     * writes behind a width that is no whole number of them, what comes later replaces. */
+    /* By lines of the cache: where they lie a power of two apart, few stay in it. If the width is
+     * no whole number of vectors, one also writes into the next row, so the last vectors come
+     * first. */
     for (int64_t end; step == 1 && k + L <= depth; k = end) {
         const int64_t whole = (depth - k) / L * L;
         end = k + (whole < line_size ? whole : line_size);
@@ -158,7 +158,7 @@ static void NAME(pack)(const T *from, int64_t line, int64_t step, int64_t lines,
                 const T *p = from + i * line + at;
                 T *o = to + at * width + i;
                 _Pragma("GCC unroll 16") for (int r = 0; r < L; r++) {
-                    if (PACKS && at == k) __builtin_prefetch(p + r * line + 2 * line_size);
+                    if (PACKS && at == k && r < n) __builtin_prefetch(p + r * line + 2 * line_size);
                     x[r] = r < n ? (VEC)LOAD(p + r * line) : (VEC){0};
                 }
                 NAME(TRANSPOSE)
@@ -213,7 +213,7 @@ typedef struct NAME(Block) {
     int packs;                    /* at least as many tiles share a packed panel */
     bool is_large;                /* b, whose columns are adjacent, is larger than the caches */
     bool are_columns, is_packed;  /* a's tiles are, or become, columns */
-    bool are_rows;                /* and are packed when the first panel needs them */
+    bool packs_rows; /* rows of a become columns: a tile when the first panel needs it */
 } NAME(Block);
 
 /* Returns the first row of tile i. */
@@ -261,7 +261,7 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
         t->b = s->panel, t->b_k = W * L;
     }
     const bool is_last = k + depth == t->K;
-    const int waits = tree_waits(t->chunk); /* the last level in use */
+    const int waits = tree_waits(t->chunk); /* the level where this chunk's sum waits */
     const NAME(TileFn) *run = s->are_columns ? NAME(tiles)[W]
                               : is_far       ? NAME(far)[W]
                                              : NAME(rows)[W];
@@ -280,7 +280,7 @@ static void NAME(run_panel)(const NAME(Block) * s, NAME(Tile) * t, int64_t p, in
                 __builtin_prefetch(t->out + j * t->out_m + (W - 1) * L, 1);
             }
         T *packed = s->packed + m * depth;
-        if (s->are_rows && p == s->first)
+        if (s->packs_rows && p == s->first)
             NAME(pack)(s->a + m * s->a_m + k, s->a_m, 1, h, h, depth, packed);
         t->a = s->is_packed ? packed : s->a + m * s->a_m + k * s->a_k;
         t->a_k = s->is_packed ? h : s->a_k, t->a_m = s->a_m;
@@ -568,15 +568,16 @@ static void NAME(gemm_blocks)(int64_t M, int64_t N, int64_t K, const T *a, int64
     s.width = NAME(vectors)(M, N, s.wide_m) * L;
     s.packs = s.is_large ? 4 : 5;
     const int64_t panels = (N + s.width - 1) / s.width;
-    const bool packs = PACKS && panels > 8 && s.width == 2 * L;
-    s.are_rows = packs && a_k == 1 && M > TILE_M;
-    s.are_columns = s.are_rows || (a_m == 1 && M > 1 && s.width <= 2 * L);
+    const bool packs_a = PACKS && panels > 8 && s.width == 2 * L;
+    const bool is_short = s.is_large && M <= (s.packs - 1) * TILE_M; /* b is read from memory */
+    s.packs_rows = packs_a && a_k == 1 && M > TILE_M && !is_short;
+    s.are_columns = s.packs_rows || (a_m == 1 && M > 1 && s.width <= 2 * L);
     int64_t most = s.are_columns ? TILE_M : s.width <= 2 * L ? TILE_ROWS : WIDE_ROWS;
     s.tiles = (M + most - 1) / most, s.rows = M / s.tiles, s.more = M % s.tiles;
     s.size = (s.width <= 2 * L ? most * 2 : WIDE_ROWS * WIDE / 2) * L;
     /* Columns of a that lie a multiple of 1 KiB apart alias in the caches. */
-    const bool do_alias = a_k * sizeof(T) % 1024 == 0 && panels > 4;
-    s.is_packed = s.are_columns && s.tiles > 1 && (packs || do_alias);
+    const bool do_alias = a_k * sizeof(T) % 1024 == 0;
+    s.is_packed = s.are_columns && s.tiles > 1 && (packs_a || (do_alias && panels > 4));
     /* A b whose columns are contiguous, read once, is read column by column to the end. */
     s.panels = s.tiles == 1 && b_n != 1 ? 1 : panels;
     T *local = side;
@@ -587,7 +588,7 @@ static void NAME(gemm_blocks)(int64_t M, int64_t N, int64_t K, const T *a, int64
     for (; s.first < panels; s.first += s.panels) {
         for (t.chunk = 0; t.chunk * CHUNK < K; t.chunk++) {
             int64_t k = t.chunk * CHUNK, depth = K - k < CHUNK ? K - k : CHUNK;
-            for (int64_t i = 0; s.is_packed && !s.are_rows && i < s.tiles; i += TILES)
+            for (int64_t i = 0; s.is_packed && !s.packs_rows && i < s.tiles; i += TILES)
                 NAME(pack_tiles)(&s, i, i + TILES < s.tiles ? i + TILES : s.tiles, k, depth);
             for (int64_t p = s.first; p < s.first + s.panels; p++)
                 NAME(run_panel)(&s, &t, p, k, depth);
