@@ -138,8 +138,8 @@ fuzz-fuse: $(B)/fuzz/fuse                         ## compare random programs eag
 	$(Q)$(B)/fuzz/fuse -n $(or $(N),500) -s $(or $(FUZZ_SEED),1) -j $(or $(FUZZ_JOBS),$(shell nproc))
 sim: $(B)/test/sim_test                           ## run a whole cluster in one thread with random schedules (SIM_SCHEDULES=100000)
 	$(Q)$(B)/test/sim_test -n $(or $(SIM_SCHEDULES),100000) -s $(or $(SIM_SEED),1) -j $(or $(SIM_JOBS),$(shell nproc))
-accuracy: $(B)/test/prologue_test                 ## check every float of every function (an hour; STRIDE=7: a seventh of them)
-	$(Q)$(B)/test/prologue_test $(or $(STRIDE),1)
+accuracy: $(B)/test/prologue_test                 ## check every float of every function (an hour; STRIDE=7: a seventh of them, ACCURACY_JOBS=2)
+	$(Q)$(B)/test/prologue_test -l | xargs -P $(or $(ACCURACY_JOBS),$(shell nproc)) -n 1 $(B)/test/prologue_test $(or $(STRIDE),1)
 test-torch: all                                   ## train a GPT, a ResNet-18 and Transformers here and in PyTorch (GT_PYTHON)
 	$(Q)$(or $(GT_PYTHON),python3) -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed: skipped (GT_PYTHON chooses the interpreter)"; exit 0; }; \
 	  text=../shared/data/tinyshakespeare.txt; [ -e $$text ] || { text=$(B)/gpt.txt; cat README.md lang/*/*.c >$$text; }; \

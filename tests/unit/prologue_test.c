@@ -6,8 +6,9 @@
  * The reference is libm in double for all of the sample, and __float128 (libquadmath) for the worst
  * and a random argument of every exponent: these decide, and show that double is precise enough.
  *
- * Usage: prologue_test [STRIDE [FUNCTION]]; a stride of 1 tries every float, which takes some
- * minutes a function (`make accuracy`).
+ * Usage: prologue_test [STRIDE [PART]]; a stride of 1 tries every float, which takes some minutes a
+ * function. prologue_test -l lists the parts, each function of one argument and `others`, which
+ * `make accuracy` runs side by side.
  * SPDX-License-Identifier: MIT */
 #include "tests/unit/check.h"
 #include "worker/kernel/kernels.h"
@@ -665,23 +666,40 @@ static void test_below(uint32_t stride) {
 }
 
 int main(int argc, char **argv) {
+    const size_t unaries = sizeof unary / sizeof *unary, wides = sizeof wide / sizeof *wide;
+    const char *part = argc > 2 ? argv[2] : NULL;
     uint32_t stride = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 6007;
+    int64_t wide_stride;
+    bool known = part == NULL;
+    if (argc > 1 && !strcmp(argv[1], "-l")) {
+        for (size_t i = 0; i < unaries; i++) puts(unary[i].name);
+        puts("others");
+        return 0;
+    }
     if (stride == 0) stride = 1;
+    wide_stride = stride == 1 ? 1 << 26 : (int64_t)1 << 31 >> (stride < 2048 ? 11 : 16);
     find_isas();
-    for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
-        if (argc < 3 || !strcmp(argv[2], unary[i].name)) test_unary(&unary[i], stride);
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-        if (argc < 3 || !strcmp(argv[2], wide[i].name))
-            test_wide(&wide[i],
-                      stride == 1 ? 1 << 26 : (int64_t)1 << 31 >> (stride < 2048 ? 11 : 16));
-    if (argc > 2) return check_report("prologue");
-    test_below(stride);
-    test_pow(400000);
-    test_pairs(400000);
-    test_wide_pairs(40000);
-    test_remainders(8);
-    test_division();
-    test_ints();
-    test_conversions();
-    return check_report("prologue");
+    for (size_t i = 0; i < unaries; i++)
+        if (!part || !strcmp(part, unary[i].name)) {
+            test_unary(&unary[i], stride);
+            known = true;
+        }
+    for (size_t i = 0; i < wides; i++)
+        if (!part || !strcmp(part, wide[i].name)) test_wide(&wide[i], wide_stride);
+    if (!part || !strcmp(part, "others")) {
+        test_below(stride);
+        test_pow(400000);
+        test_pairs(400000);
+        test_wide_pairs(40000);
+        test_remainders(8);
+        test_division();
+        test_ints();
+        test_conversions();
+        known = true;
+    }
+    if (!known) {
+        fprintf(stderr, "prologue_test: no part is named %s; -l lists them\n", part);
+        return 2;
+    }
+    return check_report(part ? part : "prologue");
 }
