@@ -102,7 +102,7 @@ static const struct {
     {"polygamma", "a series in double for each element"},
     {"solve", "float64: half the lanes, our own product"},
     {"solve_triangular", "float64: half the lanes, our own product"},
-    {"reshape", "a transposed view: reads a cache line for each element of a block"},
+    {"reshape", "a transposed view: its lines are too far apart for a processor to prefetch"},
     {"full", "writes only, twice what the copy beside it writes: 70 GB/s"},
     {"rsqrt", "a square root and a division: 14 cycles for 16 numbers"},
     {"arange", "made in double, then rounded: 0.4 ns"},

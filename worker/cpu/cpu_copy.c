@@ -38,32 +38,60 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* In blocks as wide as a cache line. The loop over columns is outermost: a block of columns reads
- * few lines of `from`, each whole and consecutively, wherever its rows are. */
-#define TRANSPOSE(T, N)                                                                            \
+/* A transposed copy, in blocks of a cache line of columns: N of them, each of N rows. The loop over
+ * columns is outermost, so a strip of rows reads few lines of `from`, each whole, wherever they
+ * are; meanwhile the lines of the next columns, which lie too far apart for a processor to see a
+ * pattern, are prefetched. Squares of SIDE vectors of 16 bytes are transposed in registers: rounds
+ * that interleave the first half of the vectors with the second, log2(SIDE) times. */
+#define LOW_1  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#define LOW_2  0, 8, 1, 9, 2, 10, 3, 11
+#define HIGH_2 4, 12, 5, 13, 6, 14, 7, 15
+#define LOW_4  0, 4, 1, 5
+#define HIGH_4 2, 6, 3, 7
+#define LOW_8  0, 2
+#define HIGH_8 1, 3
+#define TRANSPOSE(T, SIZE)                                                                         \
+    typedef T Vector_##T __attribute__((vector_size(16), aligned(SIZE)));                          \
+    static inline void square_##T(T *to, int64_t out, const T *from, int64_t in) {                 \
+        enum { SIDE = 16 / SIZE };                                                                 \
+        Vector_##T x[SIDE], y[SIDE];                                                               \
+        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) x[i] =                             \
+            *(const Vector_##T *)(from + i * in);                                                  \
+        _Pragma("GCC unroll 4") for (int round = 1; round < SIDE; round *= 2) {                    \
+            _Pragma("GCC unroll 8") for (int i = 0; i < SIDE / 2; i++) {                           \
+                y[2 * i] = __builtin_shufflevector(x[i], x[i + SIDE / 2], LOW_##SIZE);             \
+                y[2 * i + 1] = __builtin_shufflevector(x[i], x[i + SIDE / 2], HIGH_##SIZE);        \
+            }                                                                                      \
+            _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) x[i] = y[i];                   \
+        }                                                                                          \
+        _Pragma("GCC unroll 16") for (int i = 0; i < SIDE; i++) * (Vector_##T *)(to + i * out) =   \
+            x[i];                                                                                  \
+    }                                                                                              \
     static void transpose_##T(T *to, int64_t out, const T *from, int64_t in, int64_t rows,         \
                               int64_t columns) {                                                   \
+        enum { SIDE = 16 / SIZE, N = 64 / SIZE };                                                  \
         for (int64_t j = 0; j < columns; j += N) {                                                 \
-            int64_t w = columns - j < N ? columns - j : N;                                         \
-            for (int64_t i = 0; i < rows; i += N) {                                                \
-                int64_t h = rows - i < N ? rows - i : N;                                           \
-                if (h == N && w == N) {                                                            \
-                    T block[N][N];                                                                 \
-                    for (int b = 0; b < N; b++)                                                    \
-                        for (int a = 0; a < N; a++) block[a][b] = from[(j + b) * in + i + a];      \
-                    for (int a = 0; a < N; a++)                                                    \
-                        memcpy(to + (i + a) * out + j, block[a], sizeof block[a]);                 \
-                } else {                                                                           \
+            const int64_t w = columns - j < N ? columns - j : N;                                   \
+            const int64_t left = columns - j - w, next = left < N ? left : N;                      \
+            for (int64_t i = 0; i < rows; i += SIDE) {                                             \
+                const int64_t h = rows - i < SIDE ? rows - i : SIDE;                               \
+                for (int64_t b = 0; b < next && i % N == 0; b++)                                   \
+                    __builtin_prefetch(from + (j + w + b) * in + i);                               \
+                for (int64_t a = 0; a < h && next; a++)                                            \
+                    __builtin_prefetch(to + (i + a) * out + j + w, 1);                             \
+                int64_t b = 0;                                                                     \
+                for (; h == SIDE && b + SIDE <= w; b += SIDE)                                      \
+                    square_##T(to + i * out + j + b, out, from + (j + b) * in + i, in);            \
+                for (; b < w; b++)                                                                 \
                     for (int64_t a = 0; a < h; a++)                                                \
-                        for (int64_t b = 0; b < w; b++)                                            \
-                            to[(i + a) * out + j + b] = from[(j + b) * in + i + a];                \
-                }                                                                                  \
+                        to[(i + a) * out + j + b] = from[(j + b) * in + i + a];                    \
             }                                                                                      \
         }                                                                                          \
     }
-TRANSPOSE(uint8_t, 32)
-TRANSPOSE(uint16_t, 32)
-TRANSPOSE(uint32_t, 16)
+TRANSPOSE(uint8_t, 1)
+TRANSPOSE(uint16_t, 2)
+TRANSPOSE(uint32_t, 4)
 TRANSPOSE(uint64_t, 8)
 
 void copy_transposed(void *to, int64_t out, const void *from, int64_t in, int64_t rows,
