@@ -10,7 +10,7 @@ run() { "$B/test/runner" -b build -t 0.01 -j 8 "$@" >"$TMP/out" 2>"$TMP/err"; }
 printf 'echo "skipped: no terminal"; echo "not skipped: x"; echo "skipped: no key"\n' >tests/lacks.sh
 run hangs spins leaves skips
 same "its exit code" "$?" 1
-has "a test that never ends" "$(out)" "FAILED tests/spins.sh: no end after 1.2 s of CPU time"
+has "a test that never ends" "$(out)" "FAILED tests/spins.sh: no end after 1.5 s of CPU time"
 has "a test that hangs" "$(out)" "FAILED tests/hangs.sh: it hangs: nothing done for 1.5 s"
 has "what it printed" "$(out)" "begun"
 has "what to do" "$(out)" "sh scripts/runtests build tests/hangs.sh"

@@ -42,7 +42,9 @@ int main(int argc, char **argv) {
     rnd.state = rand_seed(argc, argv);
     for (int64_t rows = 1; rows <= 67; rows++)
         for (int64_t columns = 1; columns <= 70; columns += 1 + rows % 3) test(rows, columns, 0);
-    for (int i = 0; i < rand_rounds(300); i++)
-        test(1 + rand_below(&rnd, 200), 1 + rand_below(&rnd, 200), rand_below(&rnd, 40));
+    for (int i = 0; i < rand_rounds(300); i++) {
+        int rows = 1 + rand_below(&rnd, 200), columns = 1 + rand_below(&rnd, 200);
+        test(rows, columns, rand_below(&rnd, 40));
+    }
     return check_report("copy");
 }

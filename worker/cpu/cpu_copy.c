@@ -38,11 +38,12 @@ static void copy_rows(void *ctx, int64_t begin, int64_t end, int thread) {
     }
 }
 
-/* A transposed copy, in blocks of a cache line of columns: N of them, each of N rows. The loop over
- * columns is outermost, so a strip of rows reads few lines of `from`, each whole, wherever they
- * are; meanwhile the lines of the next columns, which lie too far apart for a processor to see a
- * pattern, are prefetched. Squares of SIDE vectors of 16 bytes are transposed in registers: rounds
- * that interleave the first half of the vectors with the second, log2(SIDE) times. */
+/* A transposed copy takes N columns at a time, a cache line of `to`, through all rows. Meanwhile it
+ * prefetches the lines of the next columns: they lie too far apart for a processor to see a
+ * pattern. Within these columns it goes by squares of SIDE elements, a vector of 16 bytes, which
+ * are transposed in registers: log2(SIDE) rounds interleave the first half of the vectors with the
+ * second. LOW_n and HIGH_n are the elements, of n bytes, that interleave the lower and the upper
+ * halves of two vectors. */
 #define LOW_1  0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
 #define HIGH_1 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
 #define LOW_2  0, 8, 1, 9, 2, 10, 3, 11
