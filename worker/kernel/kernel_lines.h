@@ -6,6 +6,7 @@
 #ifndef GT_WORKER_KERNEL_KERNEL_LINES_H
 #define GT_WORKER_KERNEL_KERNEL_LINES_H
 #include "worker/kernel/kernel_loops.h"
+#include "worker/kernel/kernel_product.h"
 
 /* ---- Where the largest or smallest is: nan before all, the first of equals ---- */
 
@@ -196,9 +197,32 @@ POOL_ADD(f64, double)
     }
 /* ---- Sums over rows ---- */
 
-/* A leaf takes eight rows at a time, or four, so that its sums are seldom loaded and stored. */
-enum { SUM_COLUMNS = 1024, SUM_LEVELS = 8 };
+/* Up to NARROW columns: the sums of FEW_VECTORS vectors of them stay in registers, and rows are
+ * read in runs of that length, which on base are too short to read them several times. More: a leaf
+ * takes eight rows at a time, or four, so that its sums are seldom loaded and stored. */
+enum { SUM_COLUMNS = 1024, SUM_LEVELS = 8, NARROW = VECTOR_BYTES == 16 ? 32 : 256 };
+enum { FEW_VECTORS = VECTOR_BYTES == 64 ? 4 : 8 };
+#define EACH_SUM _Pragma("GCC unroll 8") for (int j = 0; j < FEW_VECTORS; j++)
 #define SUM_ROWS(NAME, T)                                                                          \
+    typedef T NAME##_vector __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(T))));        \
+    enum { NAME##_L = VECTOR_BYTES / sizeof(T), NAME##_N = FEW_VECTORS * NAME##_L };               \
+    static void NAME##_few(int64_t n, const T *x, int64_t stride, T *out) {                        \
+        NAME##_vector level[SUM_LEVELS][FEW_VECTORS], sum[FEW_VECTORS];                            \
+        const int64_t last = tree_leaves(n) - 1;                                                   \
+        for (int64_t leaf = 0; leaf <= last; leaf++) {                                             \
+            const int waits = leaf < last ? tree_waits(leaf) : tree_depth(last + 1);               \
+            const int64_t end = leaf < last ? (leaf + 1) * LEAF : n;                               \
+            EACH_SUM sum[j] = (NAME##_vector){0};                                                  \
+            for (int64_t i = leaf * LEAF; i < end; i++) {                                          \
+                const T *row = x + i * stride;                                                     \
+                EACH_SUM sum[j] += *(const NAME##_vector *)(row + j * NAME##_L);                   \
+            }                                                                                      \
+            for (int l = 0; l < waits; l++)                                                        \
+                if (leaf >> l & 1) EACH_SUM sum[j] = level[l][j] + sum[j];                         \
+            if (leaf < last) EACH_SUM level[waits][j] = sum[j];                                    \
+        }                                                                                          \
+        EACH_SUM *(NAME##_vector *)(out + j * NAME##_L) = sum[j];                                  \
+    }                                                                                              \
     static void NAME##_part(int64_t n, int64_t columns, const T *x, int64_t stride, T *out) {      \
         T all[SUM_LEVELS * (SUM_COLUMNS + LANES)];                                                 \
         const int64_t pitch = columns + LANES, last = tree_leaves(n) - 1;                          \
@@ -239,9 +263,13 @@ enum { SUM_COLUMNS = 1024, SUM_LEVELS = 8 };
         }                                                                                          \
     }                                                                                              \
     static void NAME(int64_t n, int64_t columns, const void *x_, int64_t stride, void *out) {      \
-        for (int64_t c = 0; c < columns; c += SUM_COLUMNS)                                         \
-            NAME##_part(n, columns - c < SUM_COLUMNS ? columns - c : SUM_COLUMNS,                  \
-                        (const T *)x_ + c, stride, (T *)out + c);                                  \
+        const T *x = x_;                                                                           \
+        int64_t c = 0;                                                                             \
+        for (; columns <= NARROW && c + NAME##_N <= columns; c += NAME##_N)                        \
+            NAME##_few(n, x + c, stride, (T *)out + c);                                            \
+        for (; c < columns; c += SUM_COLUMNS)                                                      \
+            NAME##_part(n, columns - c < SUM_COLUMNS ? columns - c : SUM_COLUMNS, x + c, stride,   \
+                        (T *)out + c);                                                             \
     }
 SUM_ROWS(sum_rows_f32, float)
 SUM_ROWS(sum_rows_f64, double)
