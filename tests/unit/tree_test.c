@@ -1,7 +1,7 @@
 /* tree_test: every element of a matrix product is the sum that runtime/base/tree.h defines, bit for
  * bit: the kernels of each instruction set against plain loops, for any shape, strides and dtype;
- * and the engine, for batches, halves and any number of threads. So a row alone has the bits that
- * it has in any batch.
+ * and the engine, for batches, halves and any number of threads. So a row alone has the bits that it
+ * has in any batch. Sums over rows are added in the same order.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/tree.h"
 #include "tests/unit/cpu_engines.h"
@@ -109,6 +109,36 @@ static void try_kernel(const Kernels *k, DType d, int64_t M, int64_t N, int64_t 
     free(a), free(b), free(out), free(side);
 }
 
+/* The sums of n rows: each column's is that of its products with 1. */
+static void try_sums(const Kernels *k, DType d, int64_t n, int64_t columns, int64_t gap) {
+    int64_t size = dtype_info[d].size_bytes, stride = columns + gap;
+    int64_t n_x = (n - 1) * stride + columns, wrong = 0;
+    char *x = malloc((size_t)(n_x * size)), *out = malloc((size_t)(columns * size));
+    const float one = 1;
+    const double wide_one = 1;
+    fill(d, x, n_x);
+    k->sum_rows[d](n, columns, x, stride, out);
+    for (int64_t c = 0; c < columns; c++) {
+        Line l = {d, true, x + c * size, NULL, stride, 0, n};
+        l.b = d == DT_F64 ? (const void *)&wide_one : (const void *)&one;
+        wrong += !same(d, root(&l), out + c * size);
+    }
+    CHECK_MSG(!wrong, "%s %s sums of %lld rows of %lld columns, %lld apart: %lld wrong", k->isa,
+              dtype_info[d].text, (long long)n, (long long)columns, (long long)stride,
+              (long long)wrong);
+    free(x), free(out);
+}
+static void test_sums(const Kernels *k) {
+    static const int columns[] = {1, 16, 31, 32, 64, 70, 128, 200, 256, 257, 1024, 1100};
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        for (DType d = DT_F32; d <= DT_F64; d++) {
+            for (int64_t n = 1; n <= 9; n++) try_sums(k, d, n, columns[c], 0);
+            try_sums(k, d, 64, columns[c], rnd_below(9)), try_sums(k, d, 65, columns[c], 0);
+            try_sums(k, d, 66 + rnd_below(500), columns[c], rnd_below(9));
+            if (columns[c] <= 256) try_sums(k, d, 4096 - rnd_below(2) * 100, columns[c], 0);
+        }
+}
+
 /* Zeros at the end of K change no bit, not even the sign of a sum that underflows. */
 static void test_zeros(const Kernels *k) {
     enum { M = 5, N = 37, MOST = 900 };
@@ -151,6 +181,7 @@ static void test_kernels(const Kernels *k) {
         }
     }
     test_zeros(k);
+    test_sums(k);
 }
 
 /* ---- The engine ---- */
