@@ -1,7 +1,7 @@
 /* tree_test: every element of a matrix product is the sum that runtime/base/tree.h defines, bit for
  * bit: the kernels of each instruction set against plain loops, for any shape, strides and dtype;
- * and the engine, for batches, halves and any number of threads. So a row alone has the bits that it
- * has in any batch. Sums over rows are added in the same order.
+ * and the engine, for batches, halves and any number of threads. So a row alone has the bits that
+ * it has in any batch. Sums over rows are added in the same order.
  * SPDX-License-Identifier: MIT */
 #include "runtime/base/tree.h"
 #include "tests/unit/cpu_engines.h"
